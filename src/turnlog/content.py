@@ -1,0 +1,248 @@
+"""Canonical content: what a conversation consists of, whoever the provider.
+
+Values here are frozen and have no identity: number, time and position live on the record around
+them. A value says what was said; how a provider spelled it lives in its `Form`, which only that
+provider reads again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from msgspec import Struct
+
+__all__ = [
+    "Form",
+    "Media",
+    "Message",
+    "Opaque",
+    "Outcome",
+    "Part",
+    "Reasoning",
+    "Role",
+    "Text",
+    "Tool",
+    "ToolCall",
+    "ToolResult",
+    "Unknown",
+    "compact_json",
+    "is_finite_json",
+    "media_parts",
+    "parse_arguments",
+    "sha256_hex",
+    "text_of",
+]
+
+Role = Literal["system", "user", "assistant"]
+
+Outcome = Literal["ok", "failed", "timeout", "canceled", "aborted", "lost"]
+"""How a tool call ended. `aborted`: interrupted, it may have run. `lost`: never answered."""
+
+
+class Form(Struct, frozen=True, omit_defaults=True):
+    """How one provider spelled a value: what a same-provider rendering needs to be identical.
+
+    `provider` is the only reader. `shape` is a word of that provider's own (`"string"`, `"list"`,
+    `"null"`, ...). `delta` is the difference between the provider's default rendering and what was
+    seen, in the notation of `turnlog.providers.spelling`; unknown keys ride along in it. Content
+    (texts, arguments, media) never stands in a form.
+    """
+
+    provider: str
+    shape: str = ""
+    delta: dict[str, Any] | None = None
+
+
+class Text(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="text"):
+    """Plain text. May hold anything a Python string can, lone surrogates and NUL included."""
+
+    text: str
+    form: Form | None = None
+
+
+class Media(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="media"):
+    """An image, document, audio or video: bytes by hash, a URL, or a provider's file id.
+
+    Exactly one of `sha256` (hex digest of the bytes, which live in the store's blobs), `url` and
+    `file_id` (valid at `provider` only) is set. `size` is the number of bytes, 0 if unknown.
+    """
+
+    kind: Literal["image", "document", "audio", "video", "file"]
+    mime: str = ""
+    sha256: str = ""
+    size: int = 0
+    url: str = ""
+    file_id: str = ""
+    provider: str = ""
+    name: str = ""
+    form: Form | None = None
+
+
+class Reasoning(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="reasoning"):
+    """A model's reasoning, opaque and bound to the provider that made it.
+
+    `text` is what it shows of its thinking, `summary` the pieces of a summary. `signature` or
+    `encrypted` is the provider's proof or blob, never edited. `id` is the provider's item id.
+    """
+
+    provider: str
+    text: str = ""
+    summary: tuple[str, ...] = ()
+    signature: str = ""
+    encrypted: str = ""
+    id: str = ""
+    form: Form | None = None
+
+
+class ToolCall(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="tool_call"):
+    """A model's call of a tool.
+
+    `id` pairs it with its result; ids are not unique in real logs, so pairing goes by position.
+    `arguments` is the parsed JSON; `raw` the text as the model wrote it, set only where it is not
+    the compact JSON of `arguments` (see `raw_arguments`). A `custom` call has free text in `raw`
+    and no arguments; a `shell` call has its action object in `arguments`. Other kinds are a
+    provider's own client-side calls (`apply_patch`, `computer`, `tool_search`, ...), action in
+    `arguments`. `signature` is a signature of `provider`. `item_id` is the provider's item id.
+    """
+
+    id: str
+    name: str
+    arguments: Any = None
+    raw: str | None = None
+    kind: str = "function"
+    signature: str = ""
+    provider: str = ""
+    item_id: str = ""
+    form: Form | None = None
+
+    @property
+    def raw_arguments(self) -> str:
+        """The arguments as text: what the model wrote, else compact JSON."""
+        return compact_json(self.arguments) if self.raw is None else self.raw
+
+
+class ToolResult(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="tool_result"):
+    """The answer to a tool call: parts and outcome.
+
+    `call_id` and `name` are those of the call (`name` may be empty where a provider does not say).
+    `synthetic` marks a result that nobody's tool produced.
+    """
+
+    call_id: str
+    name: str = ""
+    parts: tuple[Text | Media | Opaque | Unknown, ...] = ()
+    outcome: Outcome = "ok"
+    kind: str = "function"
+    synthetic: bool = False
+    form: Form | None = None
+
+
+class Opaque(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="opaque"):
+    """A provider's own item or block, kept whole and replayed to that provider only."""
+
+    provider: str
+    kind: str
+    data: Any = None
+    form: Form | None = None
+
+
+class Unknown(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="unknown"):
+    """A part of a kind that a newer turnlog wrote. Kept, never sent."""
+
+    kind: str
+    data: Any = None
+
+
+Part = Text | Media | Reasoning | ToolCall | ToolResult | Opaque | Unknown
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """A role and parts. Tool results are parts of user messages.
+
+    `name` is the author's name where a provider allows one.
+    """
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+    name: str = ""
+    form: Form | None = None
+
+
+class Tool(Struct, frozen=True, omit_defaults=True):
+    """A tool that a model may call.
+
+    `kind` is `function` (with `parameters`, a JSON schema), `custom` (free-text input), or
+    `hosted`: run by `provider`, whose declaration stands in `data`.
+    """
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] | None = None
+    kind: str = "function"
+    provider: str = ""
+    data: Any = None
+    form: Form | None = None
+
+
+def compact_json(value: Any) -> str:
+    """`value` as JSON without spaces, characters as they are; the text that providers mostly send."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def parse_arguments(raw: str) -> tuple[Any, str | None]:
+    """`raw` argument text as (`arguments`, `raw`) of a `ToolCall`.
+
+    Text that is no JSON, or holds NaN or Infinity (which no JSON can), gives no arguments and
+    keeps the text.
+    """
+    try:
+        value = json.loads(raw, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return None, raw
+    if not is_finite_json(value):
+        return None, raw
+    return value, None if compact_json(value) == raw else raw
+
+
+def is_finite_json(value: Any) -> bool:
+    """Whether JSON can hold `value`: no NaN or infinity (1e999 parses as one), string keys only."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, float):
+            if not math.isfinite(item):
+                return False
+        elif isinstance(item, dict):
+            if not all(isinstance(key, str) for key in item):
+                return False
+            stack.extend(item.values())
+        elif isinstance(item, (list, tuple)):
+            stack.extend(item)
+    return True
+
+
+def sha256_hex(data: bytes) -> str:
+    """The hex SHA-256 of `data`: the name media bytes go by."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def text_of(message: Message) -> str:
+    """The plain text of a message: its `Text` parts joined by newlines, nothing else."""
+    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def media_parts(message: Message) -> Iterator[Media]:
+    """Every media part of a message, those inside tool results included, in order."""
+    for part in message.parts:
+        if isinstance(part, Media):
+            yield part
+        elif isinstance(part, ToolResult):
+            yield from (inner for inner in part.parts if isinstance(inner, Media))

@@ -1,0 +1,143 @@
+"""Every error turnlog raises.
+
+    TurnlogError
+    ├── InputError                what the caller handed over cannot be used
+    │   ├── FormatError           a body, response or chunk that is not the provider's
+    │   ├── UnknownProvider       no provider of that name
+    │   ├── SessionIdError        an id that could leave its folder or collide
+    │   └── ImportFailed          a transcript that no importer can read
+    ├── StoreError                the store could not do what was asked
+    │   ├── SessionNotFound
+    │   ├── SessionExists
+    │   ├── Conflict              somebody else appended first
+    │   ├── CorruptRecord         bytes on disk do not match what was written
+    │   ├── BlobMissing           media bytes that a record names are gone
+    │   └── NewerStore            written by a newer turnlog
+    └── BudgetError               the irreducible part does not fit the window
+
+Each class carries the exit code that the command line ends with. Damage in a conversation is no
+error: it comes back as values (`Violation`, `Edit`, `Loss`).
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BlobMissing",
+    "BudgetError",
+    "Conflict",
+    "CorruptRecord",
+    "FormatError",
+    "ImportFailed",
+    "InputError",
+    "NewerStore",
+    "SessionExists",
+    "SessionIdError",
+    "SessionNotFound",
+    "StoreError",
+    "TurnlogError",
+    "UnknownProvider",
+]
+
+
+class TurnlogError(Exception):
+    """Base of all errors of this package."""
+
+    exit_code = 1
+
+
+class InputError(TurnlogError):
+    """What the caller handed over cannot be used; the message names the field and what to do."""
+
+    exit_code = 2
+
+
+class FormatError(InputError):
+    """A body, response or chunk is not shaped as its provider's are. `path` says where."""
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+
+
+class UnknownProvider(InputError):
+    """No provider of that name is known."""
+
+
+class SessionIdError(InputError):
+    """A session id that could leave its folder or collide on a case-insensitive disk."""
+
+
+class ImportFailed(InputError):
+    """No importer can read this file; the message names the file and, where known, the line."""
+
+
+class StoreError(TurnlogError):
+    """The store could not do what was asked."""
+
+    exit_code = 3
+
+
+class SessionNotFound(StoreError):
+    """There is no session of that id."""
+
+    exit_code = 4
+
+
+class SessionExists(StoreError):
+    """A session of that id is there already."""
+
+
+class Conflict(StoreError):
+    """The log is longer than the writer believed: somebody else appended first.
+
+    `expected` and `actual` are numbers of the last record.
+    """
+
+    def __init__(self, session_id: str, *, expected: int, actual: int) -> None:
+        super().__init__(
+            f"session {session_id!r}: expected record {expected} to be the last, but it is {actual}; "
+            "read what was added and append again"
+        )
+        self.expected = expected
+        self.actual = actual
+
+
+class CorruptRecord(StoreError):
+    """Bytes on disk do not match what was written. `record` is the record's number."""
+
+    exit_code = 5
+
+    def __init__(self, message: str, *, record: int | None = None) -> None:
+        super().__init__(message)
+        self.record = record
+
+
+class BlobMissing(StoreError):
+    """Media bytes that a record names by hash are not in the store."""
+
+    exit_code = 5
+
+
+class NewerStore(StoreError):
+    """The store was written by a newer turnlog, which this one must not touch."""
+
+    exit_code = 6
+
+
+class BudgetError(TurnlogError):
+    """The irreducible part of a request does not fit the window.
+
+    `limit` is the window in tokens and `floor` itemises what cannot be left out, in tokens.
+    """
+
+    exit_code = 7
+
+    def __init__(self, limit: int, floor: dict[str, int]) -> None:
+        total = sum(floor.values())
+        items = ", ".join(f"{name} {tokens:,}" for name, tokens in floor.items() if tokens)
+        super().__init__(
+            f"the request cannot fit: {total:,} tokens cannot be left out ({items}), "
+            f"the limit is {limit:,}, {total - limit:,} too many"
+        )
+        self.limit = limit
+        self.floor = floor

@@ -1,0 +1,158 @@
+"""Where logs live: the store protocol, and what every store says of its sessions.
+
+A log is the numbered records of one session, 1 to n without gaps, appended to and never rewritten.
+Stores differ in where they keep it; what they promise is in `turnlog.testing.check_store`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+from msgspec import Struct
+
+from .errors import SessionIdError
+from .records import Body, Record
+
+__all__ = [
+    "BlobStore",
+    "Draft",
+    "Problem",
+    "RecordStore",
+    "SessionIndex",
+    "SessionInfo",
+    "Store",
+    "check_session_id",
+    "utc_now",
+]
+
+
+class Draft(Struct, frozen=True):
+    """A record to be: the store numbers it. `time` is the store's clock if empty.
+
+    `raw` is the encoded record where one is copied from another store: it is kept byte for byte,
+    so that fields of a newer version survive, provided the number in it is the one it gets.
+    """
+
+    body: Body
+    time: str = ""
+    raw: bytes | None = None
+
+
+class SessionInfo(Struct, frozen=True):
+    """What a listing says of a session.
+
+    `created` and `updated` are UTC, ISO 8601. `records` is the number of the last record,
+    `messages` how many of them are messages. `parent` and `parent_records` say what it was forked
+    from and how many records it shares.
+    """
+
+    id: str
+    title: str
+    created: str
+    updated: str
+    records: int
+    messages: int
+    parent: str = ""
+    parent_records: int = 0
+
+
+class Problem(Struct, frozen=True):
+    """Something that `verify` found: which session, which record (0: none in particular), what."""
+
+    session: str
+    record: int
+    what: str
+
+
+class RecordStore(Protocol):
+    """The log itself."""
+
+    def append(
+        self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None
+    ) -> tuple[Record, ...]:
+        """Append all of `drafts` or none, and return them as numbered records.
+
+        With `expected`, the number of the last record as the caller knows it, raises Conflict if
+        somebody else appended since. Raises SessionNotFound. What is returned is on disk to the
+        degree that the store's durability setting says.
+        """
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """The records `first` to `last` (inclusive; None: to the end), or the same backwards.
+
+        Raises SessionNotFound, and CorruptRecord where a record is damaged or missing: what came
+        before it has been yielded.
+        """
+
+
+class SessionIndex(Protocol):
+    """The sessions of a store."""
+
+    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
+        """A new empty session. Raises SessionExists, SessionIdError."""
+
+    def info(self, session_id: str) -> SessionInfo:
+        """Raises SessionNotFound."""
+
+    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+        """All sessions, the last updated first."""
+
+    def rename(self, session_id: str, title: str) -> None:
+        """Give a session another title. Raises SessionNotFound."""
+
+    def delete(self, session_id: str) -> None:
+        """Delete a whole session. Forks of it stay whole. Raises SessionNotFound."""
+
+    def fork(
+        self, session_id: str, new_id: str, *, at: int | None = None, title: str = ""
+    ) -> SessionInfo:
+        """A new session that begins with the records of this one up to number `at` (None: all),
+        without copying them. Raises SessionNotFound, SessionExists, SessionIdError, InputError."""
+
+
+class BlobStore(Protocol):
+    """Media bytes by content."""
+
+    def put_blob(self, data: bytes) -> str:
+        """Keep `data`; returns its hex SHA-256."""
+
+    def get_blob(self, sha256: str) -> bytes:
+        """The bytes of that hash. Raises BlobMissing, CorruptRecord."""
+
+
+class Store(RecordStore, SessionIndex, BlobStore, Protocol):
+    """Where logs live."""
+
+    def verify(self, session_id: str | None = None) -> list[Problem]:
+        """Re-derive everything that can be, of one session or all; each damage found is a value."""
+
+    def close(self) -> None:
+        """Release files and connections. A closed store is not used again."""
+
+
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
+
+
+def check_session_id(session_id: str) -> str:
+    """`session_id` if it is safe as a file name on every system, else SessionIdError.
+
+    Letters, digits, `.`, `_`, `-`; starts with a letter or digit; at most 128; no trailing dot; no
+    name that Windows reserves. That two ids do not differ by case alone is for the store to see to.
+    """
+    if not _SESSION_ID.fullmatch(session_id) or session_id.endswith(".") or _RESERVED.fullmatch(session_id):
+        raise SessionIdError(
+            f"session id {session_id!r} cannot be used: take letters, digits, '.', '_' and '-', "
+            "starting with a letter or digit, at most 128 characters, no reserved device name"
+        )
+    return session_id
+
+
+def utc_now() -> str:
+    """The time as records hold it: UTC, ISO 8601, milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,111 @@
+"""What a provider is to the rest of turnlog: a reader and a writer of its wire format.
+
+Readers accept what SDKs return, objects or dicts; writers return plain dicts to splat into an SDK
+call. Both are pure: media bytes come and go by hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from ..content import Message, Part
+from ..models import Target
+from ..records import Configuration, Usage
+from ..rules import Rules
+from ..view.shown import Edit, Loss, Shown
+
+__all__ = ["Assembler", "BlobReader", "Parsed", "Provider", "Rendered", "Reply", "SettingPaths"]
+
+BlobReader = Callable[[str], bytes]
+"""Media bytes by hex SHA-256; raises BlobMissing."""
+
+SettingPaths = Mapping[str, tuple[str, ...]]
+"""Where a provider keeps the settings that all share: common name -> path of keys in the body.
+
+Common names: `max_output_tokens`, `temperature`, `top_p`, `stop` (a list of strings)."""
+
+
+class Parsed(Struct, frozen=True, kw_only=True):
+    """A request body, read: its messages in order (leading system text included), everything else
+    as a configuration, and the media bytes it carried, by hash."""
+
+    messages: tuple[Message, ...]
+    configuration: Configuration
+    blobs: dict[str, bytes] = {}
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """A model's answer, whole or as far as it came.
+
+    `complete` is False if the stream ended early; `error` then says what is known. `fragments` are
+    tool calls whose arguments had not fully come; they are not part of `message`.
+    """
+
+    message: Message
+    usage: Usage | None = None
+    raw_usage: Any = None
+    model: str = ""
+    stop: str = ""
+    response_id: str = ""
+    complete: bool = True
+    error: str = ""
+    fragments: tuple[Part, ...] = ()
+    blobs: dict[str, bytes] = field(default_factory=dict)
+
+
+class Rendered(Struct, frozen=True, kw_only=True):
+    """A request body as the provider takes it, and what it could not express."""
+
+    request: dict[str, Any]
+    losses: tuple[Loss, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+
+class Assembler(Protocol):
+    """Puts a streamed answer together."""
+
+    def feed(self, chunk: Any) -> None:
+        """Take the next chunk: an SDK event object, or its JSON as a dict. Raises FormatError."""
+
+    def reply(self) -> Reply:
+        """The answer so far. `complete` only after the provider's own end of the stream."""
+
+
+class Provider(Protocol):
+    """One wire format."""
+
+    name: str
+    setting_paths: SettingPaths
+
+    def parse(self, body: Mapping[str, Any]) -> Parsed:
+        """Read a request body. Raises FormatError with the path of what cannot be read."""
+
+    def parse_response(self, response: Any) -> Reply:
+        """Read a whole response. Raises FormatError."""
+
+    def assembler(self) -> Assembler:
+        """A fresh assembler for one streamed answer."""
+
+    def rules(self, target: Target, settings: Mapping[str, Any]) -> Rules:
+        """What this model accepts, given the request's settings."""
+
+    def render(
+        self, view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader
+    ) -> Rendered:
+        """The request body for a view. Never repairs: renders what is there, declares losses.
+
+        `configuration` is in this provider's terms. What a part's own `Form` says is replayed.
+        """
+
+    def tidy(self, request: dict[str, Any], target: Target) -> Rendered:
+        """The request without what the provider would refuse outside the conversation's order:
+        unknown keys, settings that exclude each other, missing required limits. Each an edit."""
+
+    def tool_choice(self, settings: Mapping[str, Any]) -> str | None:
+        """The tool choice in common words: `auto`, `none`, `required`, `tool:NAME`, or None."""
+
+    def with_tool_choice(self, settings: dict[str, Any], choice: str) -> dict[str, Any]:
+        """`settings` with a tool choice given in common words."""

@@ -1,0 +1,236 @@
+"""What a log consists of: numbered, timed records, one struct a kind.
+
+A record is an envelope (number, time) around a body. Bodies are frozen values; a new kind is a new
+struct in `Body`, and a reader that does not know it keeps it as `UnknownRecord`, untouched.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from .content import Form, Message, Outcome, Part, Tool
+
+__all__ = [
+    "Approval",
+    "Body",
+    "Configuration",
+    "Count",
+    "Decision",
+    "FileChange",
+    "MessageRecord",
+    "Note",
+    "PartialAnswer",
+    "Record",
+    "ToolFinished",
+    "ToolStarted",
+    "TurnClosed",
+    "TurnOpened",
+    "UnknownRecord",
+    "Usage",
+    "UsageRecord",
+]
+
+
+class Count(Struct, frozen=True, omit_defaults=True):
+    """Tokens of a message as one counter saw them when it was recorded; never recomputed.
+
+    `counter` names counter and version, `certainty` how far to trust it.
+    """
+
+    tokens: int
+    counter: str
+    certainty: Literal["exact", "calibrated", "estimated"] = "estimated"
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """What a provider billed for one request, in tokens.
+
+    `input` is everything the model read, cached parts included, whatever the provider's own
+    convention; `cached` the part read from its cache, `cache_write` the part written to it.
+    `output` is everything it wrote, reasoning included; `reasoning` that part alone.
+    """
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+
+class MessageRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="message"):
+    """A message. `model` wrote it, where a model did; `stop` is why it stopped, in its words.
+
+    `source` is the place in a foreign transcript that it was imported from (a line, an id).
+    """
+
+    message: Message
+    count: Count | None = None
+    model: str = ""
+    stop: str = ""
+    response_id: str = ""
+    source: str = ""
+
+
+class PartialAnswer(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="partial"):
+    """An answer that was interrupted: what had come. It is part of the conversation.
+
+    `reason` says what is known of the interruption. A call whose arguments had not fully come is
+    not a call: its fragments stand in `fragments`, readable, never sent.
+    """
+
+    message: Message
+    reason: str
+    fragments: tuple[Part, ...] = ()
+    count: Count | None = None
+    model: str = ""
+
+
+class ToolStarted(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="tool_started"):
+    """A tool began to run for the call `call_id` of message record `call_record`."""
+
+    call_id: str
+    call_record: int
+    name: str = ""
+
+
+class ToolFinished(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="tool_finished"):
+    """A tool ended; its result is a message of its own. `seconds` is how long it ran."""
+
+    call_id: str
+    call_record: int
+    outcome: Outcome
+    seconds: float = 0.0
+    reason: str = ""
+
+
+class UsageRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="usage"):
+    """What one request cost. `raw` is the provider's own usage object."""
+
+    provider: str
+    model: str
+    usage: Usage
+    raw: Any = None
+
+
+class Decision(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="decision"):
+    """Something a view must do from here on: `clear`, `rewind`, `compact`, `mask`, `pin`, ...
+
+    It covers the records `first` to `last` (inclusive) and applies to views of the log from its own
+    number on. `detail` holds what the action needs; `why` is for people. `supersedes` is the number
+    of a decision that this one takes back.
+    """
+
+    action: str
+    first: int = 0
+    last: int = 0
+    why: str = ""
+    detail: dict[str, Any] = {}
+    supersedes: int = 0
+
+
+class TurnOpened(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="turn_opened"):
+    """A turn began."""
+
+    turn_id: str
+
+
+class TurnClosed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="turn_closed"):
+    """A turn ended."""
+
+    turn_id: str
+    status: str
+    reason: str = ""
+
+
+class Configuration(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="configuration"):
+    """What requests are made with from here on.
+
+    `settings` are the top-level request keys of `provider`, passed through; `tools` what the model
+    may call. `form` is how that provider's request body was spelled.
+    """
+
+    provider: str = ""
+    model: str = ""
+    settings: dict[str, Any] = {}
+    tools: tuple[Tool, ...] = ()
+    form: Form | None = None
+    why: str = ""
+
+
+class FileChange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="file_change"):
+    """A file changed. `before` and `after` are blob hashes, empty where there was or is no file."""
+
+    path: str
+    action: Literal["modified", "created", "deleted", "renamed"]
+    before: str = ""
+    after: str = ""
+    old_path: str = ""
+    call_record: int = 0
+
+
+class Approval(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="approval"):
+    """Somebody was asked whether a call may run, or answered."""
+
+    call_id: str
+    state: Literal["asked", "given", "denied"]
+    call_record: int = 0
+    by: str = ""
+    reason: str = ""
+
+
+class Note(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="note"):
+    """Something kept with the conversation and never sent to a model.
+
+    `topic` is a short word to find it by, `data` whatever JSON goes with it.
+    """
+
+    topic: str
+    text: str = ""
+    data: Any = None
+
+
+class UnknownRecord(Struct, frozen=True, tag_field="kind", tag="unknown"):
+    """A record of a kind that a newer turnlog wrote; its bytes are kept on the `Record`."""
+
+    name: str
+
+
+Body = (
+    MessageRecord
+    | PartialAnswer
+    | ToolStarted
+    | ToolFinished
+    | UsageRecord
+    | Decision
+    | TurnOpened
+    | TurnClosed
+    | Configuration
+    | FileChange
+    | Approval
+    | Note
+    | UnknownRecord
+)
+
+
+class Record(Struct, frozen=True):
+    """A numbered, timed entry of a log.
+
+    `n` counts from 1 without gaps. `time` is UTC, ISO 8601 with milliseconds. `raw` is the encoded
+    record as it stands in the store: it is what gets copied, so that fields this version does not
+    know survive. It does not count for equality of content; compare `body`.
+    """
+
+    n: int
+    time: str
+    body: Body
+    raw: bytes | None = msgspec.field(default=None)
+
+    @property
+    def message(self) -> Message | None:
+        """The message that this record adds to the conversation, if it adds one."""
+        if isinstance(self.body, (MessageRecord, PartialAnswer)):
+            return self.body.message
+        return None

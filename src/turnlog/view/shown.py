@@ -1,0 +1,50 @@
+"""What a view is made of: messages with their origin, and the changes that made them so."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from ..content import Message
+
+__all__ = ["Edit", "Loss", "Shown", "Treatment"]
+
+Treatment = Literal["verbatim", "repaired", "joined", "synthetic", "cut", "masked", "placeholder", "summarised"]
+
+
+class Shown(Struct, frozen=True):
+    """A message as a view shows it.
+
+    `records` are the numbers of the records it shows, in order; a synthetic message names the
+    records that made it necessary.
+    """
+
+    message: Message
+    records: tuple[int, ...]
+    treatment: Treatment = "verbatim"
+
+
+class Edit(Struct, frozen=True, omit_defaults=True):
+    """A change made so that the provider accepts the request.
+
+    `records` are the numbers of the records concerned, or empty for a change of the request's own
+    settings. `kind` is a short stable word, `detail` a sentence for people that names call, key or
+    part. `rule` is what the provider would have answered.
+    """
+
+    kind: str
+    detail: str
+    records: tuple[int, ...] = ()
+    rule: str = ""
+
+
+class Loss(Struct, frozen=True, omit_defaults=True):
+    """Something of the conversation that this target cannot take, or takes in another place.
+
+    Fields as in `Edit`. A loss says nothing of damage: the log holds what was lost.
+    """
+
+    kind: str
+    detail: str
+    records: tuple[int, ...] = ()
