@@ -1,0 +1,63 @@
+# Everything sets itself up: on a fresh machine `make demo` and `make test` need only make and Python 3.11+.
+
+VENV := .venv
+BIN := $(VENV)/bin
+CHECK := 'import sys; sys.exit(sys.version_info < (3, 11))'
+# The first Python on the PATH that is new enough; `make PYTHON=/path/to/python3 ...` overrides it.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c $(CHECK) 2>/dev/null && echo $$p && break; done)
+PIP := $(BIN)/python -m pip install --quiet --quiet --constraint constraints.txt
+JOBS ?= 2
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint format docs demo bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.dev ## install turnlog and everything its tests need into .venv
+
+test: $(VENV)/.dev ## run the tests (JOBS=N in parallel; ARGS="..." for pytest)
+	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+lint: $(VENV)/.dev ## check style, types, imports between rooms, and the documentation
+	@$(BIN)/ruff check --quiet --output-format concise
+	@$(BIN)/ruff format --check --quiet --output-format concise || { echo "layout differs: run make format" >&2; exit 1; }
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m pytest -q tests/test_house.py tests/test_docs.py tests/test_format.py
+
+format: $(VENV)/.dev ## lay the code out and mend what ruff can mend
+	@$(BIN)/ruff check --fix --quiet || true
+	@$(BIN)/ruff format --quiet
+
+docs: $(VENV)/.dev ## run every example of README.md and docs/
+	@$(BIN)/python -m pytest -q tests/test_docs.py tests/test_format.py
+
+demo: $(VENV)/.runtime ## show what turnlog does, on a conversation it makes up
+	@$(BIN)/turnlog demo
+
+bench: $(VENV)/.dev ## measure speed; each bench/*.py prints its figures
+	@for script in bench/*.py; do [ ! -e "$$script" ] || $(BIN)/python "$$script" || exit 1; done
+
+clean: ## remove .venv and everything generated
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@[ -n "$(PYTHON)" ] || { echo "turnlog needs Python 3.11 or newer; none found. Install one, or: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c $(CHECK) || { echo "turnlog needs Python 3.11 or newer; $(PYTHON) is $$("$(PYTHON)" -V 2>&1)" >&2; exit 1; }
+	@echo "setting up $(VENV) ..."
+	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); echo "no virtual environment could be made; on Debian and Ubuntu install python3-venv" >&2; exit 1; }
+
+# Stamps: a second run installs nothing unless the requirements changed.
+$(VENV)/.runtime: $(BIN)/python pyproject.toml constraints.txt
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
+	@$(PIP) --editable '.[dev]'
+	@touch $(VENV)/.runtime $@

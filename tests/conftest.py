@@ -1,0 +1,69 @@
+"""What every test may ask for: the shared material, the independent judge, a fake provider server.
+
+The shared material lies beside the repository and is not part of it; tests that need it skip
+visibly where it is absent.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+
+# No deadline anywhere: it measures the machine's load, not the code. CI draws the same examples
+# every time, so that a red run is about the change it ran on.
+_ALWAYS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", max_examples=100, **_ALWAYS)
+settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **_ALWAYS)
+settings.register_profile("long", max_examples=5_000, print_blob=True, **_ALWAYS)
+settings.load_profile("long" if os.environ.get("TURNLOG_LONG") else "ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of shared material beside the repository; skips where there is none."""
+    if not SHARED.is_dir():
+        pytest.skip(f"shared material is absent: expected the folder {SHARED}")
+    return SHARED
+
+
+def _import_beside(folder: Path, name: str) -> ModuleType:
+    """A module of the shared folder. It imports its neighbours by plain name, hence the path."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    return importlib.import_module(name)
+
+
+@pytest.fixture(scope="session")
+def oracle(shared: Path) -> ModuleType:
+    """The independent judge of request bodies: `check_*(body) -> [errors]`, [] when accepted."""
+    return _import_beside(shared / "oracle", "oracle")
+
+
+@pytest.fixture
+def fake_server(oracle: ModuleType, shared: Path) -> Iterator[Callable[..., Any]]:
+    """A factory of running loopback servers that refuse what the oracle refuses.
+
+    `fake_server(script=[...], context_limit=..., ...)` starts one; all stop with the test.
+    """
+    module = _import_beside(shared / "oracle", "fake_server")
+    running: list[Any] = []
+
+    def start(*args: Any, **options: Any) -> Any:
+        server = module.FakeServer(*args, **options).start()
+        running.append(server)
+        return server
+
+    yield start
+    for server in running:
+        server.stop()

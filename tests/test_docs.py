@@ -1,0 +1,133 @@
+"""The documentation runs: every example of README.md and docs/ does what it says.
+
+A ```python block is executed; blocks of one file share a namespace and a temporary directory, and
+run in the order they stand in. In a ```console block every `$ turnlog ...` command runs, in the same
+directory; output shown under it is compared, a line `...` standing for any lines. The words
+`no-run` after the language leave a block alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+RUNNING = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, the words after it, the line its text begins on, its text."""
+
+    language: str
+    words: tuple[str, ...]
+    line: int
+    text: str
+
+
+def blocks(page: str) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    found: list[Block] = []
+    lines = page.splitlines()
+    start: int | None = None
+    info: list[str] = []
+    for number, line in enumerate(lines):
+        if not line.startswith("```"):
+            continue
+        if start is None:
+            start, info = number + 1, line.strip("`").split()
+        else:
+            text = "\n".join(lines[start:number]) + "\n"
+            found.append(Block(info[0] if info else "", tuple(info[1:]), start + 1, text))
+            start = None
+    assert start is None, f"a block opened on line {start} is never closed"
+    return found
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """The `$` commands of a console block and the output shown under each."""
+    found: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif found and found[-1][0].endswith("\\") and not found[-1][1]:
+            found[-1] = (found[-1][0][:-1] + line.removeprefix(">").strip(), [])
+        elif found:
+            found[-1][1].append(line)
+    return [(command, "\n".join(shown).strip()) for command, shown in found]
+
+
+def agrees(shown: str, printed: str) -> bool:
+    """Whether `printed` is what `shown` says, a line `...` standing for any lines."""
+    pieces = re.split(r"(?m)^\.\.\.(?:\n|\Z)", shown.rstrip() + "\n")
+    return re.fullmatch("(?s:.*)".join(map(re.escape, pieces)), printed.rstrip() + "\n") is not None
+
+
+def run_command(command: str, folder: Path) -> str:
+    """What a shell command prints, stdout and stderr together; fails if it ends in an error."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "HOME": str(folder), "COLUMNS": "100"}
+    run = subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env=environment,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert run.returncode == 0, f"$ {command}\nended with {run.returncode}:\n{run.stdout}"
+    return run.stdout
+
+
+@pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.name)
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An example that does not run, or prints something else than the page shows, fails here."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks(page.read_text("utf-8")):
+        if "no-run" in block.words:
+            continue
+        if block.language == "python":
+            # the line feeds in front make tracebacks name the page's own lines
+            code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
+            exec(code, namespace)
+        elif block.language == "console":
+            for command, shown in commands(block.text):
+                if not command.startswith("turnlog"):
+                    continue
+                printed = run_command(command, tmp_path)
+                problem = f"$ {command}\nprinted:\n{printed}\nthe page shows:\n{shown}"
+                assert not shown or agrees(shown, printed), problem
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """A link to a file that is not there fails here."""
+    links = [link.split("#")[0] for link in _LINK.findall(page.read_text("utf-8")) if "://" not in link]
+    assert [link for link in links if link and not (page.parent / link).exists()] == []
+
+
+def test_a_shown_output_can_disagree() -> None:
+    """The comparison itself: were it to accept anything, no page could be wrong."""
+    assert agrees("one\n...\nfour", "one\ntwo\nthree\nfour\n")
+    assert agrees("one", "one\n")
+    assert not agrees("one\n...\nfour", "one\ntwo\n")
+    assert not agrees("one", "one\ntwo\n")
+
+
+def test_blocks_and_commands_are_found() -> None:
+    """The reader of pages itself: a block or command it missed would never run."""
+    page = "text\n```console\n$ turnlog a \\\n>   b\nout\n$ turnlog c\n```\n\n```python no-run\nx\n```\n"
+    console, python = blocks(page)
+    assert commands(console.text) == [("turnlog a b", "out"), ("turnlog c", "")]
+    assert python == Block("python", ("no-run",), 10, "x\n")

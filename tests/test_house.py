@@ -1,0 +1,222 @@
+"""The rules of the house that a machine can hold. CONTRIBUTING.md says why each is there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
+SOURCES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SRC.rglob("*.py"))}
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+FILE_LINES, FUNCTION_LINES = 400, 60
+EXCUSE = "# Over 400 lines because "
+BAD_NAMES = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
+PROVIDER_NAMES = {"anthropic", "google", "openai", "openai-chat", "openai-responses"}
+NO_PROVIDERS = ("codec", "content", "errors", "intake", "log", "records", "rules", "session", "stores", "view")
+EXTRAS_ROOMS = ("interop", "runners", "stores", "testing", "tokens", "web")
+
+
+def _where(path: Path, node: ast.AST | None = None) -> str:
+    line = getattr(node, "lineno", None)
+    return f"{path.relative_to(ROOT)}" + (f":{line}" if line else "")
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(SRC).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _room(path: Path) -> str:
+    return path.relative_to(SRC / "turnlog").parts[0].removesuffix(".py")
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a module's top level, those under `if` and `try` included."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ast.If, ast.Try)):
+            yield from _statements([*statement.body, *statement.orelse])
+
+
+def _public_names(tree: ast.Module) -> set[str]:
+    """Names that a module defines for others: no underscore in front or behind."""
+    names: set[str] = set()
+    for statement in _statements(tree.body):
+        if isinstance(statement, (*FUNCTION, ast.ClassDef)):
+            names.add(statement.name)
+        elif isinstance(statement, ast.Assign):
+            targets = (node for target in statement.targets for node in ast.walk(target))
+            names.update(node.id for node in targets if isinstance(node, ast.Name))
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            names.add(statement.target.id)
+    return {name for name in names if not name.startswith("_") and not name.endswith("_")}
+
+
+def _declared(tree: ast.Module) -> list[str] | None:
+    """What `__all__` lists, or None if there is none."""
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == "__all__" for target in statement.targets
+        ):
+            return list(ast.literal_eval(statement.value))
+    return None
+
+
+def _docstrings(tree: ast.AST) -> set[int]:
+    """The ids of the nodes that are docstrings, or strings standing alone."""
+    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def test_files_stay_short() -> None:
+    """A file that outgrows its one job fails here, unless its first lines say why it is longer."""
+    long = []
+    for path in SOURCES:
+        lines = path.read_text("utf-8").splitlines()
+        if len(lines) > FILE_LINES and not any(line.startswith(EXCUSE) for line in lines[:5]):
+            long.append(f"{_where(path)}: {len(lines)} lines")
+    assert long == []
+
+
+def test_functions_stay_short() -> None:
+    """A function that does several things fails here."""
+    long = []
+    for path, tree in SOURCES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, FUNCTION) and (size := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES:
+                long.append(f"{_where(path, node)}: {node.name} has {size} lines")
+    assert long == []
+
+
+def test_module_names_say_something() -> None:
+    """A drawer for leftovers (`utils`, `common`, ...) fails here."""
+    assert [_where(path) for path in SOURCES if {path.stem, path.parent.name} & BAD_NAMES] == []
+
+
+def test_own_modules_are_imported_at_the_top() -> None:
+    """An import of our own inside a function, which hides a cycle from import-linter, fails here."""
+    hidden = []
+    for path, tree in SOURCES.items():
+        for function in ast.walk(tree):
+            if not isinstance(function, FUNCTION):
+                continue
+            for node in ast.walk(function):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom):
+                    names = ["turnlog" if node.level else node.module or ""]
+                if any(name.split(".")[0] == "turnlog" for name in names):
+                    hidden.append(f"{_where(path, node)} in {function.name}")
+    assert hidden == []
+
+
+def test_every_module_lists_its_public_names() -> None:
+    """A public name missing from `__all__`, a stale one in it, or an unsorted list fails here."""
+    wrong = []
+    for path, tree in SOURCES.items():
+        declared, public = _declared(tree), _public_names(tree)
+        facade = path.name == "__init__.py"  # offers imported names too; the next test looks at those
+        if declared is None and public:
+            wrong.append(f"{_where(path)}: no __all__")
+        elif declared is not None and (not public <= set(declared) if facade else declared != sorted(public)):
+            wrong.append(f"{_where(path)}: __all__ should be {sorted(public)}")
+    assert wrong == []
+
+
+def test_every_facade_offers_what_it_lists() -> None:
+    """A package whose `__all__` is unsorted or names what it does not have fails here."""
+    wrong = []
+    for path, tree in SOURCES.items():
+        declared = _declared(tree)
+        if path.name != "__init__.py" or declared is None:
+            continue
+        module: ModuleType = importlib.import_module(_module(path))
+        if missing := [name for name in declared if not hasattr(module, name)]:
+            wrong.append(f"{_where(path)}: lacks {missing}")
+        if declared != sorted(set(declared)):
+            wrong.append(f"{_where(path)}: __all__ is not sorted")
+    assert wrong == []
+
+
+def test_public_things_say_what_they_are() -> None:
+    """A public module, class, function or method without a docstring fails here."""
+    silent = []
+    for path, tree in SOURCES.items():
+        if _public_names(tree) and ast.get_docstring(tree) is None:
+            silent.append(f"{_where(path)}: the module")
+        for holder in [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]:
+            if isinstance(holder, ast.ClassDef) and holder.name.startswith("_"):
+                continue
+            for node in holder.body:
+                if not isinstance(node, (*FUNCTION, ast.ClassDef)) or node.name.startswith("_"):
+                    continue
+                overload = any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list)
+                if ast.get_docstring(node) is None and not overload:
+                    silent.append(f"{_where(path, node)}: {node.name}")
+    assert silent == []
+
+
+def test_every_test_says_what_would_break() -> None:
+    """A test function without a docstring fails here."""
+    silent = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, FUNCTION) and node.name.startswith("test_") and ast.get_docstring(node) is None:
+                silent.append(f"{_where(path, node)}: {node.name}")
+    assert silent == []
+
+
+def test_the_product_knows_no_machine() -> None:
+    """A path of somebody's machine, or of the shared material, in what is shipped fails here."""
+    machine = re.compile(r"\.\./shared|/work/|/root/|C:\\\\Users")
+    found = [
+        f"{_where(path)}:{number}: {line.strip()[:80]}"
+        for path in sorted(SRC.rglob("*"))
+        if path.suffix in {".py", ".json", ".html", ".css", ".js", ".md", ".sql", ".toml"}
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
+        if machine.search(line)
+    ]
+    assert found == []
+
+
+def test_rooms_without_providers_name_none() -> None:
+    """A branch on a provider's name where rules are data (views, stores, ground floor) fails here."""
+    named = []
+    for path, tree in SOURCES.items():
+        if _room(path) not in NO_PROVIDERS:
+            continue
+        prose = _docstrings(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and node.value in PROVIDER_NAMES and id(node) not in prose:
+                named.append(f"{_where(path, node)}: {node.value}")
+    assert named == []
+
+
+def test_only_msgspec_is_needed() -> None:
+    """An import of another package at a module's top fails here, save in rooms that extras serve."""
+    known = {*sys.stdlib_module_names, "msgspec", "turnlog"}
+    foreign = []
+    for path, tree in SOURCES.items():
+        if _room(path) in EXTRAS_ROOMS:
+            continue
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            foreign += [f"{_where(path, node)}: {name}" for name in names if name.split(".")[0] not in known]
+    assert foreign == []
+
+
+def test_importing_turnlog_does_nothing_heavy() -> None:
+    """`import turnlog` that prints, or pulls an extra, an event loop or a network stack, fails here."""
+    script = "import sys; before = set(sys.modules); import turnlog; print(*sorted(set(sys.modules) - before))"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in run.stdout.split()}
+    light = {*sys.stdlib_module_names, "turnlog", "msgspec"} | {"typing_extensions"}  # msgspec takes it if it is there
+    heavy = {"asyncio", "concurrent", "http", "multiprocessing", "ssl", "unittest", "xml"}
+    assert (loaded - light, loaded & heavy, run.stderr) == (set(), set(), "")
