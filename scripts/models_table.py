@@ -37,7 +37,9 @@ def main(source: str) -> None:
             "media": [kind for flag, kind in MEDIA.items() if facts.get(flag)],
             "prices": {short: facts[key] for key, short in PRICES.items() if facts.get(key) is not None},
         }
-    lines = ",\n".join(f"{json.dumps(name)}:{json.dumps(facts, separators=(',', ':'))}" for name, facts in models.items())
+    lines = ",\n".join(
+        f"{json.dumps(name)}:{json.dumps(facts, separators=(',', ':'))}" for name, facts in models.items()
+    )
     OUT.write_text(f'{{"source":{json.dumps(table["source"])},\n"models":{{\n{lines}\n}}}}\n')
 
 

@@ -1,29 +1,37 @@
 """Records to bytes and back: UTF-8 JSON, one object a record, described in docs/format.md.
 
-The fast path is msgspec. Two things that conversations hold and JSON does not take a slower one:
-lone surrogates (written as `\\udXXX` escapes) and numbers that are not finite (written as
-`{"$number": "NaN"}`). Both come back as they were.
+The fast path is msgspec. What conversations hold and JSON does not is written as a *mark*, an
+object with one key: `{"$number": "NaN"}` for numbers that are not finite, `{"$text": [...]}` for a
+text whose surrogate halves would fuse, `{"$object": [[key, value], ...]}` for an object that would
+read as a mark itself. Lone surrogates are `\\udXXX` escapes. All come back as they were.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import msgspec
 
-from .content import Unknown, is_finite_json
-from .errors import CorruptRecord
-from .records import Body, Configuration, Decision, Note, Record, UnknownRecord, UsageRecord
+from .content import Part, Unknown
+from .errors import CorruptRecord, InputError
+from .records import Body, Record, UnknownRecord
 
-__all__ = ["FORMAT_VERSION", "decode_record", "encode_record"]
+__all__ = ["DEPTH_LIMIT", "FORMAT_VERSION", "decode_record", "encode_record"]
 
 FORMAT_VERSION = 1
 """Version of the record format. A reader keeps what a newer one wrote and it does not know."""
 
-_NUMBER = "$number"
-_PART_TYPES = frozenset({"text", "media", "reasoning", "tool_call", "tool_result", "opaque", "unknown"})
+DEPTH_LIMIT = 200
+"""How deep arrays and objects of a record may nest, envelope included. A fixed number, so that what
+was written under a shallow call stack can be read under a deep one (CPython allows 1,000 in all)."""
+
+_MARKS = frozenset({"$number", "$text", "$object"})
+_MARK_BYTES = b'{"$'
+_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_FUSING = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")  # a high surrogate before a low one
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -33,22 +41,86 @@ class _Envelope(msgspec.Struct, frozen=True):
     body: Body
 
 
+class _Loose(msgspec.Struct, frozen=True):
+    """An envelope whose body may be of a newer version."""
+
+    v: int
+    n: int
+    t: str
+    body: dict[str, Any]
+
+
 _decoder = msgspec.json.Decoder(_Envelope)
 _encoder = msgspec.json.Encoder()
 
 
+def _tags(union: Any) -> frozenset[str]:
+    return frozenset(str(kind.__struct_config__.tag) for kind in union.__args__)
+
+
+_KINDS = _tags(Body)
+_PART_TYPES = _tags(Part)
+
+
 def encode_record(record: Record) -> bytes:
-    """The bytes of a record: those it was read from if it was read, else a fresh encoding."""
+    """The bytes of a record: those it was read from if it was read, else a fresh encoding.
+
+    Raises InputError if the record nests deeper than `DEPTH_LIMIT` or holds what is no JSON value.
+    """
     if record.raw is not None:
         return record.raw
-    envelope = _Envelope(v=FORMAT_VERSION, n=record.n, t=record.time, body=record.body)
-    if _all_finite(record.body):
-        try:
-            return _encoder.encode(envelope)
-        except UnicodeEncodeError:
-            pass
-    plain = _mark_numbers(msgspec.to_builtins(envelope))
-    return json.dumps(plain, separators=(",", ":")).encode("ascii")
+    try:
+        return _encode(_Envelope(v=FORMAT_VERSION, n=record.n, t=record.time, body=record.body))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"record {record.n} cannot be written: {error}") from error
+
+
+def _encode(envelope: _Envelope) -> bytes:
+    try:
+        encoded = _encoder.encode(envelope)
+        if _is_plain(encoded):
+            return encoded
+    except UnicodeEncodeError:  # a lone surrogate
+        pass
+    marked = _mark(msgspec.to_builtins(envelope))
+    try:
+        return _encoder.encode(marked)
+    except UnicodeEncodeError:
+        return json.dumps(marked, separators=(",", ":")).encode("ascii")
+
+
+def _is_plain(encoded: bytes) -> bool:
+    """Whether nothing in `encoded` needs a closer look, decided by looking at the bytes alone.
+
+    msgspec writes a number that is not finite as null: no null, no such number. No more brackets
+    than `DEPTH_LIMIT`: no deeper nesting.
+    """
+    return (
+        b"null" not in encoded
+        and _MARK_BYTES not in encoded
+        and encoded.count(b"[") + encoded.count(b"{") <= DEPTH_LIMIT
+    )
+
+
+def _mark(value: Any, room: int = DEPTH_LIMIT) -> Any:
+    """`value` with marks in place of what JSON cannot hold."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$number": "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")}
+    if isinstance(value, str):
+        return {"$text": _FUSING.split(value)} if _fuses(value) else value
+    if not isinstance(value, (dict, list, tuple)):
+        return value
+    if room == 0:
+        raise ValueError(f"it nests deeper than {DEPTH_LIMIT} levels; keep such data as text")
+    if isinstance(value, dict):
+        if (len(value) == 1 and not _MARKS.isdisjoint(value)) or any(_fuses(key) for key in value):
+            return {"$object": [[_mark(key), _mark(item, room - 1)] for key, item in value.items()]}
+        return {key: _mark(item, room - 1) for key, item in value.items()}
+    return [_mark(item, room - 1) for item in value]
+
+
+def _fuses(text: Any) -> bool:
+    return isinstance(text, str) and not text.isascii() and _FUSING.search(text) is not None
 
 
 def decode_record(raw: bytes) -> Record:
@@ -57,97 +129,65 @@ def decode_record(raw: bytes) -> Record:
     Raises CorruptRecord if `raw` is no record. Kinds and parts of a newer version are no damage:
     they come back as `UnknownRecord` and `Unknown`.
     """
-    try:
-        if b'"$number"' in raw:
-            raise msgspec.DecodeError("numbers to restore")
-        envelope = _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        envelope = _decode_slowly(raw)
-    return Record(n=envelope.n, time=envelope.t, body=envelope.body, raw=raw)
-
-
-def _decode_slowly(raw: bytes) -> _Envelope:
-    try:
-        plain = _restore_numbers(json.loads(raw))
-        body = plain["body"]
-        number, time, version = int(plain["n"]), str(plain["t"]), int(plain["v"])
-        kind = body["kind"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CorruptRecord(f"not a record: {error}") from error
-    try:
-        typed: Body = msgspec.convert(_keep_unknown_parts(body), Body)
-    except msgspec.ValidationError as error:
-        if version <= FORMAT_VERSION and kind in _BODY_KINDS:
-            raise CorruptRecord(f"record {number} is damaged: {error}", record=number) from error
-        typed = UnknownRecord(name=str(kind))
-    return _Envelope(v=version, n=number, t=time, body=typed)
-
-
-_BODY_KINDS = frozenset(
-    str(msgspec.inspect.type_info(kind).tag)  # type: ignore[attr-defined]
-    for kind in Body.__args__
-)
-
-
-def _all_finite(body: Body) -> bool:
-    """Only free-form fields can hold a number that is not finite."""
-    match body:
-        case Configuration():
-            return is_finite_json(body.settings) and is_finite_json([tool.data for tool in body.tools])
-        case Decision():
-            return is_finite_json(body.detail)
-        case Note():
-            return is_finite_json(body.data)
-        case UsageRecord():
-            return is_finite_json(body.raw)
-        case _:
+    if _MARK_BYTES not in raw:
+        try:
+            known = _decoder.decode(raw)
+        except (ValueError, RecursionError):  # damaged, newer, or with lone surrogates: see closer
             pass
-    for message_like in (getattr(body, "message", None),):
-        if message_like is None:
-            continue
-        for part in message_like.parts:
-            for inner in (part, *getattr(part, "parts", ())):
-                if not is_finite_json([getattr(inner, "arguments", None), getattr(inner, "data", None)]):
-                    return False
-                form = inner.form if hasattr(inner, "form") else None
-                if form is not None and form.delta is not None and not is_finite_json(form.delta):
-                    return False
-    return True
+        else:
+            return Record(n=known.n, time=known.t, body=known.body, raw=raw)
+    try:
+        loose = msgspec.convert(_unmark(json.loads(raw, parse_constant=_refuse)), _Loose)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CorruptRecord(f"not a record: {error}") from error
+    return Record(n=loose.n, time=loose.t, body=_known_body(loose), raw=raw)
 
 
-def _mark_numbers(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return {_NUMBER: "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")}
-    if isinstance(value, dict):
-        return {key: _mark_numbers(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_mark_numbers(item) for item in value]
-    return value
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
 
 
-def _restore_numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        if len(value) == 1 and value.get(_NUMBER) in ("NaN", "Infinity", "-Infinity"):
-            return float(value[_NUMBER])
-        return {key: _restore_numbers(item) for key, item in value.items()}
+def _unmark(value: Any) -> Any:
     if isinstance(value, list):
-        return [_restore_numbers(item) for item in value]
-    return value
+        return [_unmark(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1 and not _MARKS.isdisjoint(value):
+        ((mark, held),) = value.items()
+        if mark == "$number":
+            return _NUMBERS[held] if isinstance(held, str) and held in _NUMBERS else _refuse(repr(value))
+        if mark == "$text":
+            return "".join(held)
+        return {_unmark(key): _unmark(item) for key, item in held}
+    return {key: _unmark(item) for key, item in value.items()}
 
 
-def _keep_unknown_parts(value: Any) -> Any:
-    """Parts of a type that this version does not know, as `Unknown` parts."""
-    if isinstance(value, dict):
-        parts = value.get("parts")
-        if isinstance(parts, list):
-            value = {**value, "parts": [_known_part(part) for part in parts]}
-        return {key: _keep_unknown_parts(item) if key == "message" else item for key, item in value.items()}
-    return value
+def _known_body(loose: _Loose) -> Body:
+    """The body as one of our kinds, or as unknown if a newer version may have written it."""
+    kind = loose.body.get("kind")
+    try:
+        body: Body = msgspec.convert(_keep_unknown_parts(loose.body), Body)
+    except (ValueError, RecursionError) as error:  # UnicodeEncodeError: a surrogate in a field's name
+        if not isinstance(kind, str) or (kind in _KINDS and loose.v <= FORMAT_VERSION):
+            raise CorruptRecord(f"record {loose.n} is damaged: {error}", record=loose.n) from error
+        return UnknownRecord(name=kind)
+    return body
+
+
+def _keep_unknown_parts(holder: dict[str, Any]) -> dict[str, Any]:
+    """A body, message or part whose parts of an unknown type stand as `Unknown` parts."""
+    kept = dict(holder)
+    for key in ("parts", "fragments"):
+        if isinstance(parts := holder.get(key), list):
+            kept[key] = [_known_part(part) for part in parts]
+    if isinstance(message := holder.get("message"), dict):
+        kept["message"] = _keep_unknown_parts(message)
+    return kept
 
 
 def _known_part(part: Any) -> Any:
-    if not isinstance(part, dict):
+    if not isinstance(part, dict) or not isinstance(kind := part.get("type"), str):
         return part
-    if part.get("type") not in _PART_TYPES:
-        return msgspec.to_builtins(Unknown(kind=str(part.get("type")), data=part))
-    return _keep_unknown_parts(part)
+    if kind not in _PART_TYPES:
+        return msgspec.to_builtins(Unknown(kind=kind, data=part))
+    return _keep_unknown_parts(part) if kind == "tool_result" else part

@@ -43,7 +43,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 # What an unknown model of a provider is taken to have: the smallest limits still sold widely
 # (the table's own minimum over current chat models), so that a guess errs on the safe side.
-_COMMON = {
+_COMMON: dict[str, dict[str, Any]] = {
     "openai": {"input": 128_000, "output": 16_384, "media": ["image"], "prices": {}},
     "anthropic": {"input": 200_000, "output": 8_192, "media": ["image", "document"], "prices": {}},
     "google": {"input": 1_048_576, "output": 8_192, "media": ["image", "document", "audio", "video"], "prices": {}},
@@ -73,7 +73,7 @@ def model_facts(model: str) -> dict[str, Any] | None:
     short = _DATED.sub("", name)
     if short in table:
         return table[short]
-    known = [key for key in table if name.startswith(key + "-") or name.startswith(key + ".")]
+    known = [key for key in table if name.startswith((key + "-", key + "."))]
     return table[max(known, key=len)] if known else None
 
 

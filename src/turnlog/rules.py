@@ -24,10 +24,10 @@ class Rules(Struct, frozen=True, kw_only=True):
     provider: str
     """Name of the provider: parts that are bound to it stay, others' leave the view."""
 
-    results: Literal["adjacent", "leading", "counted", "later"]
+    results: Literal["adjacent", "counted", "later"]
     """Where answers stand. `adjacent`: in the messages directly after the calls, before anything
-    else. `leading`: first in the very next user turn. `counted`: the next turn holds exactly as
-    many, in call order. `later`: anywhere after the call."""
+    else. `counted`: the next turn holds exactly as many, among other things. `later`: anywhere after
+    the call."""
 
     merge_calls: bool
     """Whether calls answered together must stand in one message (parallel calls that a log holds
@@ -67,12 +67,24 @@ class Rules(Struct, frozen=True, kw_only=True):
     blank_text: bool = True
     """Whether a message whose only content is whitespace is accepted."""
 
+    own_calls: frozenset[str] = frozenset()
+    """Kinds of `Opaque` parts that the provider answers itself, by another `Opaque` in the same
+    assistant turn; their id is at `id` of the data."""
+
+    own_answer: str = ""
+    """Pattern of the kinds of those answers; what they answer is at `own_answer_key`."""
+
+    own_answer_key: str = ""
+
     reasoning: Literal["own", "signed", "encrypted", "none"]
     """Which reasoning is replayed: the provider's own; its own if signed; its own if it holds an
     encrypted blob; none."""
 
     reasoning_needs_follower: bool = False
     """Whether reasoning must be directly followed by what it led to."""
+
+    not_followers: frozenset[str] = frozenset()
+    """Kinds of `Opaque` parts that may not stand between reasoning and what it led to."""
 
     reasoning_not_last: bool = False
     """Whether a message may not end with reasoning."""
@@ -95,8 +107,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     media_mimes: frozenset[str] = frozenset()
     """MIME types accepted for bytes; empty: any of an accepted kind."""
 
-    media_urls: bool = True
-    """Whether media may be given by http(s) URL."""
+    media_url_schemes: frozenset[str] = frozenset({"http", "https"})
+    """Schemes of the URLs by which media may be given."""
 
     media_max_base64: int = NO_LIMIT
     """Largest base64 text of one media part."""
