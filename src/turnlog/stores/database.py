@@ -1,0 +1,257 @@
+"""The SQLite file of a store: opened, locked, and shared between threads and processes.
+
+One connection per store, under a lock: SQLite does one write at a time anyway, and reads are short
+batches. Several processes are SQLite's own matter (WAL, `begin immediate`).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+from ..errors import CorruptRecord, StoreError
+from .schema import needs_upgrade, upgrade
+
+try:
+    import fcntl
+except ImportError:  # Windows: SQLite's own waiting has to do
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Database", "Durability", "store_error"]
+
+Durability = Literal["normal", "full"]
+"""What an append has survived when it returns: `normal` a killed process, `full` a power cut too.
+
+After a power cut `normal` may have lost the newest records, never records before others.
+"""
+
+_BUSY_SECONDS = 30.0
+_FOLD_WAIT_MS = 1000
+_WAL_LIMIT_BYTES = 4 << 20
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class Database:
+    """A connection that is made when needed, and the rules for using it."""
+
+    def __init__(self, path: Path, *, durability: Durability, read_only: bool) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._durability = durability
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._queue: int | None = None
+        self._closed = False
+        with self.reading():
+            pass
+        with _opening:
+            _databases.add(self)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for a few quick statements."""
+        with self._lock:
+            try:
+                yield self._connected()
+            except sqlite3.Error as error:
+                raise store_error(error, self.path) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection inside a transaction that is committed at the end, or rolled back.
+
+        `begin immediate`: a transaction that starts by reading and then wants to write fails at
+        once if somebody else wrote in between, whatever the timeout.
+        """
+        with self._lock:
+            self.check_writable()
+            db = self._connected()
+            self._queue_up()
+            try:
+                db.execute("begin immediate")
+                yield db
+                db.execute("commit")
+            except sqlite3.Error as error:
+                raise store_error(error, self.path) from error
+            finally:
+                if db.in_transaction:
+                    with suppress(sqlite3.Error):  # what ended the transaction is what gets raised
+                        db.execute("rollback")
+                self._leave_queue()
+
+    @contextmanager
+    def fresh(self) -> Iterator[sqlite3.Connection]:
+        """A second connection, which sees what is on disk and not what the first has in memory."""
+        with self.reading():
+            db = self._connect()
+            try:
+                yield db
+            finally:
+                db.close()
+
+    def check_writable(self) -> None:
+        """Raises StoreError unless the store is open for writing."""
+        if self.read_only or self._closed:
+            raise StoreError(f"the store {self.path} is {'closed' if self._closed else 'open for reading only'}")
+
+    def fold_log(self) -> None:
+        """Fold the write-ahead log into the file and empty it, unless others are at work just now.
+
+        What was deleted before still stands in the log until this, or a later checkpoint, is done.
+        """
+        with self.reading() as db:
+            db.execute(f"pragma busy_timeout = {_FOLD_WAIT_MS}")
+            db.execute("pragma wal_checkpoint(truncate)").fetchall()
+            db.execute(f"pragma busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+
+    def close(self) -> None:
+        """Close the file. The last one to close it also folds the write-ahead log into it."""
+        with self._lock:
+            self._closed = True
+            self.release()
+
+    def acquire(self) -> None:
+        """Wait until no thread uses the connection, and keep it so."""
+        self._lock.acquire()
+
+    def release(self) -> None:
+        """Let go of the files; the next use opens them again."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if self._queue is not None:
+            os.close(self._queue)
+            self._queue = None
+
+    def unlock(self) -> None:
+        """End an `acquire`."""
+        self._lock.release()
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreError(f"the store {self.path} is closed")
+        if self._connection is None:
+            self._connection = self._open()
+        return self._connection
+
+    def _open(self) -> sqlite3.Connection:
+        with _opening:
+            if self.read_only:
+                if not self.path.is_file():
+                    raise StoreError(f"there is no store at {self.path}")
+            else:
+                _create_file(self.path)
+            db = self._connect()
+        try:
+            db.execute("begin")
+            outdated = needs_upgrade(db, str(self.path))
+            db.execute("commit")
+            if outdated and self.read_only:
+                raise StoreError(f"{self.path} is empty or of an older version; open it for writing once")
+            if not self.read_only:
+                self._prepare(db, outdated)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?{self._mode()}",
+            uri=True,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def _mode(self) -> str:
+        if not self.read_only:
+            return "mode=rw"
+        # Reading a WAL database takes a file beside it. Where none can be made and nobody writes
+        # (a read-only disk), SQLite has to be told that the file stands still.
+        wal = self.path.with_name(self.path.name + "-wal")
+        if not wal.exists() and not os.access(self.path.parent, os.W_OK):
+            return "mode=ro&immutable=1"
+        return "mode=ro"
+
+    def _prepare(self, db: sqlite3.Connection, outdated: bool) -> None:
+        if db.execute("pragma journal_mode").fetchone()[0] != "wal":
+            db.execute("pragma journal_mode = wal")
+        db.execute(f"pragma synchronous = {self._durability}")
+        db.execute(f"pragma journal_size_limit = {_WAL_LIMIT_BYTES}")
+        if outdated:
+            upgrade(db, str(self.path))
+
+    def _queue_up(self) -> None:
+        """Wait in line with other processes before a write that is slow because it is synced.
+
+        SQLite's own waiting sleeps and retries, and starves writers for seconds where each write
+        takes long. The queue is for fairness only, so a disk without such locks is no error.
+        """
+        if fcntl is None or self._durability != "full":
+            return
+        with suppress(OSError):
+            if self._queue is None:
+                name = self.path.with_name(self.path.name + "-lock")
+                self._queue = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._queue, fcntl.LOCK_EX)
+
+    def _leave_queue(self) -> None:
+        if fcntl is not None and self._queue is not None:
+            with suppress(OSError):
+                fcntl.flock(self._queue, fcntl.LOCK_UN)
+
+
+_opening = threading.Lock()
+"""Held while a file may be created: closing any descriptor of a file drops the locks that SQLite
+holds on it in the whole process, so nobody may open it between the creation and the close."""
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_forking = threading.local()  # two threads may fork at the same time
+
+
+def _before_fork() -> None:
+    """No SQLite connection may cross a fork, used or not: its locks stay behind."""
+    with _opening:
+        _forking.databases = list(_databases)
+    for database in _forking.databases:
+        database.acquire()
+        database.release()
+    _opening.acquire()
+
+
+def _after_fork() -> None:
+    _opening.release()
+    for database in _forking.databases:
+        database.unlock()
+    del _forking.databases
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+def _create_file(path: Path) -> None:
+    """An empty file that only its owner can read; SQLite gives its side files the same mode."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder; name the store's file in it") from None
+    except OSError as error:
+        raise StoreError(f"cannot create the store {path}: {error.strerror}") from error
+
+
+def store_error(error: sqlite3.Error, path: Path) -> StoreError:
+    """What went wrong in SQLite, in this package's errors."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None and code & 0xFF in _DAMAGED:
+        return CorruptRecord(f"{path}: {error}; the file is damaged or no store, `verify` says where")
+    return StoreError(f"{path}: {error}")

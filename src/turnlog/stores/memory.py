@@ -1,0 +1,162 @@
+"""A store without a disk: for tests, and for sessions that nobody will want again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..codec import decode_record
+from ..content import sha256_hex
+from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
+from ..log import Draft, Problem, SessionInfo, check_session_id, utc_now
+from ..records import Record
+from .drafts import blob_names, number_drafts
+
+__all__ = ["MemoryStore"]
+
+
+class _Log(Struct):
+    info: SessionInfo
+    order: int
+    records: list[bytes]
+
+
+class MemoryStore:
+    """Logs in this process's memory, gone with it. Threads may share it.
+
+    Records are kept as bytes, as on a disk: what a caller changes later does not reach them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._logs: dict[str, _Log] = {}
+        self._made = 0
+        self._blobs: dict[str, bytes] = {}
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        """See `RecordStore.append`."""
+        with self._lock:
+            log = self._find(session_id)
+            last = log.info.records
+            if expected is not None and expected != last:
+                raise Conflict(session_id, expected=expected, actual=last)
+            records = number_drafts(drafts, after=last)
+            if records:
+                log.records.extend(record.raw or b"" for record in records)
+                log.info = replace(
+                    log.info,
+                    updated=records[-1].time,
+                    records=records[-1].n,
+                    messages=log.info.messages + _messages(records),
+                )
+        return records
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """See `RecordStore.read`. Ends at the record that was the last when it was called."""
+        with self._lock:
+            log = self._find(session_id)
+            end = log.info.records if last is None else min(last, log.info.records)
+        numbers = range(max(first, 1), end + 1)
+        return (decode_record(log.records[n - 1]) for n in (reversed(numbers) if reverse else numbers))
+
+    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
+        """See `SessionIndex.create`."""
+        time = created or utc_now()
+        with self._lock:
+            self._check_free(session_id)
+            return self._add(SessionInfo(session_id, title, time, time, 0, 0), [])
+
+    def info(self, session_id: str) -> SessionInfo:
+        """See `SessionIndex.info`."""
+        with self._lock:
+            return self._find(session_id).info
+
+    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+        """See `SessionIndex.sessions`."""
+        with self._lock:
+            logs = sorted(self._logs.values(), key=lambda log: (log.info.updated, log.order), reverse=True)
+            return [log.info for log in logs[:limit]]
+
+    def rename(self, session_id: str, title: str) -> None:
+        """See `SessionIndex.rename`."""
+        with self._lock:
+            log = self._find(session_id)
+            log.info = replace(log.info, title=title)
+
+    def delete(self, session_id: str) -> None:
+        """See `SessionIndex.delete`."""
+        with self._lock:
+            self._find(session_id)
+            del self._logs[session_id.lower()]
+
+    def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
+        """See `SessionIndex.fork`. The records' bytes are shared."""
+        time = utc_now()
+        with self._lock:
+            log = self._find(session_id)
+            self._check_free(new_id)
+            shared = log.info.records if at is None else at
+            if not 0 <= shared <= log.info.records:
+                raise InputError(f"at: session {session_id!r} has records 1 to {log.info.records}, not {at}")
+            kept = log.records[:shared]
+            messages = _messages(decode_record(raw) for raw in kept)
+            return self._add(SessionInfo(new_id, title, time, time, shared, messages, session_id, shared), kept)
+
+    def put_blob(self, data: bytes) -> str:
+        """See `BlobStore.put_blob`."""
+        name = sha256_hex(data)
+        with self._lock:
+            self._blobs.setdefault(name, bytes(data))
+        return name
+
+    def get_blob(self, sha256: str) -> bytes:
+        """See `BlobStore.get_blob`."""
+        with self._lock:
+            if sha256 not in self._blobs:
+                raise BlobMissing(f"there is no blob {sha256!r} in this store")
+            return self._blobs[sha256]
+
+    def verify(self, session_id: str | None = None) -> list[Problem]:
+        """See `Store.verify`. In memory, only blobs that were never put can be missing."""
+        with self._lock:
+            logs = list(self._logs.values()) if session_id is None else [self._find(session_id)]
+        return [
+            Problem(log.info.id, record.n, f"it needs blobs that are not there: {', '.join(sorted(missing))}")
+            for log in logs
+            for record in map(decode_record, tuple(log.records))
+            if (missing := blob_names(record) - self._blobs.keys())
+        ]
+
+    def close(self) -> None:
+        """See `Store.close`. What the store held is let go."""
+        with self._lock:
+            self._logs.clear()
+            self._blobs.clear()
+
+    def _find(self, session_id: str) -> _Log:
+        log = self._logs.get(session_id.lower())
+        if log is None or log.info.id != session_id:
+            raise SessionNotFound(f"there is no session {session_id!r}")
+        return log
+
+    def _check_free(self, session_id: str) -> None:
+        found = self._logs.get(check_session_id(session_id).lower())
+        if found is None:
+            return
+        if found.info.id == session_id:
+            raise SessionExists(f"there is a session {session_id!r} already")
+        raise SessionIdError(f"session id {session_id!r} differs from {found.info.id!r} by case only; take another")
+
+    def _add(self, info: SessionInfo, records: list[bytes]) -> SessionInfo:
+        self._made += 1
+        self._logs[info.id.lower()] = _Log(info, self._made, records)
+        return info
+
+
+def _messages(records: Iterable[Record]) -> int:
+    return sum(record.message is not None for record in records)

@@ -1,0 +1,169 @@
+"""The tables of an SQLite store, their numbered upgrades, and the checksums that bind rows together.
+
+A session owns the records that were appended to it: numbers `parent_records + 1` to `records`, under
+`id = no << 32 | n`. What comes before, in a fork, stands with the session `base`. A deleted session
+that forks still need keeps its row without an id, and only the records they need.
+
+Checksums form a chain: that of a record is the SHA-256 of the checksum before it and its own bytes,
+and the last one stands in the session row as `head`. So a record that is changed, replaced, moved
+or lost shows. `seal` does the same for the session row itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..errors import NewerStore, StoreError
+from ..log import SessionInfo
+
+__all__ = [
+    "APPLICATION_ID",
+    "CHAIN_START",
+    "COLUMNS",
+    "SCHEMA_VERSION",
+    "SessionRow",
+    "chain",
+    "needs_upgrade",
+    "record_id",
+    "seal",
+    "table_definitions",
+    "upgrade",
+]
+
+APPLICATION_ID = 0x746C6F67
+"""`PRAGMA application_id` of a turnlog store ("tlog"), so that no other database is taken for one."""
+
+CHAIN_START = bytes(32)
+"""The checksum before record 1."""
+
+_UPGRADES: tuple[tuple[str, ...], ...] = (
+    (
+        f"pragma application_id = {APPLICATION_ID}",
+        # autoincrement: the number of a deleted session is never given again, so that a reader that
+        # is under way cannot slip into another session's records.
+        """create table sessions (
+            no integer primary key autoincrement,
+            id text unique collate nocase,
+            title text not null,
+            created text not null,
+            updated text not null,
+            records integer not null,
+            messages integer not null,
+            head blob not null,
+            parent text not null,
+            parent_records integer not null,
+            base integer,
+            seal blob not null
+        )""",
+        "create index sessions_base on sessions (base) where base is not null",
+        """create table records (
+            id integer primary key,
+            kind text not null,
+            checksum blob not null,
+            record text not null
+        )""",
+        """create table blobs (
+            no integer primary key,
+            sha256 text not null unique,
+            data blob not null
+        )""",
+    ),
+)
+"""Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
+
+SCHEMA_VERSION = len(_UPGRADES)
+
+
+class SessionRow(NamedTuple):
+    """A row of `sessions`, without its seal. `base` owns record number `parent_records`."""
+
+    no: int
+    id: str | None
+    title: str
+    created: str
+    updated: str
+    records: int
+    messages: int
+    head: bytes
+    parent: str
+    parent_records: int
+    base: int | None
+
+    def info(self) -> SessionInfo:
+        """What a listing says of this session."""
+        return SessionInfo(
+            id=self.id or "",
+            title=self.title,
+            created=self.created,
+            updated=self.updated,
+            records=self.records,
+            messages=self.messages,
+            parent=self.parent,
+            parent_records=self.parent_records,
+        )
+
+
+COLUMNS = ", ".join(SessionRow._fields)
+
+
+def seal(row: SessionRow) -> bytes:
+    """The checksum of a session row."""
+    return hashlib.sha256(msgspec.json.encode(row)).digest()
+
+
+def chain(previous: bytes, raw: bytes) -> bytes:
+    """The checksum of a record with the bytes `raw`, where `previous` is the one before it."""
+    return hashlib.sha256(previous + raw).digest()
+
+
+def record_id(session_no: int, n: int) -> int:
+    """The row id of record `n` of session `session_no`: records of one session lie side by side."""
+    return session_no << 32 | n
+
+
+def needs_upgrade(db: sqlite3.Connection, path: str) -> bool:
+    """Whether the store is older than this version, or empty. Changes nothing.
+
+    To be asked inside a transaction: between two looks others could make the store.
+    Raises NewerStore, and StoreError if the database is not a turnlog store.
+    """
+    version = _pragma(db, "user_version")
+    if _pragma(db, "application_id") != APPLICATION_ID:
+        if version or db.execute("select 1 from sqlite_master").fetchone():
+            raise StoreError(f"{path} is an SQLite database, but not a turnlog store")
+        return True
+    if version > SCHEMA_VERSION:
+        raise NewerStore(
+            f"{path} was written by a newer turnlog (store version {version}, this one reads up to "
+            f"{SCHEMA_VERSION}); nothing was changed: upgrade turnlog to open it"
+        )
+    return version < SCHEMA_VERSION
+
+
+def upgrade(db: sqlite3.Connection, path: str) -> None:
+    """Bring the store to this version, in one transaction. Others may try at the same time."""
+    db.execute("begin immediate")
+    try:
+        if needs_upgrade(db, path):
+            for statements in _UPGRADES[_pragma(db, "user_version") :]:
+                for statement in statements:
+                    db.execute(statement)
+            db.execute(f"pragma user_version = {SCHEMA_VERSION}")
+        db.execute("commit")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("rollback")
+        raise
+
+
+def table_definitions(db: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    """The tables and indexes of `db` as SQLite keeps them."""
+    return db.execute("select type, name, tbl_name, sql from sqlite_master order by name").fetchall()
+
+
+def _pragma(db: sqlite3.Connection, name: str) -> int:
+    return int(db.execute(f"pragma {name}").fetchone()[0])

@@ -1,0 +1,163 @@
+"""Sound histories: conversations of whole turns, with every kind of part.
+
+Every text in a history is unique, so that a test can tell what became of each.
+"""
+
+from __future__ import annotations
+
+import base64
+import random as random_module
+
+from msgspec import Struct
+
+from ..content import (
+    Media,
+    Message,
+    Opaque,
+    Outcome,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    sha256_hex,
+)
+
+__all__ = ["History", "HistoryWriter", "PIXEL", "PROVIDER_NAMES", "own_item", "sound_history"]
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc000"
+    "000301010018dd8db00000000049454e44ae426082"
+)
+"""A PNG of one pixel: what the images of a history begin with."""
+
+PROVIDER_NAMES = ("openai-chat", "openai-responses", "anthropic", "google")
+_NAMES = ("read_file", "bash", "search", "apply_patch", "get_weather")
+
+
+class History(Struct, frozen=True):
+    """Messages in order, the media bytes they name, and the words of `DAMAGES` done to them."""
+
+    messages: tuple[Message, ...]
+    blobs: dict[str, bytes]
+    damages: frozenset[str]
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def own_item(provider: str, count: int) -> Opaque:
+    """An item of a provider's own, as it really occurs: a search, a server tool, executed code."""
+    if provider == "openai-responses":
+        action = {"type": "search", "query": f"query {count}"}
+        item = {"type": "web_search_call", "id": f"ws_{count}", "status": "completed", "action": action}
+        return Opaque(provider, "web_search_call", item)
+    if provider == "anthropic":
+        block = {
+            "type": "server_tool_use",
+            "id": f"srvtoolu_{count}",
+            "name": "web_search",
+            "input": {"query": f"q {count}"},
+        }
+        return Opaque(provider, "server_tool_use", block)
+    return Opaque(provider, "executableCode", {"executableCode": {"language": "PYTHON", "code": f"print({count})"}})
+
+
+class HistoryWriter:
+    """Writes a sound conversation of whole turns."""
+
+    def __init__(self, random: random_module.Random) -> None:
+        self.random = random
+        self.count = 0
+        self.home = random.choice(PROVIDER_NAMES)
+        self.blobs: dict[str, bytes] = {}
+
+    def unique(self, what: str) -> str:
+        """Text that occurs nowhere else."""
+        self.count += 1
+        filler = " ".join(self.random.choice(("so", "then", "the", "naïve", "数据", "🙂", "end")) for _ in range(3))
+        return f"{what} {self.count}: {filler} #{self.count}"
+
+    def image(self, kind: str = "image", mime: str = "image/png") -> Media:
+        """A picture of its own: the pixel, with its number behind the end mark."""
+        self.count += 1
+        data = PIXEL + f"#{self.count}".encode()
+        self.blobs[sha256_hex(data)] = data
+        return Media(kind, mime=mime, sha256=sha256_hex(data), size=len(data))  # type: ignore[arg-type]
+
+    def history(self) -> list[Message]:
+        """A conversation."""
+        messages: list[Message] = []
+        if self.random.random() < 0.7:
+            messages.append(Message("system", (Text(self.unique("system")),)))
+        for _ in range(self.random.randint(1, 4)):
+            messages += self.turn()
+        if self.random.random() < 0.6:
+            messages.append(self.user())
+        return messages
+
+    def user(self) -> Message:
+        """What a user says, sometimes with a picture."""
+        parts: list[Part] = [Text(self.unique("question"))]
+        if self.random.random() < 0.25:
+            parts.insert(self.random.randint(0, 1), self.image())
+        return Message("user", tuple(parts))
+
+    def turn(self) -> list[Message]:
+        """A user's words, steps, and the answer."""
+        messages = [self.user()]
+        for _ in range(self.random.randint(0, 3)):
+            messages += self.step()
+        messages.append(Message("assistant", (*self.reasoning(), Text(self.unique("answer")))))
+        return messages
+
+    def reasoning(self) -> tuple[Part, ...]:
+        """Reasoning of the provider at home, or none."""
+        if self.random.random() < 0.5:
+            return ()
+        word = self.unique("thought")
+        if self.home == "openai-responses":
+            return (Reasoning(self.home, summary=(word,), encrypted=_base64(f"enc{self.count}")),)
+        return (Reasoning(self.home, text=word, signature=_base64(f"sig{self.count}")),)
+
+    def step(self) -> list[Message]:
+        """Calls and their results."""
+        calls = [self.call() for _ in range(self.random.choice((1, 1, 1, 2, 3)))]
+        said: tuple[Part, ...] = (Text(self.unique("says")),) if self.random.random() < 0.4 else ()
+        results = [self.result(call) for call in calls]
+        assistant = Message("assistant", (*self.reasoning(), *said, *calls))
+        if self.random.random() < 0.5:
+            return [assistant, Message("user", tuple(results))]
+        return [assistant, *(Message("user", (result,)) for result in results)]
+
+    def call(self) -> ToolCall:
+        """A call of some kind."""
+        self.count += 1
+        name = self.random.choice(_NAMES)
+        kind = self.random.choice(("function",) * 8 + ("custom", "shell"))
+        call_id = f"call_{self.count}abc"
+        if kind == "custom":
+            return ToolCall(call_id, name, raw=self.unique("patch"), kind="custom")
+        if kind == "shell":
+            action = {"type": "exec", "command": ["echo", self.unique("command")], "env": {}}
+            return ToolCall(call_id, "local_shell", arguments=action, kind="shell", provider="openai-responses")
+        signature = _base64(f"sig{self.count}") if self.home == "google" else ""
+        arguments = {"path": self.unique("path"), "depth": self.random.randint(0, 9), "deep": {"list": [1, None, True]}}
+        return ToolCall(call_id, name, arguments=arguments, signature=signature, provider=self.home)
+
+    def result(self, call: ToolCall) -> ToolResult:
+        """The result of a call."""
+        parts: list[Text | Media | Opaque | Unknown] = [Text(self.unique("result"))]
+        if self.random.random() < 0.12:
+            parts.append(self.image())
+        outcome: Outcome = "failed" if self.random.random() < 0.15 else "ok"
+        return ToolResult(call.id, name=call.name, parts=tuple(parts), outcome=outcome, kind=call.kind)
+
+
+def sound_history(random: random_module.Random) -> History:
+    """A conversation without damage: whole turns, every call answered behind it."""
+    writer = HistoryWriter(random)
+    messages = writer.history()
+    return History(tuple(messages), writer.blobs, frozenset())

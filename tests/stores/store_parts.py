@@ -1,0 +1,27 @@
+"""Small parts that the tests of stores are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from turnlog.content import Message, Text, text_of
+from turnlog.log import Draft, Store
+from turnlog.records import MessageRecord, Record
+
+__all__ = ["filled", "said", "texts"]
+
+
+def said(text: str) -> Draft:
+    """A user's message."""
+    return Draft(MessageRecord(Message("user", (Text(text),))))
+
+
+def texts(records: Iterable[Record]) -> list[str]:
+    """The texts of the messages among `records`."""
+    return [text_of(record.message) for record in records if record.message]
+
+
+def filled(store: Store, session: str, count: int) -> None:
+    """A new session of `count` messages "1" to "count"."""
+    store.create(session)
+    store.append(session, [said(str(n)) for n in range(1, count + 1)])

@@ -1,0 +1,78 @@
+"""Every store keeps the promises of the shipped suite, and a broken one does not get through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from turnlog.log import Store
+from turnlog.records import Record
+from turnlog.stores import MemoryStore, SqliteStore, open_store
+from turnlog.testing import check_store
+from turnlog.testing.stores import STORE_CHECKS
+
+
+@pytest.fixture(params=["memory", "sqlite", "sqlite-full"])
+def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
+    """Makes an empty store of each kind, as often as it is called."""
+    if request.param == "memory":
+        return MemoryStore
+    durability = "full" if request.param == "sqlite-full" else "normal"
+    names = count()
+    return lambda: open_store(tmp_path / f"{next(names)}.db", durability=durability)
+
+
+@pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__.removeprefix("_check_"))
+def test_promise(new_store: Callable[[], Store], check: Callable[[Store], None]) -> None:
+    """A store that breaks one of the promises fails its check."""
+    store = new_store()
+    check(store)
+    store.close()
+
+
+def test_whole_suite(tmp_path: Path) -> None:
+    """check_store that hands a used store to a check, or leaves one open, fails here."""
+    opened: list[SqliteStore] = []
+
+    def open_next() -> SqliteStore:
+        assert all(store._database._closed for store in opened)
+        opened.append(SqliteStore(tmp_path / f"{len(opened)}.db"))
+        return opened[-1]
+
+    check_store(open_next)
+    assert len(opened) == len(STORE_CHECKS)
+
+
+class _Forgetful(MemoryStore):
+    """Loses the last record of what it reads."""
+
+    def read(self, session_id: str, **options: object) -> Iterator[Record]:
+        records = list(super().read(session_id, **options))  # type: ignore[arg-type]
+        return iter(records[:-1])
+
+
+class _Careless(MemoryStore):
+    """Appends whatever the writer expected."""
+
+    def append(self, session_id, drafts, *, expected=None):  # type: ignore[no-untyped-def]
+        return super().append(session_id, drafts)
+
+
+class _Leaky(MemoryStore):
+    """Takes ids that name another folder."""
+
+    def info(self, session_id):  # type: ignore[no-untyped-def]
+        return super().info("x" if "/" in session_id else session_id)
+
+    def create(self, session_id, **options):  # type: ignore[no-untyped-def]
+        return super().create("x" if "/" in session_id else session_id, **options)
+
+
+@pytest.mark.parametrize("broken", [_Forgetful, _Careless, _Leaky])
+def test_broken_stores_are_refused(broken: type[MemoryStore]) -> None:
+    """A suite that lets through a store that loses records, ignores `expected` or takes bad ids."""
+    with pytest.raises(AssertionError):
+        check_store(broken)

@@ -1,0 +1,74 @@
+"""The SQLite store does what the memory store does, whatever is asked of it in whatever order."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from store_parts import said, texts
+
+from turnlog.errors import TurnlogError
+from turnlog.log import Store
+from turnlog.stores import MemoryStore, SqliteStore
+
+IDS = st.sampled_from(["a", "b", "B", "c", "d"])
+NUMBER = st.integers(0, 9)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("create"), IDS),
+        st.tuples(st.just("append"), IDS, st.integers(0, 4), st.none() | NUMBER),
+        st.tuples(st.just("fork"), IDS, IDS, st.none() | NUMBER),
+        st.tuples(st.just("delete"), IDS),
+        st.tuples(st.just("read"), IDS, NUMBER, st.none() | NUMBER, st.booleans()),
+    ),
+    max_size=40,
+)
+
+
+def _do(store: Store, place: int, step: tuple[object, ...]) -> object:
+    """What a step comes to: what was returned, times apart, or the name of the error."""
+    try:
+        match step:
+            case ("create", str(name)):
+                return store.create(name).id
+            case ("append", str(name), int(count), expected):
+                drafts = [said(f"{place}.{index}") for index in range(count)]
+                return texts(store.append(name, drafts, expected=expected))  # type: ignore[arg-type]
+            case ("fork", str(name), str(new), at):
+                return store.fork(name, new, at=at).messages  # type: ignore[arg-type]
+            case ("delete", str(name)):
+                return store.delete(name)
+            case ("read", str(name), int(first), last, bool(reverse)):
+                return texts(store.read(name, first=first, last=last, reverse=reverse))  # type: ignore[arg-type]
+        raise AssertionError(step)
+    except TurnlogError as error:
+        return type(error).__name__
+
+
+def _whole(store: Store) -> list[tuple[object, ...]]:
+    return sorted(
+        (info.id, info.records, info.messages, info.parent, info.parent_records, texts(store.read(info.id)))
+        for info in store.sessions()
+    )
+
+
+@given(STEPS)
+@settings(max_examples=60)
+def test_any_order_of_steps(steps: list[tuple[object, ...]]) -> None:
+    """Forks, deletes and appends that leave the wrong records behind, anywhere, or damage of their own making."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, store = MemoryStore(), SqliteStore(Path(folder, "s.db"))
+        try:
+            for place, step in enumerate(steps):
+                assert _do(store, place, step) == _do(model, place, step), step
+            assert _whole(store) == _whole(model)
+            assert store.verify() == []
+            for info in store.sessions():
+                store.delete(info.id)
+            with store._database.reading() as db:
+                left = db.execute("select 'record', id from records union all select 'session', no from sessions")
+                assert left.fetchall() == []
+        finally:
+            store.close()
