@@ -1,0 +1,222 @@
+"""Parts that a provider cannot take, one message at a time.
+
+Nothing here looks at other messages, so that a message cleans to the same thing for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
+from ..rules import Rules
+from .shown import Edit, Loss, Shown
+
+__all__ = ["BLANK", "clean", "sendable_name"]
+
+BLANK = "[blank message]"
+
+_BELONGS = (ToolCall, ToolResult, Reasoning)
+_BELONGS_TO: dict[type, str] = {ToolCall: "assistant", ToolResult: "user", Reasoning: "assistant"}
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean(shown: Shown, rules: Rules) -> tuple[Shown | None, list[Edit], list[Loss]]:
+    """The message as `rules` let it be sent, or None if nothing of it is left; and what changed."""
+    cleaner = _Cleaner(rules, shown)
+    message = cleaner.message(shown.message)
+    if message is shown.message:
+        return shown, cleaner.edits, cleaner.losses
+    if message is None:
+        return None, cleaner.edits, cleaner.losses
+    treatment = "repaired" if shown.treatment == "verbatim" else shown.treatment
+    return Shown(message, shown.records, treatment), cleaner.edits, cleaner.losses
+
+
+def sendable_name(name: str, rules: Rules) -> str:
+    """A tool name that matches the rules: unsuitable characters become `_`; what had to change or is
+    too long ends with a digest of the whole name, so that two names never become one."""
+    if len(name) <= rules.name_max and re.fullmatch(rules.name_pattern, name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    stem = re.sub(r"[^a-zA-Z0-9_-]", "_", name) or "tool"
+    if not re.match(r"[a-zA-Z_]", stem):
+        stem = "_" + stem
+    return f"{stem[: min(rules.name_max, 64) - 9]}_{digest}"
+
+
+def _is_url(url: str, schemes: frozenset[str]) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in schemes and bool(parts.netloc)
+
+
+class _Cleaner:
+    """One message's worth of cleaning: the rules, where we are, and what had to change."""
+
+    def __init__(self, rules: Rules, shown: Shown) -> None:
+        self.rules = rules
+        self.records = shown.records
+        self.role = shown.message.role
+        self.edits: list[Edit] = []
+        self.losses: list[Loss] = []
+
+    def message(self, message: Message) -> Message | None:
+        parts: list[Part] = []
+        for part in message.parts:
+            kept = self.part(part)
+            if kept is not None:
+                parts.append(kept)
+        name = self.text(message.name, "name")
+        if not parts:
+            return self._nothing_left(message)
+        if not self.rules.blank_text and all(isinstance(part, Text) and not part.text.strip() for part in parts):
+            return self._empty(message)
+        same = name == message.name and len(parts) == len(message.parts)
+        if same and all(new is old for new, old in zip(parts, message.parts, strict=True)):
+            return message
+        return msgspec.structs.replace(message, parts=tuple(parts), name=name)
+
+    def _nothing_left(self, message: Message) -> Message | None:
+        """A message that never said anything is empty; one whose parts all left has been reported."""
+        said_nothing = all(isinstance(part, Text) and not part.text for part in message.parts)
+        return self._empty(message) if said_nothing else None
+
+    def _empty(self, message: Message) -> Message | None:
+        """A message without content: a user's is shown as such, others leave the view."""
+        if message.role != "user":
+            self.edits.append(Edit("empty", f"empty {message.role} message left out", self.records))
+            return None
+        self.edits.append(Edit("empty", "empty user message shown as a placeholder", self.records))
+        return Message(role="user", parts=(Text(BLANK),), name=message.name)
+
+    def part(self, part: Part) -> Part | None:
+        if isinstance(part, _BELONGS) and self.role != _BELONGS_TO[type(part)]:
+            what = type(part).__name__
+            self.edits.append(Edit("misplaced", f"{what} in a {self.role} message left out", self.records))
+            return None
+        match part:
+            case Text():
+                return self._text_part(part)
+            case Media():
+                allowed = self.rules.user_media if self.role == "user" else self.rules.assistant_media
+                return self._media(part, allowed if self.role != "system" else frozenset())
+            case Reasoning():
+                return self._reasoning(part)
+            case ToolCall():
+                return self._call(part)
+            case ToolResult():
+                return self._result(part)
+            case Opaque():
+                return self._opaque(part)
+            case Unknown():
+                self.losses.append(Loss("unknown", f"part of unknown kind {part.kind!r} left out", self.records))
+                return None
+
+    def text(self, text: str, what: str) -> str:
+        if text.isascii() or not _SURROGATE.search(text):
+            return text
+        self.edits.append(Edit("text", f"lone surrogates in {what} sent as U+FFFD", self.records))
+        return _SURROGATE.sub("\ufffd", text)
+
+    def _text_part(self, part: Text) -> Text | None:
+        if not part.text and not self.rules.empty_text:
+            return None
+        text = self.text(part.text, "text")
+        return part if text is part.text else msgspec.structs.replace(part, text=text)
+
+    def _media(self, media: Media, allowed: frozenset[str]) -> Media | Text:
+        why = self._why_not(media, allowed)
+        if not why:
+            return media
+        label = media.name or media.mime or media.kind
+        size = f", {media.size:,} bytes" if media.size else ""
+        self.losses.append(Loss("media", f"{media.kind} {label}{size} shown as a placeholder: {why}", self.records))
+        return Text(f"[{media.kind} left out ({label}{size}): {why}]")
+
+    def _why_not(self, media: Media, allowed: frozenset[str]) -> str:
+        rules = self.rules
+        if media.kind not in allowed and media.mime not in allowed:
+            return f"this model takes no {media.kind} here"
+        if media.file_id and media.provider != rules.provider:
+            return f"a file of {media.provider or 'another provider'} cannot be sent to this one"
+        if media.url and not _is_url(media.url, rules.media_url_schemes):
+            return "this provider takes no such address"
+        if media.sha256 and rules.media_mimes and media.mime not in rules.media_mimes:
+            return f"this provider takes no {media.mime or 'media of unknown type'}"
+        if media.sha256 and (media.size + 2) // 3 * 4 > rules.media_max_base64:
+            return f"larger than {rules.media_max_base64:,} characters of base64"
+        return ""
+
+    def _reasoning(self, part: Reasoning) -> Reasoning | None:
+        rules = self.rules
+        if part.provider != rules.provider or rules.reasoning == "none":
+            self.losses.append(Loss("reasoning", f"reasoning of {part.provider} left out", self.records))
+            return None
+        proof = part.encrypted if rules.reasoning == "encrypted" else part.signature or part.encrypted
+        if rules.reasoning != "own" and not proof:
+            self.edits.append(
+                Edit("reasoning", "reasoning without its signature or encrypted form left out", self.records)
+            )
+            return None
+        return part
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        changes: dict[str, Any] = {}
+        name = sendable_name(call.name, self.rules)
+        if name != call.name:
+            changes["name"] = name
+            self.edits.append(Edit("name", f"tool {call.name!r} called {name!r}", self.records))
+        if call.raw is not None:
+            raw = self.text(call.raw, "arguments")
+            if raw is not call.raw:
+                changes["raw"] = raw
+        arguments = self.json(call.arguments)
+        if arguments is not call.arguments:
+            changes["arguments"] = arguments
+        if call.kind == "function" and self.rules.arguments == "object" and not isinstance(arguments, dict):
+            raw_text = changes.get("raw", call.raw)
+            changes["arguments"] = {"input": arguments if raw_text is None or arguments is not None else raw_text}
+            changes["raw"] = None
+            self.edits.append(
+                Edit("arguments", f"arguments of {name!r} are no JSON object: sent as 'input'", self.records)
+            )
+        return msgspec.structs.replace(call, **changes) if changes else call
+
+    def json(self, value: Any) -> Any:
+        """`value` with lone surrogates replaced at every depth; the same object if there are none."""
+        if isinstance(value, str):
+            return self.text(value, "arguments")
+        if isinstance(value, list):
+            items = [self.json(item) for item in value]
+            return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+        if isinstance(value, dict):
+            pairs = [(self.json(key), self.json(item)) for key, item in value.items()]
+            if all(key is old and item is value[old] for (key, item), old in zip(pairs, value, strict=True)):
+                return value
+            return dict(pairs)
+        return value
+
+    def _result(self, result: ToolResult) -> ToolResult:
+        parts: list[Text | Media | Opaque | Unknown] = []
+        for part in result.parts:
+            kept: Part | None = part
+            if isinstance(part, Media):
+                kept = self._media(part, self.rules.result_media)
+            elif isinstance(part, (Text, Opaque, Unknown)):
+                kept = self.part(part)
+            if isinstance(kept, (Text, Media, Opaque, Unknown)):
+                parts.append(kept)
+        if len(parts) == len(result.parts) and all(a is b for a, b in zip(parts, result.parts, strict=True)):
+            return result
+        return msgspec.structs.replace(result, parts=tuple(parts))
+
+    def _opaque(self, part: Opaque) -> Opaque | None:
+        if part.provider == self.rules.provider:
+            return part
+        self.losses.append(Loss("opaque", f"{part.kind} of {part.provider} left out", self.records))
+        return None

@@ -1,0 +1,30 @@
+"""What the log knows of calls without a result: the ledger of tools started and finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..content import Outcome
+from ..records import Approval, Record, ToolFinished, ToolStarted
+
+__all__ = ["fate_of"]
+
+
+def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Outcome]:
+    """How each call in the ledger stands, by the record of the call and its id.
+
+    A call that started and never finished was `aborted`: it may have run. One that was denied was
+    `canceled`. Calls that the ledger does not name are not in the result.
+    """
+    fate: dict[tuple[int, str], Outcome] = {}
+    for record in records:
+        match record.body:
+            case ToolStarted(call_id=call_id, call_record=call_record):
+                fate[call_record, call_id] = "aborted"
+            case ToolFinished(call_id=call_id, call_record=call_record, outcome=outcome):
+                fate[call_record, call_id] = outcome
+            case Approval(call_id=call_id, call_record=call_record, state="denied"):
+                fate[call_record, call_id] = "canceled"
+            case _:
+                pass
+    return fate

@@ -1,0 +1,78 @@
+"""Calls that a provider runs and answers itself (server tools), both kept as opaque parts.
+
+The call and its answer stand in one assistant turn; either alone is refused, except a call in the
+turn that is still open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..content import Opaque, Part, ToolResult
+from ..rules import Rules
+from .arrange import with_parts
+from .shown import Edit, Shown
+
+__all__ = ["own_calls"]
+
+
+def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
+    """The view without calls and answers of the provider's own that lost their counterpart."""
+    if not rules.own_calls:
+        return list(view)
+    out: list[Shown] = []
+    i = 0
+    while i < len(view):
+        start = i
+        while i < len(view) and view[i].message.role in ("assistant", "system"):
+            i += 1
+        if i == start:
+            out.append(view[i])
+            i += 1
+        else:
+            out += _turn(view[start:i], rules, edits, still_open=_is_open(view[i:], rules))
+    return out
+
+
+def _is_open(rest: Sequence[Shown], rules: Rules) -> bool:
+    """Whether the provider goes on with the turn: nothing but tool results came after it, and no
+    user's word has to be put behind it."""
+    if not rest:
+        return rules.last == "any"
+    return all(isinstance(part, ToolResult) for shown in rest for part in shown.message.parts)
+
+
+def _turn(turn: Sequence[Shown], rules: Rules, edits: list[Edit], *, still_open: bool) -> list[Shown]:
+    asked: set[str] = set()
+    paired: set[str] = set()
+    for own in (part for shown in turn for part in shown.message.parts if isinstance(part, Opaque)):
+        if own.kind in rules.own_calls:
+            asked.add(_value(own, "id"))
+        elif _is_answer(own, rules) and _value(own, rules.own_answer_key) in asked:
+            paired.add(_value(own, rules.own_answer_key))
+    out: list[Shown] = []
+    for shown in turn:
+        kept: list[Part] = []
+        for part in shown.message.parts:
+            if not isinstance(part, Opaque) or _stays(part, rules, paired, still_open):
+                kept.append(part)
+                continue
+            edits.append(Edit("server_tool", f"{part.kind} left out: its counterpart is missing", shown.records))
+        if kept or not shown.message.parts:
+            out.append(with_parts(shown, tuple(kept)))
+    return out
+
+
+def _stays(part: Opaque, rules: Rules, paired: set[str], still_open: bool) -> bool:
+    if part.kind in rules.own_calls:
+        return still_open or _value(part, "id") in paired
+    return not _is_answer(part, rules) or _value(part, rules.own_answer_key) in paired
+
+
+def _is_answer(part: Opaque, rules: Rules) -> bool:
+    return re.fullmatch(rules.own_answer, part.kind) is not None
+
+
+def _value(part: Opaque, key: str) -> str:
+    return str(part.data.get(key, "")) if isinstance(part.data, dict) else ""

@@ -1,0 +1,273 @@
+"""Any history, made valid by a provider's rules.
+
+Steps, each a function of the view before it: clean each message, pair calls with results, arrange
+the answers, see to calls that the provider answers itself, sign steps, see to reasoning, place system
+text, see to media counts and both ends, join what must stand in one message. Repairing what is valid
+changes nothing; repairing twice changes nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..content import Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
+from ..rules import Rules
+from .arrange import Fate, arrange, with_parts
+from .clean import clean, sendable_name
+from .own_calls import own_calls
+from .pairing import pair
+from .shown import Edit, Loss, Shown
+
+__all__ = ["CONTINUE", "EARLIER", "NOTHING", "Repaired", "declare_tools", "repair"]
+
+EARLIER = "[The conversation began earlier.]"
+NOTHING = "[No message yet.]"
+CONTINUE = "Please continue."
+
+
+class Repaired(Struct, frozen=True):
+    """A view that its rules accept, and what had to change.
+
+    `thinking_off` says that the request must go without thinking until the open tool loop closes.
+    """
+
+    view: tuple[Shown, ...]
+    edits: tuple[Edit, ...]
+    losses: tuple[Loss, ...]
+    thinking_off: bool = False
+
+
+def repair(view: Sequence[Shown], rules: Rules, fate: Fate | None = None) -> Repaired:
+    """`view` as `rules` accept it. `fate` is what the log knows of unanswered calls."""
+    edits: list[Edit] = []
+    losses: list[Loss] = []
+    cleaned: list[Shown] = []
+    for shown in view:
+        kept, changes, lost = clean(shown, rules)
+        edits += changes
+        losses += lost
+        if kept is not None:
+            cleaned.append(kept)
+    arranged, changes = arrange(cleaned, pair(cleaned), rules, fate or {})
+    edits += changes
+    arranged = own_calls(arranged, rules, edits)
+    arranged = _sign(arranged, rules, losses)
+    arranged = _reasoning(arranged, rules, edits)
+    arranged = _system(arranged, rules, losses)
+    arranged = _media_count(arranged, rules, losses)
+    arranged = _ends(arranged, rules, edits)
+    if rules.merge_calls:
+        arranged = _join(arranged)
+    off = rules.loop_needs_reasoning and _open_loop_without_reasoning(arranged)
+    if off:
+        records = arranged[-1].records
+        edits.append(Edit("thinking", "thinking switched off until the open tool loop closes", records))
+    return Repaired(tuple(arranged), tuple(edits), tuple(losses), off)
+
+
+def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
+    """The tools of a request: those given, under names the rules accept; if there are none, and the
+    view holds calls, a declaration for each tool called, one that takes any object.
+
+    A tool that is called in the history and not among those given was taken away: it stays away.
+    """
+    edits: list[Edit] = []
+    declared: list[Tool] = []
+    for tool in tools:
+        name = tool.name if tool.kind == "hosted" else sendable_name(tool.name, rules)
+        if name != tool.name:
+            edits.append(Edit("name", f"tool {tool.name!r} declared as {name!r}"))
+            tool = msgspec.structs.replace(tool, name=name)
+        declared.append(tool)
+    if declared:
+        return tuple(declared), edits
+    names: set[str] = set()
+    for shown in view:
+        for part in shown.message.parts:
+            if isinstance(part, ToolCall) and part.name not in names:
+                names.add(part.name)
+                native = part.kind in rules.call_kinds
+                if native and part.kind not in ("function", "custom"):
+                    continue  # declared by its kind, not by name
+                custom = native and part.kind == "custom"
+                schema = None if custom else {"type": "object", "properties": {}}
+                declared.append(Tool(part.name, parameters=schema, kind="custom" if custom else "function"))
+                edits.append(Edit("tool", f"tool {part.name!r} declared from its call", shown.records))
+    return tuple(declared), edits
+
+
+def _system(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
+    """System text where it may stand; elsewhere it is shown as a user's."""
+    if rules.system == "inline":
+        return view
+    leading = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view))
+    out = list(view)
+    for i in range(len(view) - 1, leading - 1, -1):  # backwards: what follows decides
+        shown = view[i]
+        if shown.message.role != "system":
+            continue
+        follows = out[i + 1].message.role if i + 1 < len(out) else "assistant"
+        legal = view[i - 1].message.role != "assistant" and follows != "user"
+        if rules.system == "top_or_after_user" and legal:
+            continue
+        losses.append(Loss("place", "system text in mid-conversation shown as a user message", shown.records))
+        out[i] = Shown(Message("user", (Text("[system]"), *shown.message.parts)), shown.records, "repaired")
+    return out
+
+
+def _sign(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
+    """The documented stand-in on the first call of each step that nobody signed."""
+    if not rules.step_signature:
+        return view
+    out: list[Shown] = []
+    for shown in view:
+        first = next((j for j, part in enumerate(shown.message.parts) if isinstance(part, ToolCall)), None)
+        if first is not None:
+            call = shown.message.parts[first]
+            assert isinstance(call, ToolCall)
+            own = call.signature and call.provider in ("", rules.provider)
+            if not own:
+                signed = msgspec.structs.replace(call, signature=rules.step_signature, provider=rules.provider)
+                parts = (*shown.message.parts[:first], signed, *shown.message.parts[first + 1 :])
+                shown = with_parts(shown, parts)
+                losses.append(
+                    Loss("signature", f"call of {call.name!r} carries the documented stand-in signature", shown.records)
+                )
+        out.append(shown)
+    return out
+
+
+def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
+    """No reasoning without what it led to, where the rules ask for it."""
+    if not (rules.reasoning_needs_follower or rules.reasoning_not_last):
+        return view
+    out: list[Shown] = []
+    followed = False
+    for shown in reversed(view):
+        if shown.message.role != "assistant":
+            followed = False
+            out.append(shown)
+            continue
+        kept: list[Part] = []
+        for part in reversed(shown.message.parts):
+            if isinstance(part, Reasoning) and not followed:
+                edits.append(Edit("reasoning", "reasoning that nothing follows left out", shown.records))
+                continue
+            if not isinstance(part, Reasoning):
+                followed = not (isinstance(part, Opaque) and part.kind in rules.not_followers)
+            kept.append(part)
+        if kept:
+            out.append(with_parts(shown, tuple(reversed(kept))))
+    return out[::-1]
+
+
+def _media_count(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
+    """At most as much media as one request may hold; the oldest become placeholders."""
+    total = sum(isinstance(p, Media) for shown in view for part in shown.message.parts for p in _flat(part))
+    surplus = total - rules.media_max_count
+    if surplus <= 0:
+        return view
+    out: list[Shown] = []
+    for shown in view:
+        parts: list[Part] = []
+        for part in shown.message.parts:
+            replaced: list[Any] = []
+            for inner in _flat(part):
+                if isinstance(inner, Media) and surplus > 0:
+                    surplus -= 1
+                    losses.append(
+                        Loss(
+                            "media",
+                            f"{inner.kind} beyond the {rules.media_max_count} a request may hold",
+                            shown.records,
+                        )
+                    )
+                    inner = Text(f"[{inner.kind} left out: more than {rules.media_max_count} in one request]")
+                replaced.append(inner)
+            if isinstance(part, ToolResult):
+                same = all(a is b for a, b in zip(replaced, part.parts, strict=True))
+                parts.append(part if same else msgspec.structs.replace(part, parts=tuple(replaced)))
+            else:
+                parts += replaced
+        out.append(with_parts(shown, tuple(parts)))
+    return out
+
+
+def _flat(part: Part) -> tuple[Part, ...]:
+    return part.parts if isinstance(part, ToolResult) else (part,)
+
+
+def _ends(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
+    """A legal beginning and a legal end."""
+    talk = [shown for shown in view if shown.message.role != "system"]
+    if not talk:
+        edits.append(Edit("empty", "no message to send: a placeholder stands for one"))
+        return [*view, Shown(Message("user", (Text(NOTHING),)), (), "synthetic")]
+    first = talk[0]
+    run = takewhile(lambda shown: shown.message.role == "assistant", talk)
+    calls = any(isinstance(part, ToolCall) for shown in run for part in shown.message.parts)
+    if first.message.role == "assistant" and (rules.first == "user" or (rules.first == "not_call" and calls)):
+        at = next(i for i, shown in enumerate(view) if shown is first)
+        opening = Shown(Message("user", (Text(EARLIER),)), first.records, "synthetic")
+        edits.append(Edit("starts_with_assistant", "a user message put ahead of the first answer", first.records))
+        view = [*view[:at], opening, *view[at:]]
+    last = view[-1]
+    if talk[-1].message.role != "assistant":
+        return view
+    if rules.last == "user":
+        edits.append(Edit("ends_with_assistant", "a user message put behind the last answer", talk[-1].records))
+        return [*view, Shown(Message("user", (Text(CONTINUE),)), talk[-1].records, "synthetic")]
+    if rules.strip_last and last is talk[-1]:
+        return [*view[:-1], *_stripped(last, edits)]
+    return view
+
+
+def _stripped(shown: Shown, edits: list[Edit]) -> list[Shown]:
+    """A final answer without whitespace at its end."""
+    tail = shown.message.parts[-1]
+    if not isinstance(tail, Text) or tail.text == tail.text.rstrip():
+        return [shown]
+    edits.append(Edit("whitespace", "trailing whitespace of the last answer left out", shown.records))
+    text = tail.text.rstrip()
+    parts = shown.message.parts[:-1]
+    if text:
+        parts = (*parts, msgspec.structs.replace(tail, text=text))
+    return [with_parts(shown, parts)] if parts else []
+
+
+def _join(view: list[Shown]) -> list[Shown]:
+    """Consecutive assistant messages of which an earlier one calls tools, as one message: its answers
+    must follow directly, and the next assistant message stands in the way."""
+    out: list[Shown] = []
+    for shown in view:
+        before = out[-1] if out else None
+        if (
+            before is not None
+            and shown.message.role == before.message.role == "assistant"
+            and any(isinstance(part, ToolCall) for part in before.message.parts)
+        ):
+            message = Message("assistant", before.message.parts + shown.message.parts, name=before.message.name)
+            records = before.records + tuple(n for n in shown.records if n not in before.records)
+            out[-1] = Shown(message, records, "joined")
+        else:
+            out.append(shown)
+    return out
+
+
+def _open_loop_without_reasoning(view: Sequence[Shown]) -> bool:
+    """Whether the view ends in the results of an assistant turn that does not start with reasoning."""
+    i = len(view)
+    results = False
+    while i and view[i - 1].message.role != "assistant":
+        i -= 1
+        results = results or any(isinstance(part, ToolResult) for part in view[i].message.parts)
+    if not results:
+        return False
+    while i and view[i - 1].message.role == "assistant":
+        i -= 1
+    return i < len(view) and not isinstance(view[i].message.parts[0], Reasoning)

@@ -1,0 +1,68 @@
+"""Media as they really are: providers compare an image's bytes with the type it is declared as.
+
+Tools label screenshots wrongly, redaction leaves bytes that are no image, files get lost. The log
+keeps what was said of a picture; the view says what is true of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ..content import Media, Part, Text, ToolResult
+from ..errors import StoreError
+from .arrange import with_parts
+from .shown import Loss, Shown
+
+__all__ = ["image_type", "sniff"]
+
+_CHECKED = frozenset({"", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
+_NO_IMAGE = "application/octet-stream"
+
+
+def image_type(data: bytes) -> str:
+    """The MIME type of an image by its first bytes, or empty."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return ""
+
+
+def sniff(view: Sequence[Shown], blob: Callable[[str], bytes], losses: list[Loss]) -> list[Shown]:
+    """The view with images under their true type, and a placeholder for media whose bytes are gone."""
+    return [_sniffed(shown, blob, losses) for shown in view]
+
+
+def _sniffed(shown: Shown, blob: Callable[[str], bytes], losses: list[Loss]) -> Shown:
+    def true(part: Part) -> Part:
+        if isinstance(part, Media) and part.sha256:
+            return _true_media(part, blob, shown, losses)
+        if isinstance(part, ToolResult):
+            inner = tuple(map(true, part.parts))
+            same = all(new is old for new, old in zip(inner, part.parts, strict=True))
+            return part if same else msgspec.structs.replace(part, parts=inner)
+        return part
+
+    return with_parts(shown, tuple(map(true, shown.message.parts)))
+
+
+def _true_media(media: Media, blob: Callable[[str], bytes], shown: Shown, losses: list[Loss]) -> Media | Text:
+    try:
+        data = blob(media.sha256)
+    except StoreError as error:
+        losses.append(Loss("media", f"{media.kind} shown as a placeholder: {error}", shown.records))
+        return Text(f"[{media.kind} left out ({media.name or media.mime or media.kind}): its bytes are missing]")
+    if media.kind != "image" or media.mime not in _CHECKED:
+        return media
+    found = image_type(data) or _NO_IMAGE
+    if found == media.mime:
+        return media
+    if found != _NO_IMAGE:
+        losses.append(Loss("media_type", f"image declared as {media.mime or 'nothing'} sent as {found}", shown.records))
+    return msgspec.structs.replace(media, mime=found)
