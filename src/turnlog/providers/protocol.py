@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from ..content import Message, Part
+from ..content import Message, Opaque, Part
 from ..models import Target
 from ..records import Configuration, Usage
 from ..rules import Rules
 from ..view.shown import Edit, Loss, Shown
 
-__all__ = ["Assembler", "BlobReader", "Parsed", "Provider", "Rendered", "Reply", "SettingPaths"]
+__all__ = ["Assembler", "BlobReader", "Parsed", "Provider", "Rendered", "Renderer", "Reply", "SettingPaths"]
 
 BlobReader = Callable[[str], bytes]
 """Media bytes by hex SHA-256; raises BlobMissing."""
@@ -74,38 +74,66 @@ class Assembler(Protocol):
         """The answer so far. `complete` only after the provider's own end of the stream."""
 
 
-class Provider(Protocol):
-    """One wire format."""
+class Renderer(Protocol):
+    """Spells a view as a request body."""
 
-    name: str
-    setting_paths: SettingPaths
-
-    def parse(self, body: Mapping[str, Any]) -> Parsed:
-        """Read a request body. Raises FormatError with the path of what cannot be read."""
-
-    def parse_response(self, response: Any) -> Reply:
-        """Read a whole response. Raises FormatError."""
-
-    def assembler(self) -> Assembler:
-        """A fresh assembler for one streamed answer."""
-
-    def rules(self, target: Target, settings: Mapping[str, Any]) -> Rules:
-        """What this model accepts, given the request's settings."""
-
-    def render(
+    def __call__(
         self, view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader
     ) -> Rendered:
-        """The request body for a view. Never repairs: renders what is there, declares losses.
+        """Never repairs: renders what is there, declares losses.
 
         `configuration` is in this provider's terms. What a part's own `Form` says is replayed.
         """
 
-    def tidy(self, request: dict[str, Any], target: Target) -> Rendered:
-        """The request without what the provider would refuse outside the conversation's order:
-        unknown keys, settings that exclude each other, missing required limits. Each an edit."""
 
-    def tool_choice(self, settings: Mapping[str, Any]) -> str | None:
-        """The tool choice in common words: `auto`, `none`, `required`, `tool:NAME`, or None."""
+def _unchanged(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(settings)
 
-    def with_tool_choice(self, settings: dict[str, Any], choice: str) -> dict[str, Any]:
-        """`settings` with a tool choice given in common words."""
+
+def _always(part: Opaque) -> bool:
+    return True
+
+
+def _nothing(target: Target) -> dict[str, Any]:
+    return {}
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """One wire format: its functions, side by side."""
+
+    name: str
+
+    setting_paths: SettingPaths
+
+    parse: Callable[[Mapping[str, Any]], Parsed]
+    """Reads a request body. Raises FormatError with the path of what cannot be read."""
+
+    parse_response: Callable[[Any], Reply]
+    """Reads a whole response. Raises FormatError."""
+
+    assembler: Callable[[], Assembler]
+    """A fresh assembler for one streamed answer."""
+
+    rules: Callable[[Target, Mapping[str, Any]], Rules]
+    """What this model accepts, given the request's settings."""
+
+    render: Renderer
+
+    tidy: Callable[[dict[str, Any], Target], Rendered]
+    """The request without what the provider would refuse outside the conversation's order: unknown
+    keys, settings that exclude each other, missing required limits. Each an edit."""
+
+    tool_choice: Callable[[Mapping[str, Any]], str | None]
+    """The tool choice in common words: `auto`, `none`, `required`, `tool:NAME`, or None."""
+
+    with_tool_choice: Callable[[dict[str, Any], str], dict[str, Any]]
+    """Settings with a tool choice given in common words."""
+
+    knows: Callable[[Opaque], bool] = _always
+    """Whether an opaque part of this provider's own is one that it takes in requests."""
+
+    without_thinking: Callable[[Mapping[str, Any]], dict[str, Any]] = _unchanged
+    """Settings with thinking switched off, for providers that need it in a foreign tool loop."""
+
+    required_settings: Callable[[Target], dict[str, Any]] = _nothing
+    """Settings that no request may be without, for requests of our own making."""

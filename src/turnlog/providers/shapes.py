@@ -5,6 +5,7 @@ A shape is one of
     Keys({...})         an object with these keys and no others; a value is a shape
     Tagged("type", {})  an object whose tag picks the shape; an unknown tag is left alone
     Many(shape)         a list of that shape; other values are left alone
+    OneOf(words)        one of a few words, or null
 Shapes say what may ride along, not what must be there: order, pairing and limits are `Rules`.
 """
 
@@ -17,7 +18,7 @@ from msgspec import Struct
 
 from ..view.shown import Edit
 
-__all__ = ["ANY", "Keys", "Many", "Shape", "Tagged", "prune"]
+__all__ = ["ANY", "Keys", "Many", "OneOf", "Shape", "Tagged", "conforms", "prune"]
 
 
 class Any_(Struct, frozen=True):
@@ -25,9 +26,10 @@ class Any_(Struct, frozen=True):
 
 
 class Keys(Struct, frozen=True):
-    """An object with these keys and no others."""
+    """An object with these keys and no others. Of `needs`, at least one has a value."""
 
     keys: Mapping[str, Shape]
+    needs: frozenset[str] = frozenset()
 
 
 class Tagged(Struct, frozen=True):
@@ -44,7 +46,13 @@ class Many(Struct, frozen=True):
     of: Shape
 
 
-Shape = Any_ | Keys | Tagged | Many
+class OneOf(Struct, frozen=True):
+    """One of a few words, or null."""
+
+    words: frozenset[str]
+
+
+Shape = Any_ | Keys | Tagged | Many | OneOf
 
 ANY = Any_()
 
@@ -71,6 +79,10 @@ def prune(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
     for key, item in value.items():
         where = f"{path}.{key}" if path else key
         inner = shape.keys.get(key)
+        if isinstance(inner, OneOf) and item is not None and item not in inner.words:
+            changed = True
+            edits.append(Edit("unknown_value", f"{where} dropped: {item!r}", rule=f"Invalid value: '{item}'."))
+            continue
         if inner is None:
             changed = True
             edits.append(Edit("unknown_key", f"{where} dropped", rule=f"Unknown parameter: '{where}'."))
@@ -78,3 +90,22 @@ def prune(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
         result[key] = prune(item, inner, where, edits)
         changed = changed or result[key] is not item
     return result if changed else value
+
+
+def conforms(value: Any, shape: Shape) -> bool:
+    """Whether the provider knows every tag and word in `value` and finds what it needs; keys it does
+    not know do not matter here, `prune` drops them."""
+    if isinstance(shape, Many):
+        return not isinstance(value, list) or all(conforms(item, shape.of) for item in value)
+    if isinstance(shape, OneOf):
+        return value is None or value in shape.words
+    if not isinstance(value, dict):
+        return True
+    if isinstance(shape, Tagged):
+        chosen = shape.shapes.get(str(value.get(shape.tag, shape.missing)))
+        return chosen is not None and conforms(value, chosen)
+    if not isinstance(shape, Keys):
+        return True
+    if shape.needs and not any(value.get(key) for key in shape.needs):
+        return False
+    return all(conforms(item, shape.keys[key]) for key, item in value.items() if key in shape.keys)

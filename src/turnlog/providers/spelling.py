@@ -77,9 +77,7 @@ def spell(default: Mapping[str, Any], delta: Mapping[str, Any] | None) -> dict[s
     return result
 
 
-def formed(
-    provider: str, default: Mapping[str, Any], seen: Mapping[str, Any], shape: str = ""
-) -> Form | None:
+def formed(provider: str, default: Mapping[str, Any], seen: Mapping[str, Any], shape: str = "") -> Form | None:
     """The form of a value whose default rendering is `default` and that was seen as `seen`."""
     delta = difference(default, seen)
     return Form(provider=provider, shape=shape, delta=delta) if delta or shape else None

@@ -1,0 +1,36 @@
+"""The provider `anthropic`: the Messages API."""
+
+from __future__ import annotations
+
+from ..protocol import Provider
+from .blocks import NAME
+from .choice import tool_choice, with_tool_choice
+from .parse import parse
+from .render import render
+from .response import parse_response
+from .rules import rules
+from .stream import StreamAssembler
+from .tidy import required_settings, tidy, without_thinking
+
+__all__ = ["PROVIDER"]
+
+PROVIDER = Provider(
+    name=NAME,
+    setting_paths={
+        "max_output_tokens": ("max_tokens",),
+        "temperature": ("temperature",),
+        "top_p": ("top_p",),
+        "stop": ("stop_sequences",),
+        "stream": ("stream",),
+    },
+    parse=parse,
+    parse_response=parse_response,
+    assembler=StreamAssembler,
+    rules=rules,
+    render=render,
+    tidy=tidy,
+    tool_choice=tool_choice,
+    with_tool_choice=with_tool_choice,
+    without_thinking=without_thinking,
+    required_settings=required_settings,
+)

@@ -1,0 +1,98 @@
+"""Prompt-cache marks (`cache_control`) within the API's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...view.shown import Edit
+
+__all__ = ["MAX_MARKS", "tidy_marks"]
+
+MAX_MARKS = 4
+"""Most marks of one request, the automatic one at top level included."""
+
+_Path = tuple[str | int, ...]
+
+
+def tidy_marks(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:
+    """The request with at most `MAX_MARKS` marks, in a legal order of lifetimes, on blocks that may carry one."""
+    for path, why in list(_misplaced(request)):
+        edits.append(Edit("setting", f"{_name(path)}.cache_control dropped", rule=f"{_name(path)}: {why}"))
+        request = _changed(request, path, None)
+    marks = list(_marks(request))
+    allowed = MAX_MARKS - (1 if isinstance(request.get("cache_control"), Mapping) else 0)
+    # Marks on older messages go first: a later one covers everything before it, and those on tools
+    # and system text are what other conversations share.
+    in_messages = [path for path, _ in marks if path[0] == "messages"]
+    elsewhere = [path for path, _ in marks if path[0] != "messages"]
+    surplus = [*in_messages, *reversed(elsewhere)][: max(0, len(marks) - allowed)]
+    for path in surplus:
+        rule = f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {len(marks)}."
+        edits.append(Edit("setting", f"{_name(path)}.cache_control dropped", rule=rule))
+        request = _changed(request, path, None)
+    return _ordered(request, edits)
+
+
+def _ordered(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:
+    """No mark of an hour after one of five minutes: the later one gets five minutes too."""
+    short_seen = False
+    for path, mark in list(_marks(request)):
+        if (mark.get("ttl") or "5m") == "5m":
+            short_seen = True
+        elif short_seen:
+            rule = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block."
+            edits.append(Edit("setting", f"{_name(path)}.cache_control.ttl dropped", rule=rule))
+            request = _changed(request, path, {key: value for key, value in mark.items() if key != "ttl"})
+    return request
+
+
+def _marks(request: Mapping[str, Any]) -> Iterator[tuple[_Path, Mapping[str, Any]]]:
+    """Every mark in the order in which the API processes them: tools, system, messages."""
+    for path, block in _blocks(request):
+        if isinstance(block.get("cache_control"), Mapping):
+            yield path, block["cache_control"]
+
+
+def _misplaced(request: Mapping[str, Any]) -> Iterator[tuple[_Path, str]]:
+    for path, block in _blocks(request):
+        if not block.get("cache_control"):
+            continue
+        if path[0] == "tools" and block.get("defer_loading"):
+            yield path, "a tool with defer_loading cannot also carry cache_control"
+        elif block.get("type") in ("thinking", "redacted_thinking"):
+            yield path, "cache_control: Extra inputs are not permitted"
+        elif block.get("type") == "text" and block.get("text") == "":
+            yield path, "cache_control cannot be set for empty text blocks"
+
+
+def _blocks(request: Mapping[str, Any]) -> Iterator[tuple[_Path, Mapping[str, Any]]]:
+    yield from _items(request.get("tools"), ("tools",))
+    yield from _items(request.get("system"), ("system",))
+    for path, message in _items(request.get("messages"), ("messages",)):
+        for inner, block in _items(message.get("content"), (*path, "content")):
+            if block.get("type") == "tool_result":
+                yield from _items(block.get("content"), (*inner, "content"))
+            yield inner, block
+
+
+def _items(value: Any, path: _Path) -> Iterator[tuple[_Path, Mapping[str, Any]]]:
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            if isinstance(item, Mapping):
+                yield (*path, i), item
+
+
+def _changed(value: Any, path: _Path, mark: dict[str, Any] | None) -> Any:
+    """`value` with another mark, or none, on the block at `path`; what lies on the way is copied."""
+    if not path:
+        rest = {key: item for key, item in value.items() if key != "cache_control"}
+        return rest if mark is None else {**rest, "cache_control": mark}
+    step, *further = path
+    copy: Any = list(value) if isinstance(value, list) else dict(value)
+    copy[step] = _changed(value[step], tuple(further), mark)
+    return copy
+
+
+def _name(path: _Path) -> str:
+    return ".".join(map(str, path))

@@ -1,0 +1,38 @@
+"""The tool choice, in common words and in this API's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import InputError
+
+__all__ = ["tool_choice", "with_tool_choice"]
+
+_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+_TYPES = {word: kind for kind, word in _CHOICES.items()}
+
+
+def tool_choice(settings: Mapping[str, Any]) -> str | None:
+    """The tool choice in common words, None if there is none."""
+    choice = settings.get("tool_choice")
+    if not isinstance(choice, Mapping):
+        return None
+    if choice.get("type") == "tool":
+        return f"tool:{choice.get('name', '')}"
+    return _CHOICES.get(str(choice.get("type")))
+
+
+def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
+    """`settings` with a tool choice in common words. Raises InputError for another word."""
+    word, _, name = choice.partition(":")
+    if word == "tool" and name:
+        chosen = {"type": "tool", "name": name}
+    elif choice in _TYPES:
+        chosen = {"type": _TYPES[choice]}
+    else:
+        raise InputError(f"tool choice {choice!r}: use auto, none, required or tool:NAME")
+    before = settings.get("tool_choice")
+    if isinstance(before, Mapping) and "disable_parallel_tool_use" in before and choice != "none":
+        chosen = {**chosen, "disable_parallel_tool_use": before["disable_parallel_tool_use"]}
+    return {**settings, "tool_choice": chosen}

@@ -1,0 +1,285 @@
+"""Request bodies and content blocks of the Messages API, read into canonical content."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
+from ...errors import FormatError
+from ...records import Configuration
+from ..protocol import Parsed
+from ..spelling import difference, formed
+from .blocks import (
+    NAME,
+    call_block,
+    content_word,
+    media_block,
+    plain_content,
+    reasoning_block,
+    result_block,
+    result_content,
+    spelled,
+    text_block,
+)
+
+__all__ = ["parse", "read_blocks"]
+
+_NOT_SETTINGS = frozenset({"model", "messages", "system", "tools"})
+_ROLES = ("user", "assistant", "system")
+
+
+def parse(body: Mapping[str, Any]) -> Parsed:
+    """Read a request body. Raises FormatError with the path of what cannot be read."""
+    if not isinstance(body, Mapping):
+        raise FormatError("a request body is a JSON object", path="body")
+    reader = _Reader()
+    listed = body.get("messages")
+    if not isinstance(listed, (list, tuple)):
+        raise FormatError("expected a list of messages", path="messages")
+    messages = [*reader.system(body.get("system")), *map(reader.message, listed, range(len(listed)))]
+    return Parsed(messages=tuple(messages), configuration=_configuration(body), blobs=reader.blobs)
+
+
+def read_blocks(blocks: Sequence[Any], path: str) -> tuple[tuple[Part, ...], dict[str, bytes]]:
+    """The parts that content blocks hold, and the media bytes among them by hash."""
+    reader = _Reader()
+    return reader.parts(blocks, path), reader.blobs
+
+
+def _configuration(body: Mapping[str, Any]) -> Configuration:
+    tools = body.get("tools")
+    if tools is not None and not isinstance(tools, (list, tuple)):
+        raise FormatError("expected a list of tools", path="tools")
+    model = _string(body, "model", "model")
+    # Spelling of the body itself: a model that is not named, empty system text or tools.
+    missing = [] if "model" in body else ["model"]
+    hollow = {key: body[key] for key in ("system", "tools") if key in body and not body[key]}
+    delta = {sign: entry for sign, entry in (("+", hollow), ("-", missing)) if entry}
+    return Configuration(
+        provider=NAME,
+        model=model,
+        settings={key: value for key, value in body.items() if key not in _NOT_SETTINGS},
+        tools=tuple(_tool(tool, f"tools.{i}") for i, tool in enumerate(tools or ())),
+        form=Form(provider=NAME, delta=delta) if delta else None,
+    )
+
+
+def _tool(seen: Any, path: str) -> Tool:
+    if not isinstance(seen, Mapping):
+        raise FormatError("expected a tool declaration (an object)", path=path)
+    name = _string(seen, "name", f"{path}.name")
+    if seen.get("type") not in (None, "custom"):
+        return Tool(name=name, kind="hosted", provider=NAME, data=dict(seen))
+    description = _string(seen, "description", f"{path}.description")
+    schema = seen.get("input_schema")
+    if schema is not None and not isinstance(schema, dict):
+        raise FormatError("expected a JSON schema (an object)", path=f"{path}.input_schema")
+    default = {"name": name, "input_schema": schema or {"type": "object", "properties": {}}}
+    if description:
+        default["description"] = description
+    return Tool(name=name, description=description, parameters=schema or None, form=formed(NAME, default, seen))
+
+
+def _string(holder: Mapping[str, Any], key: str, path: str) -> str:
+    """The string at `key`, empty where there is none."""
+    value = holder.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise FormatError(f"expected a string, found {type(value).__name__}", path=path)
+    return value
+
+
+def _without(holder: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in holder.items() if key not in keys}
+
+
+def _decoded(data: str) -> tuple[bytes, bool]:
+    """The bytes of base64 text, and whether encoding them again gives that text."""
+    try:
+        raw = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        plain = "".join(data.split()).replace("-", "+").replace("_", "/").rstrip("=")
+        try:
+            raw = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+        except (binascii.Error, ValueError):
+            raw = b""
+    return raw, base64.b64encode(raw).decode("ascii") == data
+
+
+class _Reader:
+    """Reads one body; collects the media bytes it meets in `blobs`."""
+
+    def __init__(self) -> None:
+        self.blobs: dict[str, bytes] = {}
+
+    def system(self, seen: Any) -> list[Message]:
+        """The top-level system text as one message, a part a block."""
+        if not seen:
+            return []
+        return [self._message("system", {"role": "system", "content": seen}, "system")]
+
+    def message(self, seen: Any, index: int) -> Message:
+        path = f"messages.{index}"
+        if not isinstance(seen, Mapping):
+            raise FormatError("expected a message (an object)", path=path)
+        if seen.get("role") not in _ROLES:
+            raise FormatError(f"expected one of {', '.join(_ROLES)}, found {seen.get('role')!r}", path=f"{path}.role")
+        return self._message(seen["role"], seen, path)
+
+    def _message(self, role: Any, seen: Mapping[str, Any], path: str) -> Message:
+        parts = self._content(seen.get("content"), path)
+        blocks = [self._written(part) for part in parts]
+        shape = content_word(seen, {"content": plain_content(blocks)})
+        results_lead = sorted((isinstance(part, ToolResult) for part in parts), reverse=True)
+        if results_lead != [isinstance(part, ToolResult) for part in parts]:
+            shape = "mixed"
+        form = formed(NAME, {"role": role}, _without(seen, "content"), shape)
+        return Message(role=role, parts=parts, form=form)
+
+    def _written(self, part: Part) -> dict[str, Any]:
+        """As much of the default rendering as tells a plain text from everything else."""
+        return spelled(text_block(part), part.form) if isinstance(part, Text) else {}
+
+    def _content(self, content: Any, path: str) -> tuple[Part, ...]:
+        if content is None:
+            return ()
+        if isinstance(content, str):
+            return (Text(content),)
+        if not isinstance(content, (list, tuple)):
+            raise FormatError("expected a string or a list of blocks", path=f"{path}.content")
+        return self.parts(content, f"{path}.content")
+
+    def parts(self, blocks: Sequence[Any], path: str) -> tuple[Part, ...]:
+        return tuple(self.part(block, f"{path}.{i}") for i, block in enumerate(blocks))
+
+    def part(self, block: Any, path: str) -> Part:
+        if not isinstance(block, Mapping):
+            raise FormatError("expected a content block (an object)", path=path)
+        match block.get("type"):
+            case "text":
+                text = _string(block, "text", f"{path}.text")
+                return Text(text, form=formed(NAME, {"type": "text", "text": text}, block))
+            case "thinking" | "redacted_thinking":
+                return self._reasoning(block, path)
+            case "tool_use":
+                return self._call(block, path)
+            case "tool_result":
+                return self._result(block, path)
+            case "image" | "document":
+                return self._media(block) or self._opaque(block)
+            case "search_result":
+                return self._search_result(block) or self._opaque(block)
+            case _:
+                return self._opaque(block)
+
+    def _opaque(self, block: Mapping[str, Any]) -> Opaque:
+        return Opaque(provider=NAME, kind=str(block.get("type", "")), data=dict(block))
+
+    def _reasoning(self, block: Mapping[str, Any], path: str) -> Reasoning:
+        if block["type"] == "redacted_thinking":
+            data = _string(block, "data", f"{path}.data")
+            part = Reasoning(provider=NAME, encrypted=data)
+            shape = "" if data else "redacted"
+            default: dict[str, Any] = {"type": "redacted_thinking", "data": data}
+        else:
+            text = _string(block, "thinking", f"{path}.thinking")
+            signature = _string(block, "signature", f"{path}.signature")
+            part = Reasoning(provider=NAME, text=text, signature=signature)
+            shape = ""
+            default = reasoning_block(part)
+        return msgspec.structs.replace(part, form=formed(NAME, default, block, shape))
+
+    def _call(self, block: Mapping[str, Any], path: str) -> ToolCall:
+        arguments = block.get("input", {})
+        shape = "" if isinstance(arguments, dict) else "bare"
+        call = ToolCall(
+            id=_string(block, "id", f"{path}.id"),
+            name=_string(block, "name", f"{path}.name"),
+            arguments=arguments,
+            form=Form(NAME, shape) if shape else None,
+        )
+        return msgspec.structs.replace(call, form=formed(NAME, call_block(call), block, shape))
+
+    def _result(self, block: Mapping[str, Any], path: str) -> ToolResult:
+        # What a result may hold has no calls or reasoning in it; a block that does is kept whole.
+        inner = tuple(
+            part if isinstance(part, (Text, Media, Opaque)) else self._opaque(nested)
+            for part, nested in self._nested(block.get("content"), path)
+        )
+        result = ToolResult(
+            call_id=_string(block, "tool_use_id", f"{path}.tool_use_id"),
+            parts=inner,
+            outcome="failed" if block.get("is_error") else "ok",
+        )
+        default = result_content([self._written(part) for part in inner], result.outcome == "failed")
+        shape = content_word(block, default)
+        form = formed(NAME, result_block(result), _without(block, "content"), shape)
+        return msgspec.structs.replace(result, form=form)
+
+    def _nested(self, content: Any, path: str) -> list[tuple[Part, Mapping[str, Any]]]:
+        blocks = content if isinstance(content, (list, tuple)) else [{}]
+        return list(zip(self._content(content, path), blocks, strict=False))
+
+    def _search_result(self, block: Mapping[str, Any]) -> Text | None:
+        """A search result that holds one plain text; others stay opaque."""
+        content = block.get("content")
+        if not isinstance(content, list) or len(content) != 1 or not isinstance(content[0], Mapping):
+            return None
+        inner = content[0]
+        if inner.keys() != {"type", "text"} or inner["type"] != "text" or not isinstance(inner["text"], str):
+            return None
+        default = {"type": "search_result", "source": "", "title": ""}
+        return Text(inner["text"], form=formed(NAME, default, _without(block, "content"), "search_result"))
+
+    def _media(self, block: Mapping[str, Any]) -> Media | None:
+        """The media of an image or document block, or None for a source that is not of the known kinds."""
+        source = block.get("source")
+        if not isinstance(source, Mapping):
+            return None
+        payload = "content" if source.get("type") == "content" else "data"
+        media = self._sourced(str(block["type"]), source, source.get(payload))
+        if media is None:
+            return None
+        title = block.get("title")
+        if media.kind == "document" and isinstance(title, str) and title:
+            media = msgspec.structs.replace(media, name=title)
+        default = media_block(media, "")
+        if default is None or default["source"]["type"] != source["type"]:
+            shape = str(source["type"])
+            media = msgspec.structs.replace(media, form=Form(NAME, shape))
+            default = media_block(media, "") or {}
+        shape = media.form.shape if media.form is not None else ""
+        # The payload itself stays out of the comparison: it is in the blobs.
+        seen = {**block, "source": {**source, payload: ""}} if payload in source else block
+        delta = difference(default, seen)
+        return msgspec.structs.replace(media, form=Form(NAME, shape, delta) if shape or delta else None)
+
+    def _sourced(self, kind: Any, source: Mapping[str, Any], payload: Any) -> Media | None:
+        mime = source.get("media_type", "")
+        match source.get("type"):
+            case "url" if isinstance(source.get("url"), str) and source["url"]:
+                mime = "application/pdf" if kind == "document" else ""
+                return Media(kind=kind, mime=mime, url=source["url"])
+            case "file" if isinstance(source.get("file_id"), str) and source["file_id"]:
+                return Media(kind=kind, file_id=source["file_id"], provider=NAME)
+            case "base64" if isinstance(payload, str) and isinstance(mime, str):
+                raw, exact = _decoded(payload)
+                literal = "" if exact else self._kept(payload.encode("utf-8", "surrogatepass"))
+                form = Form(NAME, f"base64:{literal}") if literal else None
+                return Media(kind=kind, mime=mime, sha256=self._kept(raw), size=len(raw), form=form)
+            case "text" | "content" if kind == "document" and isinstance(payload, str) and isinstance(mime, str):
+                raw = payload.encode("utf-8", "surrogatepass")
+                return Media(kind=kind, mime=mime or "text/plain", sha256=self._kept(raw), size=len(raw))
+            case _:
+                return None
+
+    def _kept(self, data: bytes) -> str:
+        digest = sha256_hex(data)
+        self.blobs[digest] = data
+        return digest

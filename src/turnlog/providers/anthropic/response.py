@@ -1,0 +1,93 @@
+"""Whole responses of the Messages API, and usage as the API counts it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...content import Message
+from ...errors import FormatError
+from ...records import Usage
+from ...view.shown import Edit
+from ..protocol import Reply
+from ..shapes import prune
+from .parse import read_blocks
+from .shapes import BLOCK
+
+__all__ = ["parse_response", "plain", "read_reply", "replayable", "usage_of"]
+
+_DUMPS = ("to_dict", "model_dump", "dict")
+
+
+def plain(value: Any, what: str) -> dict[str, Any]:
+    """An SDK object, or a dict already, as a dict."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    for method in _DUMPS:
+        dump = getattr(value, method, None)
+        if callable(dump):
+            dumped = dump()
+            if isinstance(dumped, dict):
+                return dumped
+    raise FormatError(f"expected an SDK object or a dict, found {type(value).__name__}", path=what)
+
+
+def parse_response(response: Any) -> Reply:
+    """Read a whole response. Raises FormatError, for an error body too."""
+    message = plain(response, "response")
+    if message.get("type") == "error":
+        error = message.get("error")
+        said = error.get("message") if isinstance(error, Mapping) else error
+        raise FormatError(f"this is an error, not a message: {said}", path="response")
+    return read_reply(message)
+
+
+def read_reply(message: Mapping[str, Any]) -> Reply:
+    """The reply that a message object of the API holds."""
+    content = message.get("content")
+    if not isinstance(content, Sequence) or isinstance(content, str):
+        raise FormatError("expected a list of content blocks", path="response.content")
+    blocks = [replayable(block) if isinstance(block, Mapping) else block for block in content]
+    parts, blobs = read_blocks(blocks, "response.content")
+    usage = message.get("usage")
+    return Reply(
+        message=Message(role="assistant", parts=parts),
+        usage=usage_of(usage) if isinstance(usage, Mapping) else None,
+        raw_usage=usage,
+        model=str(message.get("model") or ""),
+        stop=str(message.get("stop_reason") or ""),
+        response_id=str(message.get("id") or ""),
+        blobs=blobs,
+    )
+
+
+def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
+    """A response's block as a later request sends it: without nulls, defaults and response-only keys."""
+    edits: list[Edit] = []
+    kept = {key: value for key, value in block.items() if value is not None}
+    if not kept.get("citations", True):
+        del kept["citations"]
+    if kept.get("type") == "tool_use" and kept.get("caller") == {"type": "direct"}:
+        del kept["caller"]
+    pruned: dict[str, Any] = prune(kept, BLOCK, "", edits)
+    return pruned
+
+
+def usage_of(raw: Mapping[str, Any]) -> Usage:
+    """Usage in turnlog's terms: the API's `input_tokens` leaves out what its cache read and wrote."""
+    fresh, written, read = (
+        _count(raw, key) for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    )
+    details = raw.get("output_tokens_details")
+    return Usage(
+        input=fresh + written + read,
+        output=_count(raw, "output_tokens"),
+        cached=read,
+        cache_write=written,
+        reasoning=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
+    )
+
+
+def _count(raw: Mapping[str, Any], key: str) -> int:
+    value = raw.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

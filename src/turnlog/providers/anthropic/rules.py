@@ -1,0 +1,83 @@
+"""What the Messages API accepts, by model.
+
+Sources: Messages API reference and error texts (tool use, extended thinking, vision, prefill),
+the `*Param` types of the anthropic SDK 2.12.0, and recorded requests answered with 200. A new
+model's habit is a new name in the tables below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...models import Target
+from ...rules import Rules
+from .blocks import NAME
+
+__all__ = ["MEDIA_MAX_BASE64", "NO_SAMPLING", "ONE_SAMPLING", "rules", "thinking_type"]
+
+# "This model does not support assistant message prefill. The conversation must end with a user message."
+_NO_PREFILL = re.compile(r"claude-(fable|mythos|opus-4[-.][6-9]|opus-5|sonnet-4[-.]6|sonnet-5)")
+# Role "system" inside `messages`: after a user turn, before an assistant turn or last.
+_MID_SYSTEM = re.compile(r"claude-(fable-5|mythos|opus-4[-.]8|opus-5|sonnet-5)")
+# "too many images and documents: 601 + 0 > 600": models whose window is 1M tokens; all others 100.
+_MANY_MEDIA = _NO_PREFILL
+NO_SAMPLING = re.compile(r"claude-(fable|mythos|opus-4[-.][7-9]|opus-5|sonnet-5)")
+"""Models that refuse `temperature`, `top_p` and `top_k`."""
+ONE_SAMPLING = re.compile(r"claude-(opus-4[-.][1-9]|sonnet-4[-.][5-9]|haiku-4[-.][5-9])(?!\d)")
+"""Models that refuse `temperature` and `top_p` together."""
+
+MEDIA_MAX_BASE64 = 5_242_880
+"""Largest base64 text of an image, in characters ("image exceeds 5 MB maximum")."""
+
+_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_DOCUMENTS = frozenset({"application/pdf", "text/plain", "text/markdown", "text/csv", "text/html", "text/xml"})
+
+
+def thinking_type(settings: Mapping[str, Any]) -> str:
+    """`enabled`, `adaptive`, `disabled`, ... or empty where thinking is not set."""
+    thinking = settings.get("thinking")
+    return str(thinking.get("type", "")) if isinstance(thinking, Mapping) else ""
+
+
+def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
+    """What `target.model` accepts, given the request's settings."""
+    thinking = thinking_type(settings)
+    no_prefill = _NO_PREFILL.search(target.model) or thinking in ("enabled", "adaptive")
+    media: frozenset[str] = frozenset()
+    if "image" in target.input_media:
+        media |= {"image"}
+    if "document" in target.input_media:
+        media |= {"document", *_DOCUMENTS}
+    return Rules(
+        provider=NAME,
+        results="adjacent",
+        # Consecutive assistant messages are merged before pairs are checked (recorded 200).
+        merge_calls=False,
+        first="any",
+        last="user" if no_prefill else "any",
+        strip_last=True,
+        system="top_or_after_user" if _MID_SYSTEM.search(target.model) else "top",
+        call_id_pattern=r"[a-zA-Z0-9_-]+",
+        call_id_unique="turn",
+        name_pattern=r"[a-zA-Z0-9_-]{1,128}",
+        name_max=128,
+        arguments="object",
+        empty_text=False,
+        blank_text=False,
+        own_calls=frozenset({"server_tool_use", "mcp_tool_use"}),
+        own_answer=r".+_tool_result",
+        own_answer_key="tool_use_id",
+        reasoning="signed",
+        reasoning_not_last=True,
+        loop_needs_reasoning=thinking == "enabled",
+        user_media=media,
+        media_url_schemes=frozenset({"https"}),  # "Only HTTPS URLs are supported."
+        assistant_media=frozenset(),
+        result_media=media,
+        failed_result_media=False,
+        media_mimes=_IMAGES | _DOCUMENTS,
+        media_max_base64=MEDIA_MAX_BASE64,
+        media_max_count=600 if _MANY_MEDIA.search(target.model) else 100,
+    )

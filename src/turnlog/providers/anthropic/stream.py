@@ -1,0 +1,194 @@
+"""Streamed answers of the Messages API, put together event by event.
+
+Events: message_start, content_block_start / _delta / _stop by index, message_delta, message_stop,
+ping and error (streaming reference). Unknown events and deltas are passed over, as the API asks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...content import Opaque, Part, Reasoning, ToolCall, is_finite_json
+from ...errors import FormatError
+from ..protocol import Reply
+from .blocks import NAME
+from .response import plain, read_reply
+
+__all__ = ["StreamAssembler"]
+
+_GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+
+
+class _Block:
+    """A content block as far as it came. `broken` says that its input is no JSON object."""
+
+    def __init__(self, start: dict[str, Any]) -> None:
+        self.fields = start
+        self.pieces: list[str] = []
+        self.closed = False
+        self.broken = False
+
+    def take(self, delta: Mapping[str, Any]) -> None:
+        match delta.get("type"):
+            case "text_delta" | "thinking_delta" | "input_json_delta" as kind:
+                self.pieces.append(str(delta.get(_GROWING[kind]) or ""))
+            case "signature_delta":
+                self.fields["signature"] = str(delta.get("signature") or "")
+            case "citations_delta":
+                self.fields["citations"] = [*(self.fields.get("citations") or ()), delta.get("citation")]
+            case "compaction_delta":
+                self.fields.update({key: value for key, value in delta.items() if key != "type"})
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def close(self) -> None:
+        self.closed = True
+        if "input" not in self.fields or not self.text.strip():
+            return
+        try:
+            value = json.loads(self.text)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict) and is_finite_json(value):
+            self.fields["input"] = value
+        else:
+            self.broken = True
+
+    def block(self) -> dict[str, Any]:
+        """The block as the API would have sent it whole."""
+        kind = self.fields.get("type")
+        if kind in ("text", "thinking"):
+            return {**self.fields, kind: str(self.fields.get(kind) or "") + self.text}
+        return self.fields
+
+    def fragment(self) -> Part:
+        """The block as something readable that is never sent."""
+        fields = self.fields
+        match fields.get("type"):
+            case "tool_use":
+                name, call_id = str(fields.get("name") or ""), str(fields.get("id") or "")
+                return ToolCall(id=call_id, name=name, raw=self.text)
+            case "thinking":
+                return Reasoning(provider=NAME, text=self.block()["thinking"])
+            case kind:
+                data = {**fields, "input": self.text} if self.pieces else fields
+                return Opaque(provider=NAME, kind=str(kind), data=data)
+
+
+class StreamAssembler:
+    """Puts a streamed answer together; one for each answer."""
+
+    def __init__(self) -> None:
+        self._message: dict[str, Any] = {"role": "assistant"}
+        self._usage: dict[str, Any] | None = None
+        self._blocks: dict[int, _Block] = {}
+        self._ended = False
+        self._error = ""
+
+    def feed(self, chunk: Any) -> None:
+        """Take the next event. Raises FormatError for what is no event of this API."""
+        event = plain(chunk, "event")
+        match event.get("type"):
+            case "message_start":
+                self._message = _object(event, "message")
+                self._count(self._message.get("usage"))
+            case "content_block_start":
+                block = _object(event, "content_block")
+                self._blocks[_index(event)] = _Block(block)
+                if block.get("type") == "fallback":
+                    # Names the model that goes on from here; the whole response names it too.
+                    self._message["model"] = _object(block, "to").get("model")
+            case "content_block_delta":
+                self._block(event).take(_object(event, "delta"))
+            case "content_block_stop":
+                self._block(event).close()
+            case "message_delta":
+                delta = _object(event, "delta")
+                self._message.update({key: value for key, value in delta.items() if value is not None})
+                self._count(event.get("usage"))
+            case "message_stop":
+                self._ended = True
+            case "error":
+                error = event.get("error")
+                said = error if isinstance(error, Mapping) else {"message": error}
+                self._error = ": ".join(str(said[key]) for key in ("type", "message") if said.get(key))
+            case None:
+                raise FormatError("an event of the Messages API has a type", path="event.type")
+
+    def _count(self, usage: Any) -> None:
+        """Usage is cumulative: later values stand, those a later event leaves out stay."""
+        if isinstance(usage, Mapping):
+            self._usage = {**(self._usage or {}), **{k: v for k, v in usage.items() if v is not None}}
+
+    def _block(self, event: Mapping[str, Any]) -> _Block:
+        index = _index(event)
+        if index not in self._blocks:
+            raise FormatError(f"block {index} was never started", path="event.index")
+        return self._blocks[index]
+
+    def reply(self) -> Reply:
+        """The answer so far."""
+        complete = self._ended and not self._error
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        unanswered = set() if complete else _unanswered(blocks)
+        kept: list[dict[str, Any]] = []
+        fragments: list[Part] = []
+        for block in blocks:
+            whole = block.block()
+            if _is_sendable(block, whole, complete) and whole.get("id") not in unanswered:
+                kept.append(whole)
+            elif whole.get("type") != "text":
+                fragments.append(block.fragment())
+        whole_reply = read_reply({**self._message, "content": kept, "usage": self._usage})
+        return Reply(
+            message=whole_reply.message,
+            usage=whole_reply.usage,
+            raw_usage=whole_reply.raw_usage,
+            model=whole_reply.model,
+            stop=whole_reply.stop,
+            response_id=whole_reply.response_id,
+            complete=complete,
+            error=self._error or ("" if complete else "the stream ended before message_stop"),
+            fragments=tuple(fragments),
+            blobs=whole_reply.blobs,
+        )
+
+
+def _is_sendable(block: _Block, whole: Mapping[str, Any], complete: bool) -> bool:
+    """Whether the API would take this block back."""
+    if block.broken:
+        return False
+    match whole.get("type"):
+        case "text":
+            return bool(whole["text"]) or (complete and block.closed)
+        case "thinking":
+            # "Invalid `signature` in `thinking` block"; the signature comes last.
+            return block.closed and (complete or bool(whole.get("signature")))
+        case _:
+            return block.closed
+
+
+def _unanswered(blocks: list[_Block]) -> set[Any]:
+    """Ids of calls that the provider runs itself and whose result has not come: sent back without
+    one, and with anything after them, they are refused."""
+    answered = {block.fields.get("tool_use_id") for block in blocks if block.closed}
+    server = ("server_tool_use", "mcp_tool_use")
+    return {block.fields.get("id") for block in blocks if block.fields.get("type") in server} - answered - {None}
+
+
+def _object(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = holder.get(key)
+    if not isinstance(value, Mapping):
+        raise FormatError("expected an object", path=f"event.{key}")
+    return dict(value)
+
+
+def _index(event: Mapping[str, Any]) -> int:
+    index = event.get("index")
+    if not isinstance(index, int):
+        raise FormatError("expected a number", path="event.index")
+    return index

@@ -1,0 +1,27 @@
+"""Google: generateContent of the Gemini API and of Vertex."""
+
+from __future__ import annotations
+
+from ..protocol import Provider
+from .keys import NAME
+from .parse import parse
+from .render import render
+from .response import ResponseAssembler, parse_response
+from .rules import SETTING_PATHS, rules, tool_choice, with_tool_choice
+from .sdk import sdk_arguments
+from .tidy import tidy
+
+__all__ = ["PROVIDER", "sdk_arguments"]
+
+PROVIDER = Provider(
+    name=NAME,
+    setting_paths=SETTING_PATHS,
+    parse=parse,
+    parse_response=parse_response,
+    assembler=ResponseAssembler,
+    rules=rules,
+    render=render,
+    tidy=tidy,
+    tool_choice=tool_choice,
+    with_tool_choice=with_tool_choice,
+)

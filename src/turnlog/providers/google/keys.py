@@ -1,0 +1,69 @@
+"""Google's two spellings of a key: proto3 JSON takes `functionCall` and `function_call` alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["FREE", "NAME", "camel", "camel_deep", "find", "snake"]
+
+NAME = "google"
+"""The public name of this provider."""
+
+FREE = frozenset(
+    {
+        "args",
+        "defs",
+        "labels",
+        "parameters",
+        "parametersJsonSchema",
+        "partMetadata",
+        "properties",
+        "response",
+        "responseFormat",
+        "responseJsonSchema",
+        "responseSchema",
+        "_responseJsonSchema",
+    }
+)
+"""Keys (camelCase) whose values are the user's own JSON or schemas: no key inside is respelled."""
+
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def camel(key: str) -> str:
+    """`key` in camelCase, the default spelling."""
+    if "_" not in key.strip("_"):
+        return key
+    head, *rest = key.split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def snake(key: str) -> str:
+    """`key` in snake_case."""
+    return _CAPITAL.sub(lambda match: "_" + match[1].lower(), key)
+
+
+def find(wire: Mapping[str, Any], key: str) -> str:
+    """The spelling in which `wire` has the camelCase `key`; `key` itself where it has neither."""
+    if key in wire:
+        return key
+    other = snake(key)
+    return other if other in wire else key
+
+
+def camel_deep(value: Any) -> Any:
+    """An object with every known key in camelCase, at every depth but inside lists and `FREE` keys.
+
+    A key that stands there in both spellings keeps both.
+    """
+    if not isinstance(value, dict):
+        return value
+    names = _camel_names(value)
+    return {key: item if key in FREE else camel_deep(item) for key, item in zip(names, value.values(), strict=True)}
+
+
+def _camel_names(keys: Iterable[str]) -> list[str]:
+    present = set(keys)
+    return [key if camel(key) in present else camel(key) for key in keys]

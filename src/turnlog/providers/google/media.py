@@ -1,0 +1,117 @@
+"""Media as Google spells them: inline base64 in two alphabets, and files by URI."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Literal
+
+from ...content import Media, sha256_hex
+from ..protocol import BlobReader
+from .keys import NAME
+
+__all__ = ["Kind", "LITERAL", "base64_text", "decode", "file_media", "kind_of", "mime_of", "spelling_of"]
+
+LITERAL = "literal:"
+"""Shape of a base64 text that no encoder writes: the text is a blob of its own, its hash follows."""
+
+Kind = Literal["image", "document", "audio", "video", "file"]
+
+_EXTENSIONS = {
+    "aac": "audio/aac",
+    "csv": "text/csv",
+    "flac": "audio/flac",
+    "gif": "image/gif",
+    "heic": "image/heic",
+    "html": "text/html",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "json": "application/json",
+    "md": "text/markdown",
+    "mov": "video/mov",
+    "mp3": "audio/mp3",
+    "mp4": "video/mp4",
+    "ogg": "audio/ogg",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "txt": "text/plain",
+    "wav": "audio/wav",
+    "webm": "video/webm",
+    "webp": "image/webp",
+}
+# What a medium of unknown type is declared as; a request without a MIME type is refused.
+_OF_KIND: dict[str, str] = {
+    "image": "image/jpeg",
+    "document": "application/pdf",
+    "audio": "audio/mp3",
+    "video": "video/mp4",
+    "file": "application/octet-stream",
+}
+_FILES_API = ("https://generativelanguage.googleapis.com/", "gs://")
+_URLSAFE = str.maketrans("-_", "+/")
+
+
+def kind_of(mime: str) -> Kind:
+    """The kind of medium that a MIME type names."""
+    family = mime.split("/", 1)[0]
+    if family == "image":
+        return "image"
+    if family == "audio":
+        return "audio"
+    if family == "video":
+        return "video"
+    return "document" if family == "text" or mime == "application/pdf" else "file"
+
+
+def mime_of(media: Media) -> str:
+    """The MIME type to declare: the medium's own, else what its name or URL ends with, else the
+    commonest of its kind."""
+    if media.mime:
+        return media.mime
+    path = (media.name or media.url or media.file_id).split("?", 1)[0].rsplit("/", 1)[-1]
+    extension = path.rsplit(".", 1)[-1].lower() if "." in path else ""
+    return _EXTENSIONS.get(extension, _OF_KIND[media.kind])
+
+
+def file_media(uri: str, mime: str) -> Media:
+    """The medium behind a `fileUri`: a Files API or Cloud Storage id, else a URL of the open web."""
+    if uri.startswith(_FILES_API):
+        media = Media(kind="file", mime=mime, file_id=uri, provider=NAME)
+    else:
+        media = Media(kind="file", mime=mime, url=uri)
+    guessed = "video/mp4" if "youtube.com/" in uri or "youtu.be/" in uri else mime_of(media)
+    kind = kind_of(mime or guessed)
+    if media.url:
+        return Media(kind=kind, mime=mime, url=uri)
+    return Media(kind=kind, mime=mime, file_id=uri, provider=NAME)
+
+
+def decode(text: str) -> bytes | None:
+    """The bytes of a base64 text in either alphabet, padded or not; None if it is no base64."""
+    plain = "".join(text.split()).translate(_URLSAFE).rstrip("=")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def spelling_of(text: str, data: bytes, blobs: dict[str, bytes]) -> str:
+    """How `text` spells `data` in base64, as a shape; a spelling of its own is put into `blobs`."""
+    for shape in ("", "urlsafe", "bare", "urlsafe-bare"):
+        if _encode(data, shape) == text:
+            return shape
+    literal = text.encode("utf-8", "surrogatepass")
+    blobs[sha256_hex(literal)] = literal
+    return LITERAL + sha256_hex(literal)
+
+
+def base64_text(media: Media, shape: str, blob: BlobReader) -> str:
+    """The base64 text of a medium's bytes, in the spelling of `shape`. Raises BlobMissing."""
+    if shape.startswith(LITERAL):
+        return blob(shape.removeprefix(LITERAL)).decode("utf-8", "surrogatepass")
+    return _encode(blob(media.sha256), shape)
+
+
+def _encode(data: bytes, shape: str) -> str:
+    text = (base64.urlsafe_b64encode if shape.startswith("urlsafe") else base64.b64encode)(data).decode("ascii")
+    return text.rstrip("=") if shape.endswith("bare") else text

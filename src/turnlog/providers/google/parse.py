@@ -1,0 +1,158 @@
+"""Read a generateContent request body, Gemini API or Vertex."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ...content import Form, Message, Part, Role, Text, ToolResult
+from ...errors import FormatError
+from ...records import Configuration
+from ..protocol import Parsed
+from ..spelling import formed
+from .keys import NAME, camel_deep, find
+from .parts import PartReader
+from .tools import read_tools
+
+__all__ = ["parse"]
+
+_CONTENT = ("contents", "systemInstruction", "tools", "model")
+
+
+def parse(body: Mapping[str, Any]) -> Parsed:
+    """The messages, configuration and media of a body. Raises FormatError naming the place."""
+    if not isinstance(body, Mapping):
+        raise FormatError("expected the body of a generateContent request, an object", path="body")
+    reader = _Reader(body)
+    return Parsed(messages=tuple(reader.messages()), configuration=reader.configuration(), blobs=reader.parts.blobs)
+
+
+class _Reader:
+    """One body. `words` are the shape of it: what stood there in another form than our own."""
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        self.body = body
+        self.parts = PartReader()
+        self.words: list[str] = []
+        self.keys = {key: find(body, key) for key in _CONTENT}
+        self.content_keys = {"contents"}
+
+    def value(self, key: str) -> Any:
+        return self.body.get(self.keys[key])
+
+    def messages(self) -> list[Message]:
+        found = []
+        system = self.value("systemInstruction")
+        if system is not None:
+            found.append(self.system(system))
+            self.content_keys.add("systemInstruction")
+        contents = self.value("contents")
+        if isinstance(contents, dict):
+            self.words.append("content-object")
+            contents = [contents]
+        if not isinstance(contents, list):
+            raise FormatError("expected a list of contents, or one content", path="contents")
+        after_results = False
+        for i, content in enumerate(contents):
+            message = self.content(content, f"contents[{i}]", after_results)
+            after_results = _only_results(message)
+            found.append(message)
+        return found
+
+    def system(self, value: Any) -> Message:
+        """The system instruction. A string or a list of strings is what the SDK takes, kept as seen."""
+        path = "systemInstruction"
+        if isinstance(value, str):
+            return Message("system", (Text(value),), form=Form(NAME, "string"))
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            return Message("system", tuple(map(Text, value)), form=Form(NAME, "strings"))
+        if not isinstance(value, dict):
+            raise FormatError('expected an object such as {"parts": [{"text": ...}]}', path=path)
+        parts, shape = self.part_list(value, path)
+        seen = {key: item for key, item in value.items() if key != "parts"}
+        return Message("system", parts, form=_form({"role": "user"}, seen, [shape]))
+
+    def content(self, content: Any, path: str, after_results: bool) -> Message:
+        """One content. `apart` keeps results from joining the ones before, `content` keeps a system
+        role among the contents (newer backends list it) out of the system instruction."""
+        if not isinstance(content, dict):
+            raise FormatError("expected a content object with role and parts", path=path)
+        wire_role = content.get("role")
+        role = _role(wire_role)
+        if role == "assistant":
+            self.parts.answering()
+        else:
+            self.parts.asking()
+        parts, shape = self.part_list(content, path)
+        words = [shape]
+        if role == "system":
+            words.append("content")
+        message = Message(role, parts)
+        if after_results and _only_results(message):
+            words.append("apart")
+        seen = {key: item for key, item in content.items() if key != "parts"}
+        default = {"role": "model" if role == "assistant" else "user"}
+        return msgspec.structs.replace(message, form=_form(default, seen, words))
+
+    def part_list(self, holder: dict[str, Any], path: str) -> tuple[tuple[Part, ...], str]:
+        """The parts of a content, and how the list was spelled."""
+        parts = holder.get("parts")
+        if isinstance(parts, dict):
+            return (self.parts.read(parts, f"{path}.parts"),), "object"
+        if parts is None:
+            return (), "null" if "parts" in holder else "absent"
+        if not isinstance(parts, list):
+            raise FormatError("expected a list of parts", path=f"{path}.parts")
+        found = tuple(self.parts.read(part, f"{path}.parts[{j}]") for j, part in enumerate(parts))
+        return found, "" if parts else "empty"
+
+    def configuration(self) -> Configuration:
+        tools = self.value("tools")
+        if isinstance(tools, dict):
+            self.words.append("tools-object")
+            tools = [tools]
+        if tools is not None and not isinstance(tools, list):
+            raise FormatError("expected a list of tools", path="tools")
+        if tools:
+            self.content_keys.add("tools")
+        model = self.value("model")
+        name = model if isinstance(model, str) else ""
+        if name.startswith("models/"):
+            self.words.append("models/")
+            name = name.removeprefix("models/")
+        elif name:
+            self.words.append("model")
+        settings, form = self.settings(keep_model=not isinstance(model, str))
+        return Configuration(provider=NAME, model=name, settings=settings, tools=read_tools(tools or []), form=form)
+
+    def settings(self, *, keep_model: bool) -> tuple[dict[str, Any], Form | None]:
+        """All other keys, in camelCase, and how they and the keys of the content were spelled.
+
+        Content takes no part in the comparison: `...` stands for it on both sides.
+        """
+        taken = {spelling for key, spelling in self.keys.items() if not (keep_model and key == "model")}
+        others = {key: value for key, value in self.body.items() if key not in taken}
+        settings: dict[str, Any] = camel_deep(others)
+        default = {**dict.fromkeys(sorted(self.content_keys), ...), **settings}
+        seen = {
+            self.keys[key]: ... if key in self.content_keys else self.body[self.keys[key]]
+            for key in ("contents", "systemInstruction", "tools")
+            if key in self.content_keys or self.keys[key] in self.body
+        }
+        return settings, _form(default, {**seen, **others}, self.words)
+
+
+def _form(default: dict[str, Any], seen: dict[str, Any], words: list[str]) -> Form | None:
+    return formed(NAME, default, seen, " ".join(word for word in words if word))
+
+
+def _role(role: Any) -> Role:
+    if role in ("model", "assistant"):
+        return "assistant"
+    return "system" if role == "system" else "user"
+
+
+def _only_results(message: Message) -> bool:
+    return bool(message.parts) and all(isinstance(part, ToolResult) for part in message.parts)

@@ -1,0 +1,90 @@
+"""Calls whose arguments are streamed (Vertex, `streamFunctionCallArguments`): each piece sets values
+at JSON paths, a string may come in several, and the last piece has no `willContinue`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ...content import ToolCall, compact_json
+from .keys import NAME
+
+__all__ = ["PartialCall", "starts_partial"]
+
+_STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
+_VALUES = ("stringValue", "numberValue", "boolValue")
+
+
+def starts_partial(call: dict[str, Any]) -> bool:
+    """Whether this `functionCall` is the first piece of one."""
+    return bool(call.get("willContinue") or call.get("partialArgs"))
+
+
+class PartialCall:
+    """A call as far as it came."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.complete = False
+        self._inner: dict[str, Any] = {}
+        self._others: dict[str, Any] = {}
+        self._arguments: Any = {}
+        self._open: tuple[str | int, ...] | None = None
+
+    def feed(self, part: dict[str, Any], call: dict[str, Any]) -> None:
+        """Take the next piece."""
+        self._others.update({key: value for key, value in part.items() if key != "functionCall"})
+        self._inner.update({key: call[key] for key in ("id", "name") if call.get(key)})
+        self.name = self._inner.get("name", "")
+        if isinstance(call.get("args"), dict):
+            self._arguments.update(call["args"])
+        for piece in call.get("partialArgs") or ():
+            if isinstance(piece, dict):
+                self._set(piece)
+        self.complete = not call.get("willContinue")
+
+    def part(self) -> dict[str, Any]:
+        """The whole call as a wire part."""
+        return {"functionCall": {**self._inner, "args": self._arguments}, **self._others}
+
+    def fragment(self) -> ToolCall:
+        """What had come, for reading only."""
+        call_id = self._inner.get("id", "")
+        return ToolCall(id=call_id, name=self.name, raw=compact_json(self._arguments), provider=NAME)
+
+    def _set(self, piece: dict[str, Any]) -> None:
+        path = _path(piece.get("jsonPath") or "$")
+        value = next((piece[key] for key in _VALUES if key in piece), None)
+        if path == self._open and isinstance(value, str):
+            value = _get(self._arguments, path) + value
+        self._arguments = _put(self._arguments, path, value)
+        self._open = path if piece.get("willContinue") else None
+
+
+def _path(text: str) -> tuple[str | int, ...]:
+    steps: list[str | int] = []
+    for match in _STEP.finditer(text.removeprefix("$")):
+        key = next(group for group in match.groups() if group is not None)
+        steps.append(int(key) if match.group(4) is not None else key)
+    return tuple(steps)
+
+
+def _get(value: Any, path: tuple[str | int, ...]) -> str:
+    for step in path:
+        value = value[step]
+    return value if isinstance(value, str) else ""
+
+
+def _put(holder: Any, path: tuple[str | int, ...], value: Any) -> Any:
+    """`holder` with `value` at `path`; what is missing on the way is made."""
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        items = list(holder) if isinstance(holder, list) else []
+        items += [None] * (step + 1 - len(items))
+        items[step] = _put(items[step], rest, value)
+        return items
+    keys = dict(holder) if isinstance(holder, dict) else {}
+    keys[step] = _put(keys.get(step), rest, value)
+    return keys

@@ -1,0 +1,202 @@
+"""Read one part of a content."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ...content import Form, Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, sha256_hex
+from ...errors import FormatError
+from ..spelling import formed
+from . import wire
+from .keys import NAME, camel, find
+from .media import decode, file_media, kind_of, spelling_of
+from .results import read_response
+
+__all__ = ["DATA", "PartReader"]
+
+DATA = (
+    "text",
+    "inlineData",
+    "functionCall",
+    "functionResponse",
+    "fileData",
+    "executableCode",
+    "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
+    "audioTranscription",
+)
+"""The fields of which a part sets exactly one (the `data` oneof of google.ai.generativelanguage Part)."""
+
+
+_P = TypeVar("_P", Media, Reasoning, Text, ToolCall, ToolResult)
+
+
+class _Call(Struct):
+    """A call of the step being read: our id of it, Google's (may be empty), whether answered."""
+
+    id: str
+    wire_id: str
+    name: str
+    answered: bool = False
+
+
+class PartReader:
+    """Reads parts in order; knows the calls of the current step, so that results without an id find
+    theirs. Media bytes gather in `blobs`."""
+
+    def __init__(self) -> None:
+        self.blobs: dict[str, bytes] = {}
+        self._calls: list[_Call] = []
+        self._step_over = True
+
+    def answering(self) -> None:
+        """What follows is the model's: a new step, unless it is still the same one."""
+        if self._step_over:
+            self._calls = []
+            self._step_over = False
+
+    def asking(self) -> None:
+        """What follows is not the model's."""
+        self._step_over = True
+
+    def read(self, part: Any, path: str) -> Part:
+        """One part. What has no canonical kind is opaque; an empty part is an empty text."""
+        if not isinstance(part, dict):
+            raise FormatError('expected a part object such as {"text": ...}', path=path)
+        names = {camel(key): key for key, value in part.items() if value is not None}
+        data = [key for key in DATA if key in names]
+        if len(data) > 1:
+            return Opaque(NAME, "part", part)
+        if not data:
+            return self._without_data(part, names)
+        value = part[names[data[0]]]
+        found: Part | None = None
+        match data[0]:
+            case "text":
+                found = self._text(part, value)
+            case "functionCall":
+                found = self._call(part, value)
+            case "functionResponse":
+                found = self._result(part, value)
+            case "inlineData" | "fileData":
+                found = self._media(part, value)
+            case _:
+                pass
+        return Opaque(NAME, data[0], part) if found is None else found
+
+    def _without_data(self, part: dict[str, Any], names: dict[str, str]) -> Part:
+        signature = _signature(part)
+        if signature:
+            found = Reasoning(NAME, signature=signature)
+            return _with_form(found, wire.reasoning(found), part)
+        kinds = [key for key in names if key not in ("thought", "thoughtSignature")]
+        if kinds:
+            return Opaque(NAME, kinds[0], part)
+        return _with_form(Text(""), {"text": ""}, part)
+
+    def _text(self, part: dict[str, Any], text: Any) -> Part | None:
+        if not isinstance(text, str):
+            return None
+        signature = _signature(part)
+        if part.get("thought") is True or (signature and not text):
+            found = Reasoning(NAME, text=text, signature=signature)
+            return _with_form(found, wire.reasoning(found), part)
+        return _with_form(Text(text), {"text": text}, part)
+
+    def _call(self, part: dict[str, Any], inner: Any) -> Part | None:
+        if not isinstance(inner, dict):
+            return None
+        name, wire_id, arguments = _string(inner, "name"), _string(inner, "id"), inner.get("args")
+        call_id = wire_id or f"{name}-{len(self._calls) + 1}"
+        self._calls.append(_Call(call_id, wire_id, name))
+        bare = arguments is not None and not isinstance(arguments, dict)
+        call = ToolCall(
+            id=call_id,
+            name=name,
+            arguments={} if arguments is None else arguments,
+            signature=_signature(part),
+            provider=NAME,
+            form=Form(NAME, "bare") if bare else None,
+        )
+        return _with_form(call, wire.call(call), part, "bare" if bare else "")
+
+    def _result(self, part: dict[str, Any], inner: Any) -> Part | None:
+        nested = inner.get("parts", []) if isinstance(inner, dict) else None
+        if not isinstance(inner, dict) or not (nested is None or isinstance(nested, list)):
+            return None
+        name, wire_id = _string(inner, "name"), _string(inner, "id")
+        texts, outcome, shape = read_response(inner["response"]) if "response" in inner else ((), "ok", "absent")
+        found = tuple(self._nested(entry) for entry in nested or ())
+        call_id = self._answered(wire_id, name)
+        shape = "nested" if found and not shape else shape
+        result = ToolResult(
+            call_id=call_id,
+            name=name,
+            parts=(*texts, *found),
+            outcome=outcome,
+            form=Form(NAME, shape) if shape else None,
+        )
+        default = wire.result(result, call_id, name, nested or [])
+        return _with_form(result, default, part, shape)
+
+    def _nested(self, entry: Any) -> Media | Opaque:
+        if isinstance(entry, dict):
+            for key in ("inlineData", "fileData"):
+                media = self._media(entry, entry.get(find(entry, key)))
+                if media is not None:
+                    return media
+        return Opaque(NAME, "functionResponsePart", entry)
+
+    def _answered(self, wire_id: str, name: str) -> str:
+        """Our id of the call that a result answers: the one with its id, else by name."""
+        waiting = [call for call in self._calls if not call.answered]
+        call = next((call for call in waiting if wire_id and call.wire_id == wire_id), None)
+        if call is None:
+            nameless = [call for call in waiting if not (wire_id and call.wire_id)]
+            call = next((call for call in nameless if call.name == name), None)
+        if call is None:
+            return wire_id
+        call.answered = True
+        return call.id
+
+    def _media(self, part: dict[str, Any], inner: Any) -> Media | None:
+        if not isinstance(inner, dict):
+            return None
+        mime = _string(inner, find(inner, "mimeType"))
+        data, uri = inner.get("data"), inner.get(find(inner, "fileUri"))
+        if isinstance(uri, str) and uri:
+            media = file_media(uri, mime)
+            return _with_form(media, wire.media(media, self.blobs.__getitem__), part)
+        raw = decode(data) if isinstance(data, str) else None
+        if raw is None or not isinstance(data, str):
+            return None
+        digest = sha256_hex(raw)
+        self.blobs[digest] = raw
+        shape = spelling_of(data, raw, self.blobs)
+        media = Media(
+            kind=kind_of(mime),
+            mime=mime,
+            sha256=digest,
+            size=len(raw),
+            form=Form(NAME, shape) if shape else None,
+        )
+        return _with_form(media, wire.media(media, self.blobs.__getitem__), part, shape)
+
+
+def _with_form(part: _P, default: dict[str, Any], seen: dict[str, Any], shape: str = "") -> _P:
+    """`part` with the form that turns its default rendering into what was seen."""
+    form = formed(NAME, default, seen, shape)
+    return msgspec.structs.replace(part, form=form)
+
+
+def _signature(part: dict[str, Any]) -> str:
+    return _string(part, find(part, "thoughtSignature"))
+
+
+def _string(holder: dict[str, Any], key: str) -> str:
+    value = holder.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,258 @@
+"""Write a generateContent request body for a view."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
+from ...models import Target
+from ...records import Configuration
+from ...view.shown import Loss, Shown
+from ..protocol import BlobReader, Rendered
+from ..spelling import extra_keys, spell
+from . import wire
+from .keys import NAME, camel, camel_deep
+from .rules import is_gemini_3
+from .tools import write_tools
+from .wire import own, shape_of, spelled
+
+__all__ = ["render"]
+
+
+class _Call(Struct):
+    """A call as it was sent: its canonical id, the id on the wire (may be empty), its name."""
+
+    id: str
+    sent_id: str
+    name: str
+
+
+def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
+    """The body for `view`. Raises BlobMissing if media bytes are gone, nothing else."""
+    writer = _Writer(blob, nested_media=is_gemini_3(target.model))
+    leading = 0
+    while leading < len(view) and _is_instruction(view[leading].message):
+        leading += 1
+    system = writer.system(view[:leading])
+    for shown in view[leading:]:
+        writer.add(shown)
+    request = _body(writer, system, configuration, target)
+    return Rendered(request=request, losses=tuple(writer.losses))
+
+
+def _is_instruction(message: Message) -> bool:
+    """System text belongs to the instruction unless it was seen among the contents."""
+    return message.role == "system" and "content" not in shape_of(message.form).split()
+
+
+def _body(writer: _Writer, system: Any, configuration: Configuration, target: Target) -> dict[str, Any]:
+    words = shape_of(configuration.form).split()
+    single = "content-object" in words and len(writer.contents) == 1
+    default: dict[str, Any] = {"contents": writer.contents[0] if single else writer.contents}
+    if system is not None:
+        default["systemInstruction"] = system
+    tools, losses = write_tools(configuration.tools)
+    writer.losses += losses
+    if tools:
+        default["tools"] = tools[0] if "tools-object" in words and len(tools) == 1 else tools
+    if configuration.provider in ("", NAME):
+        default.update(camel_deep(configuration.settings))
+    else:
+        names = ", ".join(sorted(configuration.settings))
+        if names:
+            writer.losses.append(Loss("setting", f"settings of {configuration.provider} left out: {names}"))
+    default.update({camel(key): value for key, value in target.settings.items()})
+    if "model" in words or "models/" in words:
+        default["model"] = ("models/" if "models/" in words else "") + target.model
+    form = own(configuration.form)
+    if form is None or form.delta is None:
+        return default
+    # What was null or empty when the body was read must not cover what stands there now.
+    added = {key: value for key, value in form.delta.get("+", {}).items() if camel(key) not in default}
+    return spell(default, {**form.delta, "+": added})
+
+
+class _Writer:
+    """Contents as they grow, and what could not be said in them."""
+
+    def __init__(self, blob: BlobReader, *, nested_media: bool) -> None:
+        self.contents: list[dict[str, Any]] = []
+        self.losses: list[Loss] = []
+        self.blob = blob
+        self.nested_media = nested_media
+        self.records: tuple[int, ...] = ()
+        self.joins = False
+        self.step_over = True
+        self.calls: list[_Call] = []
+        self.waiting: list[_Call] = []
+
+    def lose(self, kind: str, detail: str) -> None:
+        self.losses.append(Loss(kind, detail, self.records))
+
+    def extras(self, form: Form | None, what: str) -> None:
+        """Declares what rides along in another provider's form."""
+        if form is not None and own(form) is None:
+            lost = extra_keys(form)
+            if lost:
+                self.lose("extra", f"{', '.join(lost)} of {what} left out")
+
+    def system(self, messages: Sequence[Shown]) -> Any:
+        """The system instruction: all leading system text, in order; None without any."""
+        texts: list[Text] = []
+        for shown in messages:
+            self.records = shown.records
+            self.extras(shown.message.form, "a system message")
+            for part in shown.message.parts:
+                if isinstance(part, Text):
+                    texts.append(part)
+                else:  # "only text parts are supported in system_instruction"
+                    kind = "media" if isinstance(part, Media) else "opaque"
+                    self.lose(kind, f"{type(part).__name__} in system text left out")
+        forms = [form for form in (own(shown.message.form) for shown in messages) if form is not None]
+        form = forms[0] if forms else None
+        shape = form.shape if form else ""
+        if shape == "string" and len(texts) == 1:
+            return texts[0].text
+        if shape == "strings" and texts:
+            return [part.text for part in texts]
+        parts = [entry for part in texts for entry in self.part(part)]
+        if not parts and _NO_PARTS.isdisjoint(shape.split()):
+            return None
+        return {**spelled({"role": "user"}, form), **_part_list(parts, shape)}
+
+    def add(self, shown: Shown) -> None:
+        """One message as one content; results of one step that stand in several join."""
+        message, self.records = shown.message, shown.records
+        self._follow(message)
+        self.extras(message.form, f"a {message.role} message")
+        if message.name:
+            self.lose("extra", f"the name {message.name!r} of an author left out")
+        parts = [entry for part in message.parts for entry in self.part(part)]
+        results = bool(message.parts) and all(isinstance(part, ToolResult) for part in message.parts)
+        words = shape_of(message.form).split()
+        joins, self.joins = self.joins and results and own(message.form) is None, results
+        if joins and parts:
+            last = self.contents[-1]
+            self.contents[-1] = {**last, "parts": [*_as_list(last.get("parts")), *parts]}
+            return
+        if not parts and message.parts:
+            self.joins = False
+            return
+        if not parts and _NO_PARTS.isdisjoint(words):
+            parts = [{"text": ""}]
+        role = "model" if message.role == "assistant" else "user"
+        if message.role == "system" and "content" not in words:
+            self.lose("place", "system text in mid-conversation shown as a user message")
+        content = spelled({"role": role}, message.form)
+        self.contents.append({**content, **_part_list(parts, " ".join(words))})
+
+    def _follow(self, message: Message) -> None:
+        """Keeps track of the step whose calls results may answer."""
+        if message.role != "assistant":
+            self.step_over = True
+        elif self.step_over:
+            self.waiting = []
+            self.step_over = False
+
+    def part(self, part: Part) -> list[dict[str, Any]]:
+        """The wire parts of a canonical part: none if it cannot be said."""
+        match part:
+            case Opaque() if part.provider == NAME:
+                return [part.data]
+            case Opaque() | Unknown():
+                self.lose("opaque", f"{part.kind} of {getattr(part, 'provider', '') or 'a newer turnlog'} left out")
+                return []
+            case Reasoning() if part.provider != NAME:
+                self.lose("reasoning", f"reasoning of {part.provider} left out")
+                return []
+            case ToolResult():
+                return self._result(part)
+            case Media():
+                entry = self._media(part)
+                return [{"text": f"[{part.kind} left out]"}] if entry is None else [entry]
+            case _:
+                pass
+        self.extras(part.form, f"a {type(part).__name__.lower()}")
+        if isinstance(part, Text):
+            return [spelled({"text": part.text}, part.form)]
+        if isinstance(part, Reasoning):
+            return [spelled(wire.reasoning(part), part.form)]
+        return [self._call(part)]
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        entry = spelled(wire.call(call), call.form)
+        if call.signature and "thoughtSignature" not in wire.call(call):
+            self.lose("reasoning", f"signature of {call.provider or 'another provider'} on {call.name!r} left out")
+        inner = entry.get("functionCall", entry.get("function_call"))
+        sent = inner.get("id") if isinstance(inner, dict) else None
+        known = _Call(call.id, sent if isinstance(sent, str) else "", call.name)
+        self.calls.append(known)
+        self.waiting.append(known)
+        return entry
+
+    def _result(self, result: ToolResult) -> list[dict[str, Any]]:
+        """A result under its call's name; media that cannot stand inside follow it."""
+        self.extras(result.form, f"the result of {result.call_id!r}")
+        call = self._answered(result)
+        name = result.name or (call.name if call else "") or "unknown_tool"
+        call_id = call.sent_id if call else result.call_id
+        inside = self.nested_media or own(result.form) is not None
+        nested: list[Any] = []
+        beside: list[dict[str, Any]] = []
+        for inner in result.parts:
+            if isinstance(inner, Text):
+                self.extras(inner.form, "a text of a result")
+            elif isinstance(inner, Media):
+                entry = self._media(inner)
+                if entry is not None:
+                    (nested if inside else beside).append(entry)
+            else:
+                nested += self.part(inner)
+        if beside:
+            self.lose("place", f"media of the result of {name!r} shown behind it")
+        default = wire.result(result, call_id, name, nested)
+        return [spelled(default, result.form), *beside]
+
+    def _answered(self, result: ToolResult) -> _Call | None:
+        call = next((call for call in self.waiting if call.id == result.call_id), None)
+        if call is not None:
+            self.waiting.remove(call)
+            return call
+        return next((call for call in reversed(self.calls) if call.id == result.call_id), None)
+
+    def _media(self, media: Media) -> dict[str, Any] | None:
+        self.extras(media.form, f"a {media.kind}")
+        if media.file_id and media.provider != NAME:
+            self.lose("media", f"a file of {media.provider or 'another provider'} cannot be sent to Google")
+            return None
+        if not (media.sha256 or media.url or media.file_id):
+            self.lose("media", f"a {media.kind} without bytes, URL or file id left out")
+            return None
+        found = _DATA_URL.match(media.url)
+        if found:
+            entry = {"inlineData": {"mimeType": media.mime or found[1], "data": media.url[found.end() :]}}
+            return spelled(entry, media.form)
+        return spelled(wire.media(media, self.blob), media.form)
+
+
+def _as_list(parts: Any) -> list[Any]:
+    return parts if isinstance(parts, list) else [parts]
+
+
+def _part_list(parts: list[Any], shape: str) -> dict[str, Any]:
+    """The `parts` of a content, in the shape they were seen in where they still fit it."""
+    words = shape.split()
+    if len(parts) == 1 and "object" in words:
+        return {"parts": parts[0]}
+    if not parts and "absent" in words:
+        return {}
+    return {"parts": None if not parts and "null" in words else parts}
+
+
+# Shapes of a content that was seen without parts.
+_NO_PARTS = frozenset({"absent", "empty", "null"})
+_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,")

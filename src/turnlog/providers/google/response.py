@@ -1,0 +1,200 @@
+"""Read a response, whole or as a stream.
+
+A stream is a sequence of responses: texts in pieces, calls whole (Vertex can stream arguments, see
+`partial.py`), usage cumulative, `finishReason` on the last piece, and no end marker. A whole
+response is read as a stream of one, so that both give the same answer.
+"""
+
+from __future__ import annotations
+
+import base64
+from enum import Enum
+from typing import Any
+
+from ...content import Message, Part, Reasoning, Text
+from ...errors import FormatError
+from ...records import Usage
+from ..protocol import Reply
+from .keys import FREE, NAME, camel
+from .partial import PartialCall, starts_partial
+from .parts import PartReader
+
+__all__ = ["ResponseAssembler", "parse_response"]
+
+_KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "modelVersion", "responseId"})
+_PARTS = ("text", "thought")
+_URLSAFE = str.maketrans("-_", "+/")
+
+
+def parse_response(response: Any) -> Reply:
+    """The answer in a whole response: a GenerateContentResponse of the SDK, its JSON in either
+    spelling, or the list of responses that a stream came as. Raises FormatError."""
+    assembler = ResponseAssembler()
+    assembler.feed(response)
+    return assembler.reply()
+
+
+class ResponseAssembler:
+    """Puts a streamed answer together. Only the first candidate counts."""
+
+    def __init__(self) -> None:
+        self._reader = PartReader()
+        self._parts: list[Part] = []
+        self._partial: PartialCall | None = None
+        self._usage: dict[str, Any] = {}
+        self._model = ""
+        self._response_id = ""
+        self._stop = ""
+        self._error = ""
+        self._reader.answering()
+
+    def feed(self, chunk: Any) -> None:
+        """Take the next chunk: an SDK object, its JSON, or a list of either. Raises FormatError."""
+        if isinstance(chunk, list):
+            for item in chunk:
+                self.feed(item)
+            return
+        wire = _plain(chunk)
+        if not _KNOWN & wire.keys():
+            raise FormatError("no candidates: this is no generateContent response", path="response")
+        self._model = wire.get("modelVersion") or self._model
+        self._response_id = wire.get("responseId") or self._response_id
+        self._usage.update(_fields(wire.get("usageMetadata")))
+        error = wire.get("error")
+        if error and not self._error:
+            said = _fields(error).get("message") or error
+            self._error = str(said)
+        blocked = _fields(wire.get("promptFeedback")).get("blockReason")
+        if blocked:
+            self._stop = str(blocked)
+        candidates = wire.get("candidates", [])
+        if not isinstance(candidates, list) or not all(isinstance(one, dict) for one in candidates):
+            raise FormatError("expected a list of candidates", path="response.candidates")
+        for candidate in candidates:
+            if not candidate.get("index"):
+                self._candidate(candidate)
+
+    def _candidate(self, candidate: dict[str, Any]) -> None:
+        content = _fields(candidate.get("content"))
+        parts = content.get("parts") or []
+        for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
+            self._part(part, f"response.candidates[0].content.parts[{j}]")
+        reason = candidate.get("finishReason")
+        if reason and reason != "FINISH_REASON_UNSPECIFIED":
+            self._stop = str(reason)
+
+    def _part(self, part: Any, path: str) -> None:
+        if not isinstance(part, dict):
+            raise FormatError("expected a part object", path=path)
+        clean = {key: _standard(key, value) for key, value in part.items() if value is not False}
+        inner = clean.get("functionCall")
+        if isinstance(inner, dict) and (self._partial is not None or starts_partial(inner)):
+            whole = self._partial_call(clean, inner)
+            if whole is None:
+                return
+            clean = whole
+        if clean.get("text") == "" and clean.keys() <= set(_PARTS):
+            return
+        self._append(self._reader.read(clean, path))
+
+    def _partial_call(self, part: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any] | None:
+        """The whole call as soon as its last piece has come."""
+        if self._partial is None or (inner.get("name") and self._partial.name):
+            self._partial = PartialCall()
+        self._partial.feed(part, inner)
+        if not self._partial.complete:
+            return None
+        whole, self._partial = self._partial.part(), None
+        return whole
+
+    def _append(self, part: Part) -> None:
+        """Pieces of one text become one part; what is signed stays as it came, since a signature
+        holds for its own part alone."""
+        last = self._parts[-1] if self._parts else None
+        joined: Part | None = None
+        if isinstance(part, Text) and isinstance(last, Text) and part.form is None and last.form is None:
+            joined = Text(last.text + part.text)
+        elif isinstance(part, Reasoning) and isinstance(last, Reasoning) and _plain_thought(part, last):
+            joined = Reasoning(NAME, text=last.text + part.text)
+        if joined is not None:
+            self._parts[-1] = joined
+        else:
+            self._parts.append(part)
+
+    def reply(self) -> Reply:
+        """The answer so far; complete once a finish reason (or the prompt's block reason) was seen."""
+        complete = bool(self._stop) and not self._error and self._partial is None
+        error = self._error
+        if not complete and not error:
+            error = "the stream ended before a finishReason"
+        return Reply(
+            message=Message("assistant", tuple(self._parts)),
+            usage=_usage(self._usage) if self._usage else None,
+            raw_usage=dict(self._usage) if self._usage else None,
+            model=self._model,
+            stop=self._stop,
+            response_id=self._response_id,
+            complete=complete,
+            error=error,
+            fragments=(self._partial.fragment(),) if self._partial is not None else (),
+            blobs=dict(self._reader.blobs),
+        )
+
+
+def _plain_thought(part: Reasoning, last: Reasoning) -> bool:
+    return not (part.signature or last.signature) and part.form is None and last.form is None
+
+
+def _plain(chunk: Any) -> dict[str, Any]:
+    """A response as a dict in camelCase."""
+    if hasattr(chunk, "model_dump"):
+        chunk = chunk.model_dump(mode="json", by_alias=True, exclude_none=True)
+    elif hasattr(chunk, "to_dict"):
+        chunk = chunk.to_dict()
+    if not isinstance(chunk, dict):
+        raise FormatError("expected a response object", path="response")
+    return {camel(key): _clean(camel(key), value) for key, value in chunk.items() if value is not None}
+
+
+def _clean(key: str, value: Any) -> Any:
+    """A value as REST spells it: camelCase, without nulls, and what SDK objects hold in Python's own
+    types (enums, bytes) as text. Arguments and results are the user's and stay as they are."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, list):
+        return [_clean(key, item) for item in value]
+    if isinstance(value, dict) and key not in FREE:
+        return {camel(name): _clean(camel(name), item) for name, item in value.items() if item is not None}
+    return value
+
+
+def _standard(key: str, value: Any) -> Any:
+    """Base64 in the alphabet that REST answers in; SDK objects write the other one."""
+    if key == "thoughtSignature" and isinstance(value, str):
+        return value.translate(_URLSAFE)
+    if key == "inlineData" and isinstance(value, dict) and isinstance(value.get("data"), str):
+        return {**value, "data": value["data"].translate(_URLSAFE)}
+    return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _usage(raw: dict[str, Any]) -> Usage:
+    """Prompt tokens include cached ones; candidates exclude thoughts; what tools of Google's put in
+    front of the model is counted apart (usageMetadata of generateContent)."""
+
+    def count(key: str) -> int:
+        value = raw.get(key)
+        return value if isinstance(value, int) else 0
+
+    thoughts = count("thoughtsTokenCount")
+    return Usage(
+        input=count("promptTokenCount") + count("toolUsePromptTokenCount"),
+        output=count("candidatesTokenCount") + thoughts,
+        cached=count("cachedContentTokenCount"),
+        reasoning=thoughts,
+    )

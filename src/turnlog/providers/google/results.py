@@ -1,0 +1,89 @@
+"""What a tool answered: `functionResponse.response`, an object, against parts and outcome.
+
+`{"output": text}` is the default and `{"error": text}` that of a tool that did not end well, as in
+the SDK's docstring of `FunctionResponse.response`. Objects that wrap one text under another usual
+key keep the key as a shape of the text; any other object is a text holding its compact JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ...content import Form, Outcome, Text, compact_json
+from .keys import NAME
+
+__all__ = ["BARE", "read_response", "response_of"]
+
+_WRAPPERS = frozenset({"output", "error", "result", "return_value"})
+"""Keys that say nothing of the answer itself; `return_value` is what pydantic-ai sends."""
+
+BARE = frozenset({"empty", "null"})
+"""Shapes of a result without text: the response was `{}` or null."""
+
+
+def read_response(response: Any) -> tuple[tuple[Text, ...], Outcome, str]:
+    """`response` as texts, outcome, and the shape of a result without text."""
+    if response is None:
+        return (), "ok", "null"
+    if isinstance(response, str):
+        return (_formed(response, "string"),), "ok", ""
+    if not isinstance(response, dict):
+        return (_formed(compact_json(response), "value"),), "ok", ""
+    if not response:
+        return (), "ok", "empty"
+    failed = "error" in response and (bool(response["error"]) or response == {"error": ""})
+    outcome: Outcome = "failed" if failed else "ok"
+    if len(response) == 1:
+        (key, value), *_ = response.items()
+        texts = _wrapped(value) if key in _WRAPPERS and (key == "error") == failed else None
+        if texts is not None:
+            default = "error" if failed else "output"
+            shape = "" if key == default else key
+            return (_formed(texts[0], shape), *map(Text, texts[1:])), outcome, ""
+    return (_formed(compact_json(response), "json"),), outcome, ""
+
+
+def _wrapped(value: Any) -> list[str] | None:
+    """The texts that a wrapper holds: one, or two and more in a list."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list) and len(value) > 1 and all(isinstance(item, str) for item in value):
+        return value
+    return None
+
+
+def _formed(text: str, shape: str) -> Text:
+    return Text(text, form=Form(provider=NAME, shape=shape) if shape else None)
+
+
+def response_of(texts: Sequence[Text], outcome: Outcome, bare: str = "") -> Any:
+    """The response for `texts`: several stay apart as a list. `bare` is the shape that a result
+    without text had.
+
+    A shape that the text no longer fits (it was cut or masked) gives way to the default.
+    """
+    if not texts:
+        if bare in BARE and outcome == "ok":
+            return {} if bare == "empty" else None
+        return {"error" if outcome != "ok" else "output": ""}
+    form = texts[0].form
+    shape = form.shape if form is not None and form.provider == NAME else ""
+    if len(texts) == 1 and shape == "string" and outcome == "ok":
+        return texts[0].text
+    if len(texts) == 1 and shape in ("json", "value"):
+        found, value = _json(texts[0].text)
+        if found and isinstance(value, dict) == (shape == "json") and (outcome == "ok" or shape == "json"):
+            return value
+    key = shape if shape in _WRAPPERS else "output"
+    if outcome != "ok":
+        key = "error"
+    return {key: texts[0].text if len(texts) == 1 else [text.text for text in texts]}
+
+
+def _json(text: str) -> tuple[bool, Any]:
+    try:
+        return True, json.loads(text)
+    except (ValueError, RecursionError):
+        return False, None

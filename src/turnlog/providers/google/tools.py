@@ -1,0 +1,199 @@
+"""Tool declarations, read and written.
+
+A body's `tools` is a list of objects that hold function declarations or tools that Google runs.
+Functions that follow each other share one object by default; a tool of Google's has its own.
+Shapes of a tool: `apart` (a function that starts an object of its own), `joined` (shares the object
+before it), `snake` (its object says `function_declarations`), `object` (a single declaration, not a
+list), and for the schema `schema` (`parameters`, types in capitals) or `plain` (`parameters` as is)
+instead of the default `parametersJsonSchema`, which takes any JSON schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...content import Tool
+from ...errors import FormatError
+from ...view.shown import Loss
+from ..spelling import extra_keys, formed
+from .keys import NAME, camel, find
+from .wire import own, shape_of, spelled
+
+__all__ = ["lower_types", "read_tools", "write_tools"]
+
+_ONE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+"""What a tool with free-text input is declared to take; calls of it are shown the same way."""
+
+
+def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
+    """The tools of a body. Raises FormatError."""
+    found: list[Tool] = []
+    for i, entry in enumerate(tools):
+        if not isinstance(entry, dict):
+            raise FormatError("expected a tool object", path=f"tools[{i}]")
+        first = True
+        for key, value in entry.items() or [("", None)]:
+            if _declares(key, value):
+                found += _functions(value, key, first, found, f"tools[{i}].{key}")
+            else:
+                found.append(_hosted(key, entry, first))
+            first = False
+    return tuple(found)
+
+
+def _declares(key: str, value: Any) -> bool:
+    return camel(key) == "functionDeclarations" and bool(value) and isinstance(value, (list, dict))
+
+
+def _hosted(key: str, entry: dict[str, Any], first: bool) -> Tool:
+    data = {key: entry[key]} if key else {}
+    form = formed(NAME, {}, {}, "" if first else "joined")
+    return Tool(name=camel(key), kind="hosted", provider=NAME, data=data, form=form)
+
+
+def _functions(value: Any, key: str, first: bool, before: list[Tool], path: str) -> list[Tool]:
+    words = []
+    if not first:
+        words.append("joined")
+    elif before and before[-1].kind != "hosted":
+        words.append("apart")
+    if "_" in key:
+        words.append("snake")
+    if isinstance(value, dict):
+        words.append("object")
+        value = [value]
+    found = []
+    for j, declaration in enumerate(value):
+        if not isinstance(declaration, dict):
+            raise FormatError("expected a function declaration, an object", path=f"{path}[{j}]")
+        found.append(_function(declaration, words if j == 0 else []))
+    return found
+
+
+def _function(seen: dict[str, Any], words: list[str]) -> Tool:
+    schema, words = seen.get(find(seen, "parametersJsonSchema")), list(words)
+    if not isinstance(schema, dict):
+        schema = seen.get("parameters")
+        if isinstance(schema, dict):
+            lowered = lower_types(schema)
+            words.append("schema" if _upper_types(lowered) == schema else "plain")
+            schema = lowered if words[-1] == "schema" else schema
+    name, description = seen.get("name"), seen.get("description")
+    tool = Tool(
+        name=name if isinstance(name, str) else "",
+        description=description if isinstance(description, str) else "",
+        parameters=schema if isinstance(schema, dict) else None,
+    )
+    shape = " ".join(words)
+    form = formed(NAME, _declaration(tool, shape), seen, shape)
+    return Tool(name=tool.name, description=tool.description, parameters=tool.parameters, form=form)
+
+
+def _declaration(tool: Tool, shape: str) -> dict[str, Any]:
+    """The default rendering of a function declaration."""
+    wire: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        wire["description"] = tool.description
+    if tool.parameters is not None:
+        words = shape.split()
+        key = "parameters" if "schema" in words or "plain" in words else "parametersJsonSchema"
+        wire[key] = _upper_types(tool.parameters) if "schema" in words else tool.parameters
+    return wire
+
+
+def write_tools(tools: Sequence[Tool]) -> tuple[list[dict[str, Any]], list[Loss]]:
+    """The `tools` of a body, and what could not be declared."""
+    writer = _Writer()
+    for tool in tools:
+        if tool.kind == "hosted":
+            writer.hosted(tool)
+        else:
+            writer.function(tool)
+    for i in sorted(writer.single):
+        for key, value in writer.entries[i].items():
+            if camel(key) == "functionDeclarations" and len(value) == 1:
+                writer.entries[i][key] = value[0]
+    return writer.entries, writer.losses
+
+
+class _Writer:
+    """Tool objects as they grow; `group` is the open list of declarations, `single` the indices of
+    objects that were seen with one declaration instead of a list."""
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+        self.losses: list[Loss] = []
+        self.group: list[dict[str, Any]] | None = None
+        self.single: set[int] = set()
+
+    def hosted(self, tool: Tool) -> None:
+        if tool.provider != NAME:
+            self.losses.append(Loss("tool", f"{tool.name!r} is run by {tool.provider or 'nobody'}: not declared"))
+            return
+        data = tool.data if isinstance(tool.data, dict) else {tool.name: {}}
+        if "joined" in shape_of(tool.form).split() and self.entries:
+            self.entries[-1].update(data)
+        else:
+            self.entries.append(dict(data))
+            self.group = None
+
+    def function(self, tool: Tool) -> None:
+        words = shape_of(tool.form).split()
+        wire = self._declared(tool)
+        if self.group is not None and "apart" not in words and "joined" not in words:
+            self.group.append(wire)
+            return
+        key = "function_declarations" if "snake" in words else "functionDeclarations"
+        self.group = [wire]
+        if "joined" in words and self.entries and key not in self.entries[-1]:
+            self.entries[-1][key] = self.group
+        else:
+            self.entries.append({key: self.group})
+        if "object" in words:
+            self.single.add(len(self.entries) - 1)
+
+    def _declared(self, tool: Tool) -> dict[str, Any]:
+        if tool.form is not None and own(tool.form) is None:
+            lost = extra_keys(tool.form)
+            if lost:
+                self.losses.append(Loss("extra", f"{', '.join(lost)} of tool {tool.name!r} left out"))
+        if tool.kind == "function":
+            return spelled(_declaration(tool, shape_of(tool.form)), tool.form)
+        detail = f"{tool.kind} tool {tool.name!r} declared as a function with one text, `input`"
+        self.losses.append(Loss("tool", detail))
+        plain = Tool(name=tool.name, description=tool.description, parameters=_ONE_TEXT)
+        return _declaration(plain, "")
+
+
+_NESTED = ("items", "additionalProperties", "additional_properties", "not")
+_MAPS = ("properties", "defs", "$defs", "patternProperties")
+_LISTS = ("anyOf", "any_of", "oneOf", "allOf", "prefixItems")
+
+
+def lower_types(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of Google's (types in capitals) in the words of JSON schema."""
+    return {key: _typed(key, value, str.lower) for key, value in schema.items()}
+
+
+def _upper_types(schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: _typed(key, value, str.upper) for key, value in schema.items()}
+
+
+def _typed(key: str, value: Any, spelling: Callable[[str], str]) -> Any:
+    """A schema's `value` at `key` with `type` words respelled wherever a schema stands, nowhere else."""
+    if key == "type" and isinstance(value, str):
+        return spelling(value)
+    if key in _NESTED:
+        return _schema(value, spelling)
+    if key in _MAPS and isinstance(value, dict):
+        return {name: _schema(inner, spelling) for name, inner in value.items()}
+    if key in _LISTS and isinstance(value, list):
+        return [_schema(inner, spelling) for inner in value]
+    return value
+
+
+def _schema(value: Any, spelling: Callable[[str], str]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: _typed(key, inner, spelling) for key, inner in value.items()}

@@ -1,0 +1,34 @@
+"""OpenAI Chat Completions (`POST /v1/chat/completions`), and servers compatible with it."""
+
+from __future__ import annotations
+
+from ..protocol import Provider
+from .choice import tool_choice, with_tool_choice
+from .parse import parse
+from .render import render
+from .response import parse_response
+from .rules import rules
+from .shapes import NAME
+from .stream import ChatAssembler
+from .tidy import tidy
+
+__all__ = ["PROVIDER"]
+
+PROVIDER = Provider(
+    name=NAME,
+    setting_paths={
+        "max_output_tokens": ("max_completion_tokens",),
+        "temperature": ("temperature",),
+        "top_p": ("top_p",),
+        "stop": ("stop",),
+        "stream": ("stream",),
+    },
+    parse=parse,
+    parse_response=parse_response,
+    assembler=ChatAssembler,
+    rules=rules,
+    render=render,
+    tidy=tidy,
+    tool_choice=tool_choice,
+    with_tool_choice=with_tool_choice,
+)

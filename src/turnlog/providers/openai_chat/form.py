@@ -1,0 +1,50 @@
+"""Forms of this provider: reading their words, and spelling a default rendering their way.
+
+`Form.shape` holds words, separated by spaces:
+    list, null, empty, absent   content that was a list of one plain text, null, [], not there
+    developer, legacy, named    the role `developer`; a `function_call` or `function` message; a
+                                tool message with a name
+    object, null, absent        a call's arguments that were an object, null, not there
+    refusal, refusal-field      a text that was a refusal part, or the message's `refusal`
+    transcript                  a text that was said aloud: sent only where the audio is not
+    reasoning                   reasoning under the key `reasoning`, not `reasoning_content`
+    plain, literal:HASH         an image_url that was a string; the wire text, kept as a blob
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...content import Form
+from ..spelling import spell
+from .shapes import NAME
+
+__all__ = ["spelled", "words"]
+
+
+def words(form: Form | None) -> list[str]:
+    """The words of this provider's form, none if it is another's."""
+    return form.shape.split() if form is not None and form.provider == NAME else []
+
+
+def spelled(default: dict[str, Any], form: Form | None) -> dict[str, Any]:
+    """`default` as this provider's `form` had it. What `default` itself says is never overridden:
+    a repair may have changed it since the form was taken."""
+    if form is None or form.provider != NAME or form.delta is None:
+        return default
+    return spell(default, _additions(form.delta, default))
+
+
+def _additions(delta: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
+    """`delta` without values for keys that `default` writes, at every depth; a `type` is no content."""
+    kept = dict(delta)
+    if "+" in kept:
+        kept["+"] = {key: value for key, value in kept["+"].items() if key not in default or key == "type"}
+    if "~" in kept:
+        kept["~"] = {
+            key: _additions(inner, default[key])
+            for key, inner in kept["~"].items()
+            if isinstance(default.get(key), dict)
+        }
+    return kept

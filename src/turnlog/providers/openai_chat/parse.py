@@ -1,0 +1,225 @@
+"""A request body, read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, parse_arguments
+from ...errors import FormatError
+from ...records import Configuration
+from ..protocol import Parsed
+from ..spelling import formed
+from .media import read_media
+from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
+from .shapes import MEDIA_TYPES, NAME, OPAQUE_FIELDS, REASONING_FIELDS
+
+__all__ = ["MessageReader", "parse", "read_call"]
+
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+
+
+def parse(body: Mapping[str, Any]) -> Parsed:
+    """Read a request body. Raises FormatError with the path of what cannot be read."""
+    wires = body.get("messages")
+    if not isinstance(wires, Sequence) or isinstance(wires, (str, bytes)):
+        raise FormatError(
+            "expected a list of messages; is this the body of a Chat Completions request?", path="messages"
+        )
+    reader = MessageReader()
+    messages = tuple(reader.message(wire, f"messages[{i}]") for i, wire in enumerate(wires))
+    return Parsed(messages=messages, configuration=_configuration(body), blobs=reader.blobs)
+
+
+class MessageReader:
+    """Reads wire messages in order; it remembers calls, to tell results what they answer."""
+
+    def __init__(self) -> None:
+        self.blobs: dict[str, bytes] = {}
+        self._calls: dict[str, ToolCall] = {}
+
+    def message(self, wire: Any, path: str) -> Message:
+        """The canonical message of one wire message."""
+        if not isinstance(wire, Mapping):
+            raise FormatError("expected an object", path=path)
+        role = wire.get("role")
+        if role not in _ROLES:
+            raise FormatError(f"{role!r} is none of {', '.join(_ROLES)}", path=f"{path}.role")
+        if role == "assistant":
+            return self._assistant(wire, path)
+        if role in ("tool", "function"):
+            return Message("user", (self._result(wire, path, legacy=role == "function"),))
+        parts, shape = self._content(wire, path)
+        name = _string(wire, "name")
+        held = [shape, "developer" if role == "developer" else ""]
+        form = _form(envelope(role, name=name), _without(wire, "content"), held)
+        return Message("user" if role == "user" else "system", tuple(parts), name, form)
+
+    def _assistant(self, wire: Mapping[str, Any], path: str) -> Message:
+        taken = {"content"}
+        parts: list[Part] = []
+        for key in REASONING_FIELDS:
+            if _string(wire, key):
+                taken.add(key)
+                form = Form(NAME, shape=key) if key != REASONING_FIELDS[0] else None
+                parts.append(Reasoning(NAME, text=wire[key], form=form))
+        content, shape = self._content(wire, path)
+        parts += content
+        if _string(wire, "refusal"):
+            taken.add("refusal")
+            parts.append(Text(wire["refusal"], Form(NAME, shape="refusal-field")))
+        for key in OPAQUE_FIELDS:
+            if wire.get(key) is not None:
+                taken.add(key)
+                parts.append(Opaque(NAME, key, wire[key]))
+        if isinstance(wire.get("function_call"), Mapping):
+            taken.add("function_call")
+            parts.append(_remember(self._calls, _legacy_call(wire["function_call"])))
+        if wire.get("tool_calls"):
+            taken.add("tool_calls")
+            parts += self._tool_calls(wire["tool_calls"], f"{path}.tool_calls")
+        if shape == "null" and taken & {"tool_calls", "function_call", "refusal", "audio"}:
+            shape = ""
+        name = _string(wire, "name")
+        return Message(
+            "assistant", tuple(parts), name, _form(envelope("assistant", name=name), _without(wire, *taken), [shape])
+        )
+
+    def _tool_calls(self, entries: Any, path: str) -> list[Part]:
+        if not isinstance(entries, Sequence) or isinstance(entries, (str, bytes)):
+            raise FormatError("expected a list of calls", path=path)
+        calls: list[Part] = []
+        for i, entry in enumerate(entries):
+            if not isinstance(entry, Mapping):
+                raise FormatError("expected an object", path=f"{path}[{i}]")
+            call = read_call(entry)
+            calls.append(Opaque(NAME, "tool_call", entry) if call is None else _remember(self._calls, call))
+        return calls
+
+    def _result(self, wire: Mapping[str, Any], path: str, *, legacy: bool) -> ToolResult:
+        parts, shape = self._content(wire, path)
+        call_id = "" if legacy else _string(wire, "tool_call_id")
+        said = _string(wire, "name")
+        call = self._calls.get(call_id)
+        held = [shape, "legacy" if legacy else "", "named" if said and not legacy else ""]
+        default = envelope("function" if legacy else "tool", tool_call_id=call_id, name=said)
+        return ToolResult(
+            call_id,
+            said or (call.name if call else ""),
+            tuple(part for part in parts if isinstance(part, (Text, Media, Opaque))),
+            kind=call.kind if call else "function",
+            form=_form(default, _without(wire, "content"), held),
+        )
+
+    def _content(self, wire: Mapping[str, Any], path: str) -> tuple[list[Part], str]:
+        """The parts of a message's content, and the word for its shape."""
+        content = wire.get("content", ...)
+        if content is ...:
+            return [], "absent"
+        if content is None:
+            return [], "null"
+        if isinstance(content, str):
+            return [Text(content)], ""
+        if not isinstance(content, Sequence) or isinstance(content, (bytes, bytearray)):
+            raise FormatError("expected a string, a list of parts or null", path=f"{path}.content")
+        parts = [self._part(part) for part in content]
+        if not parts:
+            return [], "empty"
+        plain = len(parts) == 1 and isinstance(parts[0], Text) and parts[0].form is None
+        return parts, "list" if plain else ""
+
+    def _part(self, wire: Any) -> Part:
+        kind = str(wire.get("type")) if isinstance(wire, Mapping) else "part"
+        if kind in ("text", "refusal") and isinstance(wire.get(kind), str):
+            shape = "refusal" if kind == "refusal" else ""
+            bare = Text(wire[kind], Form(NAME, shape=shape) if shape else None)
+            return Text(wire[kind], formed(NAME, text_wire(bare), wire, shape))
+        media = read_media(wire, self.blobs) if kind in MEDIA_TYPES else None
+        return Opaque(NAME, kind, wire) if media is None else media
+
+
+def read_call(entry: Mapping[str, Any]) -> ToolCall | None:
+    """The call of an entry of `tool_calls`, or None if it is of no kind known here."""
+    # Compatible servers have types of their own for functions (Moonshot's `builtin_function`).
+    kind = "custom" if "custom" in entry and "function" not in entry else "function"
+    body = entry.get(kind)
+    if not isinstance(body, Mapping):
+        return None
+    call_id, name = _string(entry, "id"), _string(body, "name")
+    if kind == "custom":
+        if not isinstance(body.get("input"), str):
+            return None
+        call = ToolCall(call_id, name, raw=body["input"], kind="custom")
+    else:
+        arguments, raw, shape = _arguments(body)
+        call = ToolCall(call_id, name, arguments, raw, form=Form(NAME, shape=shape) if shape else None)
+    form = formed(NAME, call_wire(call, custom=True), entry, call.form.shape if call.form else "")
+    return msgspec.structs.replace(call, form=form)
+
+
+def _legacy_call(body: Mapping[str, Any]) -> ToolCall:
+    """A call of the time before `tool_calls`: it has no id."""
+    arguments, raw, shape = _arguments(body)
+    shape = f"legacy {shape}".strip()
+    call = ToolCall("", _string(body, "name"), arguments, raw, form=Form(NAME, shape=shape))
+    return msgspec.structs.replace(call, form=formed(NAME, function_wire(call), body, shape))
+
+
+def _remember(calls: dict[str, ToolCall], call: ToolCall) -> ToolCall:
+    calls[call.id] = call
+    return call
+
+
+def _arguments(body: Mapping[str, Any]) -> tuple[Any, str | None, str]:
+    """Parsed arguments, their text where it is not the compact JSON, and the word for their shape."""
+    value = body.get("arguments", ...)
+    if isinstance(value, str):
+        return *parse_arguments(value), ""
+    if value is ... or value is None:
+        return None, "", "null" if value is None else "absent"
+    return value, None, "object"
+
+
+def _configuration(body: Mapping[str, Any]) -> Configuration:
+    model = _string(body, "model")
+    tools = body.get("tools")
+    declared = tools if isinstance(tools, list) else []
+    seen = {key: body[key] for key in ("model", "tools") if key in body and not (key == "tools" and declared)}
+    default = {"model": model}
+    return Configuration(
+        provider=NAME,
+        model=model,
+        settings={key: value for key, value in body.items() if key not in ("model", "messages", "tools")},
+        tools=tuple(_tool(tool) for tool in declared),
+        form=formed(NAME, default, seen),
+    )
+
+
+def _tool(wire: Any) -> Tool:
+    kind = (wire.get("type") or "function") if isinstance(wire, Mapping) else ""
+    body = wire.get(kind) if isinstance(wire, Mapping) and kind in ("function", "custom") else None
+    if not isinstance(body, Mapping):
+        return Tool(name=str(kind), kind="hosted", provider=NAME, data=wire)
+    parameters = body.get("parameters")
+    tool = Tool(
+        name=_string(body, "name"),
+        description=_string(body, "description"),
+        parameters=parameters if kind == "function" and isinstance(parameters, dict) else None,
+        kind=str(kind),
+    )
+    return msgspec.structs.replace(tool, form=formed(NAME, tool_wire(tool, custom=True) or {}, wire))
+
+
+def _form(default: dict[str, Any], seen: dict[str, Any], held: list[str]) -> Form | None:
+    return formed(NAME, default, seen, " ".join(word for word in held if word))
+
+
+def _string(wire: Mapping[str, Any], key: str) -> str:
+    value = wire.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _without(wire: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in wire.items() if key not in keys}

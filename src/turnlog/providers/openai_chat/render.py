@@ -1,0 +1,246 @@
+"""A view as a request body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
+from ...models import Target
+from ...records import Configuration
+from ...view.shown import Loss, Shown
+from ..protocol import BlobReader, Rendered
+from ..spelling import extra_keys, spell
+from .form import spelled, words
+from .media import media_wire
+from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
+from .rules import takes_custom
+from .shapes import NAME, OPAQUE_FIELDS
+
+__all__ = ["render"]
+
+
+def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
+    """The request body for a view, and what it could not express. Never repairs, never raises on a
+    view; a media blob that is gone raises BlobMissing."""
+    custom = takes_custom(target.model)
+    writer = _Writer(blob, custom=custom)
+    for shown in view:
+        writer.show(shown)
+    writer.flush()
+    losses = writer.losses
+    model = target.model or configuration.model
+    request: dict[str, Any] = {"model": model} if model else {}
+    form = configuration.form
+    if form is not None and form.provider == NAME:
+        request = spell(request, form.delta)
+    request["messages"] = writer.messages
+    tools = _tools(configuration.tools, losses, custom=custom)
+    if tools:
+        request["tools"] = tools
+    if configuration.provider in ("", NAME):
+        request.update(configuration.settings)
+    else:
+        losses += [
+            Loss("setting", f"{key!r} is a setting of {configuration.provider}") for key in configuration.settings
+        ]
+    request.update(target.settings)
+    return Rendered(request=request, losses=tuple(losses))
+
+
+def _tools(tools: Sequence[Tool], losses: list[Loss], *, custom: bool) -> list[dict[str, Any]]:
+    wires: list[dict[str, Any]] = []
+    for tool in tools:
+        wire = tool_wire(tool, custom=custom)
+        if wire is None:
+            losses.append(Loss("tool", f"tool {tool.name!r} runs at {tool.provider or 'its provider'} only"))
+            continue
+        if tool.kind == "custom" and not custom:
+            losses.append(Loss("tool", f"custom tool {tool.name!r} declared as a function of one text `input`"))
+        if tool.form is not None and tool.form.provider != NAME:
+            losses += [Loss("extra", f"{key!r} of tool {tool.name!r}") for key in extra_keys(tool.form)]
+        wires.append(wire)
+    return wires
+
+
+class _Writer:
+    """Writes messages one by one. Media of tool results wait until their batch of results ends:
+    a tool message takes text only, and nothing may stand between the answers of one batch."""
+
+    def __init__(self, blob: BlobReader, *, custom: bool) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.losses: list[Loss] = []
+        self._blob = blob
+        self._custom = custom
+        self._waiting: list[dict[str, Any]] = []
+        self._records: tuple[int, ...] = ()
+
+    def show(self, shown: Shown) -> None:
+        message = shown.message
+        self._records = shown.records
+        self._extras(message.form, f"{message.role} message")
+        if message.role == "user":
+            self._user(message)
+            return
+        self.flush()
+        if message.role == "assistant":
+            self._assistant(message)
+            return
+        role = "developer" if "developer" in words(message.form) else "system"
+        contents = self._contents(message.parts, "system message")
+        self._add(envelope(role, name=message.name), contents, message)
+
+    def flush(self) -> None:
+        """Show media that wait for the end of a batch of results."""
+        if self._waiting:
+            self.messages.append({"role": "user", "content": self._waiting})
+            self._waiting = []
+
+    def _user(self, message: Message) -> None:
+        results = [part for part in message.parts if isinstance(part, ToolResult)]
+        rest = [part for part in message.parts if not isinstance(part, ToolResult)]
+        if results and any(not isinstance(part, ToolResult) for part in message.parts[: len(results)]):
+            self._lose("place", "tool results stand ahead of what was said before them")
+        if not results:
+            self.flush()
+        for result in results:
+            self._result(result)
+        if results and not rest:
+            return
+        contents = self._contents(rest, "user message", media=True)
+        moved, self._waiting = self._waiting, []
+        self._add(envelope("user", name=message.name), [*moved, *contents], message)
+
+    def _result(self, result: ToolResult) -> None:
+        self._extras(result.form, f"result of call {result.call_id}")
+        held = words(result.form)
+        legacy = "legacy" in held and not result.call_id
+        named = legacy or "named" in held
+        media = [part for part in result.parts if isinstance(part, Media)]
+        contents = self._contents([part for part in result.parts if not isinstance(part, Media)], "tool result")
+        if result.outcome != "ok":
+            self._lose("outcome", f"call {result.call_id} {result.outcome}: only the text of its result can say so")
+        if media:
+            kinds = " and ".join(sorted({part.kind for part in media}))
+            self._lose("place", f"{kinds} of the result of call {result.call_id} shown in a user message after it")
+            label = f"[{kinds} returned by {result.name or 'the tool'}, call {result.call_id}]"
+            self._waiting += [{"type": "text", "text": label}, *(self._media(part) for part in media)]
+            contents = contents or [{"type": "text", "text": f"[{kinds}: see the next user message]"}]
+        wire = envelope(
+            "function" if legacy else "tool", tool_call_id=result.call_id, name=result.name if named else ""
+        )
+        self.messages.append(spelled(_with_content(wire, contents, held, bare=False), result.form))
+
+    def _assistant(self, message: Message) -> None:
+        wire = envelope("assistant", name=message.name)
+        calls: list[dict[str, Any]] = []
+        texts: list[Part] = []
+        sounds = any(
+            isinstance(part, Opaque) and (part.provider, part.kind) == (NAME, "audio") for part in message.parts
+        )
+        for part in message.parts:
+            match part:
+                case ToolCall():
+                    self._extras(part.form, f"call {part.id}")
+                    if "legacy" in words(part.form) and not part.id and "function_call" not in wire:
+                        wire["function_call"] = spelled(function_wire(part), part.form)
+                    else:
+                        calls.append(call_wire(part, custom=self._custom))
+                case Opaque(kind="tool_call") if part.provider == NAME:
+                    calls.append(part.data)
+                case Text() if "refusal-field" in words(part.form):
+                    wire["refusal"] = f"{wire['refusal']}\n{part.text}" if "refusal" in wire else part.text
+                case Text() if sounds and "transcript" in words(part.form):
+                    pass
+                case _ if self._field(part, wire):
+                    pass
+                case _:
+                    if calls:
+                        self._lose("place", "text after a tool call stands before it")
+                    texts.append(part)
+        if calls:
+            wire["tool_calls"] = calls
+        self._add(wire, self._contents(texts, "assistant message"), message)
+
+    def _field(self, part: Part, wire: dict[str, Any]) -> bool:
+        """Write a part that is a key of the assistant message; whether it was one."""
+        if isinstance(part, Reasoning):
+            if part.provider != NAME:
+                self._lose("reasoning", f"reasoning of {part.provider} left out")
+                return True
+            if not part.text:
+                return True
+            key = (words(part.form) or ["reasoning_content"])[0]
+            wire[key] = f"{wire[key]}\n{part.text}" if key in wire else part.text
+            return True
+        if not isinstance(part, Opaque) or part.provider != NAME:
+            return False
+        if part.kind == "audio" and isinstance(part.data, dict):
+            # When it ends and which blob it is are known to us, and not asked for.
+            wire["audio"] = {key: value for key, value in part.data.items() if key not in ("expires_at", "sha256")}
+        elif part.kind in OPAQUE_FIELDS:
+            wire[part.kind] = part.data
+        return part.kind in OPAQUE_FIELDS or part.kind == "response"
+
+    def _add(self, wire: dict[str, Any], contents: list[Any], message: Message) -> None:
+        """Append a message, unless all there was of it is lost."""
+        own = any(isinstance(part, (Opaque, Reasoning)) and part.provider == NAME for part in message.parts)
+        if not contents and message.parts and not own and wire.keys() <= {"role", "name"}:
+            return
+        bare = bool(wire.keys() & {"tool_calls", "function_call", "refusal", "audio"})
+        whole = _with_content(wire, contents, words(message.form), bare=bare)
+        self.messages.append(spelled(whole, message.form))
+
+    def _contents(self, parts: Sequence[Part], where: str, *, media: bool = False) -> list[Any]:
+        contents: list[Any] = []
+        for part in parts:
+            match part:
+                case Text():
+                    self._extras(part.form, f"text of a {where}")
+                    contents.append(text_wire(part))
+                case Media() if media:
+                    contents.append(self._media(part))
+                case Media():
+                    self._lose("media", f"{part.kind} in a {where} left out")
+                case Opaque() if part.provider == NAME:
+                    contents.append(part.data)
+                case Opaque():
+                    self._lose("opaque", f"{part.kind} of {part.provider} left out")
+                case Unknown():
+                    self._lose("unknown", f"part of unknown kind {part.kind!r} left out")
+                case _:
+                    self._lose("place", f"{type(part).__name__} has no place in a {where}")
+        return contents
+
+    def _media(self, media: Media) -> dict[str, Any]:
+        """The content part of media, or a text in place of what this API cannot take."""
+        self._extras(media.form, media.kind)
+        wire = media_wire(media, self._blob)
+        if wire is not None:
+            return wire
+        label = media.name or media.url or media.file_id or media.mime or media.kind
+        self._lose("media", f"{media.kind} {label} cannot be sent to this API")
+        return {"type": "text", "text": f"[{media.kind} left out: {label}]"}
+
+    def _extras(self, form: Form | None, where: str) -> None:
+        if form is not None and form.provider != NAME:
+            for key in extra_keys(form):
+                self._lose("extra", f"{key!r} of {where} is {form.provider}'s own")
+
+    def _lose(self, kind: str, detail: str) -> None:
+        self.losses.append(Loss(kind, detail, self._records))
+
+
+def _with_content(wire: dict[str, Any], contents: list[Any], held: list[str], *, bare: bool) -> dict[str, Any]:
+    """`wire` with its content: a string for a single plain text, else a list. `bare` says that
+    there may be none (null), as beside calls."""
+    content: Any = contents
+    if contents:
+        only = contents[0] if len(contents) == 1 else None
+        if isinstance(only, dict) and only.keys() == {"type", "text"} and "list" not in held:
+            content = only["text"]
+    elif "absent" in held:
+        return wire
+    elif "empty" not in held:
+        content = None if bare or "null" in held else ""
+    return {"role": wire["role"], "content": content, **wire}

@@ -1,0 +1,174 @@
+"""A whole response, read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ...content import Form, Message, Opaque, Part, Text, ToolCall, sha256_hex
+from ...errors import FormatError
+from ...records import Usage
+from ..protocol import Reply
+from .media import decode_base64
+from .parse import MessageReader
+from .shapes import NAME, OPAQUE_FIELDS, REASONING_FIELDS
+
+__all__ = ["error_text", "first_choice", "parse_response", "plain", "read_answer", "usage_of"]
+
+_ANSWER_KEYS = ("content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS, *OPAQUE_FIELDS)
+_PADDED = re.compile("[^=]+=*")
+_CUT_SHORT = ("", "length", "content_filter")
+"""Reasons of stopping after which the last call may be half a call."""
+
+
+def parse_response(response: Any) -> Reply:
+    """Read a whole response: an SDK object or its JSON as a dict. Raises FormatError."""
+    data = plain(response)
+    choice = first_choice(data)
+    if choice is None:
+        if "choices" not in data and "error" not in data:
+            raise FormatError("no choices; is this a Chat Completions response?", path="choices")
+        wire: Any = {}
+        error = error_text(data) or "the response holds no answer"
+    else:
+        wire, error = choice.get("message") or {}, error_text(data)
+    stop = str((choice or {}).get("finish_reason") or "")
+    message, fragments, blobs = read_answer(wire, stop)
+    raw = data.get("usage")
+    return Reply(
+        message=message,
+        usage=usage_of(raw),
+        raw_usage=raw,
+        model=str(data.get("model") or ""),
+        stop=stop,
+        response_id=str(data.get("id") or ""),
+        complete=not error,
+        error=error,
+        fragments=fragments,
+        blobs=blobs,
+    )
+
+
+def plain(value: Any) -> dict[str, Any]:
+    """An SDK object or mapping as a dict. Raises FormatError."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    for method in ("to_dict", "model_dump", "dict"):
+        if callable(getattr(value, method, None)):
+            return dict(getattr(value, method)())
+    raise FormatError(f"expected an SDK object or a dict, got {type(value).__name__}")
+
+
+def first_choice(data: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The choice of index 0: with n > 1 the others are not part of the conversation."""
+    choices = data.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, dict) and not choice.get("index"):
+            return choice
+    return None
+
+
+def error_text(data: Mapping[str, Any]) -> str:
+    """What an error object says, or nothing."""
+    error = data.get("error")
+    if not error:
+        return ""
+    return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+
+
+def read_answer(wire: Any, stop: str) -> tuple[Message, tuple[Part, ...], dict[str, bytes]]:
+    """The canonical message of an answer, calls that had not fully come, and media bytes.
+
+    Keys without a value are noise of the response and left out. Keys that requests do not have
+    (annotations, ...) are kept in an `Opaque` of kind `response`, which is not sent back.
+    """
+    if not isinstance(wire, Mapping):
+        raise FormatError("expected an object", path="choices[0].message")
+    said = {key: wire[key] for key in _ANSWER_KEYS if wire.get(key) not in (None, "", [])}
+    rest = {
+        key: value
+        for key, value in wire.items()
+        if key not in _ANSWER_KEYS and key != "role" and value not in (None, "", [], {})
+    }
+    audio = said.pop("audio", None)
+    if isinstance(said.get("tool_calls"), list):
+        said["tool_calls"] = [_without_noise(call) for call in said["tool_calls"]]
+    reader = MessageReader()
+    read = reader.message({"role": "assistant", "content": None, **said}, "choices[0].message")
+    parts, fragments = _without_fragments(read.parts, finished=stop not in _CUT_SHORT)
+    blobs = reader.blobs
+    calls_from = next((i for i, part in enumerate(parts) if isinstance(part, ToolCall)), len(parts))
+    parts[calls_from:calls_from] = _audio(audio, blobs)
+    if rest:
+        parts.append(Opaque(NAME, "response", rest))
+    return Message("assistant", tuple(parts)), tuple(fragments), blobs
+
+
+def _without_noise(call: Any) -> Any:
+    """A call as it can be sent back. `index` numbers the pieces of a stream; some servers leave it in
+    whole answers, some leave out the type."""
+    if not isinstance(call, Mapping):
+        return call
+    kept = {key: value for key, value in call.items() if key != "index" and value is not None}
+    kept.setdefault("type", "custom" if "custom" in kept else "function")
+    return kept
+
+
+def _without_fragments(parts: tuple[Part, ...], *, finished: bool) -> tuple[list[Part], list[Part]]:
+    """`parts` without calls that may be half, and those, with their arguments as text.
+
+    Arguments that read as an object are whole: nothing can be added to them. So are empty ones, once
+    another call has begun.
+    """
+    newest = next((part for part in reversed(parts) if isinstance(part, ToolCall)), None)
+    kept: list[Part] = []
+    fragments: list[Part] = []
+    for part in parts:
+        if finished or not isinstance(part, ToolCall) or isinstance(part.arguments, dict):
+            kept.append(part)
+        elif part is not newest and (part.kind == "custom" or not part.raw_arguments):
+            kept.append(part)
+        else:
+            fragments.append(msgspec.structs.replace(part, arguments=None, raw=part.raw_arguments, form=None))
+    return kept, fragments
+
+
+def _audio(wire: Any, blobs: dict[str, bytes]) -> list[Part]:
+    """A spoken answer: a reference to send back, its bytes as a blob, and what it says."""
+    if not isinstance(wire, Mapping):
+        return []
+    kept = {key: value for key, value in wire.items() if key not in ("data", "transcript") and value is not None}
+    # A stream encodes each piece of sound by itself, so padding may stand anywhere.
+    pieces = [decode_base64(piece) for piece in _PADDED.findall(wire.get("data") or "")]
+    data = b"".join(piece for piece in pieces if piece)
+    if data:
+        kept["sha256"] = sha256_hex(data)
+        blobs[kept["sha256"]] = data
+    parts: list[Part] = [Opaque(NAME, "audio", kept)] if kept.get("id") else []
+    if isinstance(wire.get("transcript"), str) and wire["transcript"]:
+        parts.append(Text(wire["transcript"], Form(NAME, shape="transcript")))
+    return parts
+
+
+def usage_of(raw: Any) -> Usage | None:
+    """Usage in common terms. `prompt_tokens` includes cached ones, `completion_tokens` reasoning."""
+    if not isinstance(raw, Mapping):
+        return None
+    details = raw.get("prompt_tokens_details") or {}
+    answered = raw.get("completion_tokens_details") or {}
+    return Usage(
+        input=_count(raw, "prompt_tokens"),
+        output=_count(raw, "completion_tokens"),
+        # DeepSeek reports its cache beside the details.
+        cached=_count(details, "cached_tokens") or _count(raw, "prompt_cache_hit_tokens"),
+        cache_write=_count(details, "cache_write_tokens"),
+        reasoning=_count(answered, "reasoning_tokens"),
+    )
+
+
+def _count(raw: Any, key: str) -> int:
+    value = raw.get(key) if isinstance(raw, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,0 +1,101 @@
+"""What Chat Completions accepts of a conversation, and the habits of models by name.
+
+Sources: the API's own error messages as recorded live or quoted in public issues (the 400s are
+named where a value stands), and the request types of the openai SDK 3.54.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...models import Target
+from ...rules import Rules
+from .shapes import NAME, takes_reasoning
+
+__all__ = ["fixed_sampling", "no_stop", "no_system", "renamed_limit", "rules", "takes_custom"]
+
+# Custom tools came with GPT-5; models before it refuse them. An unknown name may be an alias or a
+# deployment of a new model and is taken to know them.
+_NO_CUSTOM = re.compile(r"^(ft:)?(gpt-3|gpt-4|chatgpt-4|o\d)")
+# "Unsupported value: 'messages[0].role' does not support 'system' with this model."
+_NO_SYSTEM = re.compile(r"^o1-(mini|preview)")
+# "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+_REASONS = re.compile(r"^(ft:)?(o\d|gpt-5(?!.*-chat))")
+# "Unsupported value: 'temperature' does not support 0.7 with this model. Only the default (1) value is
+# supported." From GPT-5.1 on it is taken as long as reasoning is off.
+_FIXED_SAMPLING = re.compile(r"^(ft:)?(o\d|gpt-5(?![.\d])(?!.*-chat))")
+# "Unsupported parameter: 'stop' is not supported with this model." (seen live: o1-mini, gpt-5-mini)
+_NO_STOP = _FIXED_SAMPLING
+# Audio is not in the table of models: "Content blocks are expected to be either text or image_url type."
+_AUDIO = re.compile(r"audio|gemini")
+_IMAGES = re.compile(r"vision|-vl\b|gemini")
+
+_MIMES = frozenset(
+    """image/png image/jpeg image/jpg image/gif image/webp application/pdf
+    audio/wav audio/x-wav audio/wave audio/mpeg audio/mp3""".split()
+)
+# 50 MB a request is the documented limit for images and files together; in base64.
+_MEDIA_MAX_BASE64 = 50_000_000
+
+
+def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
+    """What `target` accepts. Settings change nothing here."""
+    media = set(target.input_media & {"image", "document", "audio"})
+    if _AUDIO.search(target.model):
+        media.add("audio")
+    if _IMAGES.search(target.model):
+        media.add("image")
+    return Rules(
+        provider=NAME,
+        # "An assistant message with 'tool_calls' must be followed by tool messages responding to each
+        # 'tool_call_id'."
+        results="adjacent",
+        merge_calls=True,
+        # No rule of alternation and none of a first or last role (recorded: assistant first, system last).
+        first="any",
+        last="any",
+        strip_last=False,
+        system="inline",
+        # "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40"
+        call_id_max=40,
+        call_id_unique="turn",
+        # "Invalid 'messages[8].tool_calls[0].function.name': string does not match pattern."
+        name_pattern=r"^[a-zA-Z0-9_-]+$",
+        name_max=64,
+        arguments="text",
+        call_kinds=frozenset({"function", "custom"} if takes_custom(target.model) else {"function"}),
+        empty_text=True,
+        reasoning="own" if takes_reasoning(target.model) else "none",
+        user_media=frozenset(media),
+        # A tool message takes text only; rendering shows media of results in the user message after it.
+        result_media=frozenset(media),
+        media_mimes=_MIMES,
+        media_max_base64=_MEDIA_MAX_BASE64,
+    )
+
+
+def takes_custom(model: str) -> bool:
+    """Whether the model knows custom tools (free-text input)."""
+    return not _NO_CUSTOM.search(model)
+
+
+def no_system(model: str) -> bool:
+    """Whether the model refuses the roles `system` and `developer`."""
+    return bool(_NO_SYSTEM.search(model))
+
+
+def renamed_limit(model: str) -> bool:
+    """Whether the model takes `max_completion_tokens` only."""
+    return bool(_REASONS.search(model))
+
+
+def fixed_sampling(model: str) -> bool:
+    """Whether the model takes no sampling settings but the default."""
+    return bool(_FIXED_SAMPLING.search(model))
+
+
+def no_stop(model: str) -> bool:
+    """Whether the model takes no stop sequences."""
+    return bool(_NO_STOP.search(model))

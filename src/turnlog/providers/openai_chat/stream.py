@@ -1,0 +1,121 @@
+"""A streamed answer, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...content import Message
+from ...errors import FormatError
+from ...records import Usage
+from ..protocol import Reply
+from .response import error_text, first_choice, plain, read_answer, usage_of
+
+__all__ = ["ChatAssembler"]
+
+
+class ChatAssembler:
+    """Collects chunks into the message that the whole response would have held.
+
+    The end of the stream is the chunk with a finish reason: SDKs do not show the `[DONE]` line. Usage
+    comes after it, in a chunk without choices, if it was asked for (`stream_options.include_usage`).
+    """
+
+    def __init__(self) -> None:
+        self._wire: dict[str, Any] = {}
+        self._calls: list[dict[str, Any]] = []
+        self._slots: dict[int, int] = {}
+        self._usage: Usage | None = None
+        self._raw_usage: Any = None
+        self._model = self._id = self._stop = self._error = ""
+
+    def feed(self, chunk: Any) -> None:
+        """Take the next chunk: an SDK object, or its JSON as a dict. Raises FormatError."""
+        if chunk == "[DONE]":
+            return
+        data = plain(chunk)
+        self._model = self._model or str(data.get("model") or "")
+        self._id = self._id or str(data.get("id") or "")
+        self._error = self._error or error_text(data)
+        if data.get("usage") is not None:
+            self._raw_usage, self._usage = data["usage"], usage_of(data["usage"])
+        choice = first_choice(data)
+        if choice is None:
+            return
+        self._delta(choice.get("delta") or {})
+        self._stop = str(choice.get("finish_reason") or "") or self._stop
+
+    def reply(self) -> Reply:
+        """The answer so far; `complete` once a finish reason came."""
+        wire = {**self._wire, "tool_calls": self._calls} if self._calls else self._wire
+        message, fragments, blobs = read_answer(wire, self._stop) if wire else (Message("assistant"), (), {})
+        error = self._error or ("" if self._stop else "the stream ended before a finish reason came")
+        return Reply(
+            message=message,
+            usage=self._usage,
+            raw_usage=self._raw_usage,
+            model=self._model,
+            stop=self._stop,
+            response_id=self._id,
+            complete=not error,
+            error=error,
+            fragments=fragments,
+            blobs=blobs,
+        )
+
+    def _delta(self, delta: Any) -> None:
+        if not isinstance(delta, Mapping):
+            raise FormatError("expected an object", path="choices[0].delta")
+        for key, value in delta.items():
+            if key == "role" or value is None:
+                continue
+            if key == "tool_calls":
+                for entry in value:
+                    self._call(entry)
+            else:
+                _grow(self._wire, key, value)
+
+    def _call(self, entry: Any) -> None:
+        """Take a piece of a call. Pieces belong together by `index` alone; some servers number all calls
+        0 or none, and tell them apart by id."""
+        if not isinstance(entry, Mapping):
+            raise FormatError("expected an object", path="choices[0].delta.tool_calls")
+        index = entry.get("index")
+        number = index if isinstance(index, int) else -1
+        at = self._slots.get(number)
+        known = self._calls[at].get("id") if at is not None else None
+        if at is None or (entry.get("id") and known and entry["id"] != known):
+            at = self._slots[number] = len(self._calls)
+            self._calls.append({})
+        call = self._calls[at]
+        for key, value in entry.items():
+            if key == "index" or value is None:
+                continue
+            if key in ("function", "custom") and isinstance(value, Mapping):
+                body = call.setdefault(key, {"name": "", "arguments" if key == "function" else "input": ""})
+                for name, piece in value.items():
+                    if piece is not None and not (name == "name" and piece == body["name"]):
+                        _grow(body, name, piece)
+            else:
+                call[key] = value
+
+
+def _grow(into: dict[str, Any], key: str, piece: Any) -> None:
+    """Add the next piece of a value: texts and lists grow, objects key by key, others are replaced."""
+    had = into.pop(key, None)
+    if isinstance(had, str) and isinstance(piece, str):
+        # Nobody else holds `had` here, so CPython appends in place: a long answer stays linear.
+        had += piece
+        into[key] = had
+    elif isinstance(had, list) and isinstance(piece, list):
+        had.extend(piece)
+        into[key] = had
+    elif isinstance(had, dict) and isinstance(piece, Mapping):
+        for name, value in piece.items():
+            if name == "id" or value is None:  # an id repeated with every piece is one id
+                had[name] = had.get(name) or value
+            else:
+                _grow(had, name, value)
+        into[key] = had
+    else:
+        into[key] = list(piece) if isinstance(piece, list) else dict(piece) if isinstance(piece, Mapping) else piece

@@ -1,0 +1,35 @@
+"""The OpenAI Responses API."""
+
+from __future__ import annotations
+
+from ..protocol import Provider
+from .known import knows
+from .parse import parse
+from .render import render
+from .response import parse_response
+from .rules import rules
+from .stream import StreamAssembler
+from .tidy import tidy
+from .tools import choice_in_common_words, choice_on_the_wire
+from .wire import NAME
+
+__all__ = ["PROVIDER"]
+
+PROVIDER = Provider(
+    name=NAME,
+    setting_paths={
+        "max_output_tokens": ("max_output_tokens",),
+        "temperature": ("temperature",),
+        "top_p": ("top_p",),
+        "stream": ("stream",),
+    },
+    parse=parse,
+    parse_response=parse_response,
+    assembler=StreamAssembler,
+    rules=rules,
+    render=render,
+    tidy=tidy,
+    knows=knows,
+    tool_choice=choice_in_common_words,
+    with_tool_choice=choice_on_the_wire,
+)

@@ -1,0 +1,303 @@
+"""Call items and the output items that answer them, seven pairs of types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...content import (
+    Form,
+    Media,
+    Message,
+    Opaque,
+    Outcome,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+    compact_json,
+    parse_arguments,
+    text_of,
+)
+from ...errors import FormatError
+from ..protocol import BlobReader
+from ..spelling import formed, spell
+from .parts import read_content, write_content, write_part
+from .wire import CALLS, NAME, RESULTS, has_word, own_delta, words
+
+__all__ = [
+    "call_type",
+    "is_client_call",
+    "is_client_result",
+    "read_call",
+    "read_result",
+    "result_type",
+    "write_call",
+    "write_result",
+]
+
+
+def is_client_call(item: Mapping[str, Any]) -> bool:
+    """Whether an item is a call that the client must answer (a tool search may be the server's)."""
+    kind = item.get("type")
+    return isinstance(kind, str) and kind in CALLS and (kind != "tool_search_call" or item.get("execution") == "client")
+
+
+def is_client_result(item: Mapping[str, Any]) -> bool:
+    """Whether an item is a client's answer to a call."""
+    kind = item.get("type")
+    return (
+        isinstance(kind, str)
+        and kind in RESULTS
+        and (kind != "tool_search_output" or item.get("execution") == "client")
+    )
+
+
+# -- calls ---------------------------------------------------------------------------------------
+
+
+def read_call(item: Mapping[str, Any], linked: tuple[str, ...], path: str) -> ToolCall:
+    """The call of a call item. Raises FormatError if it has no usable id or name."""
+    kind = item["type"]
+    spec = CALLS[kind]
+    item_id = item.get("id")
+    item_id = item_id if isinstance(item_id, str) else ""
+    call_id = item.get("call_id", item_id)
+    name = spec.name or item.get("name")
+    if not isinstance(call_id, str):
+        raise FormatError("expected a string", path=f"{path}.call_id")
+    if not isinstance(name, str):
+        raise FormatError("expected a string", path=f"{path}.name")
+    shape = ""
+    arguments: Any = None
+    raw: str | None = None
+    if kind == "function_call":
+        arguments = item.get("arguments")
+        if isinstance(arguments, str):
+            arguments, raw = parse_arguments(arguments)
+        else:
+            shape = "json"
+    elif kind == "custom_tool_call":
+        raw = item.get("input")
+        if not isinstance(raw, str):
+            raw, shape = compact_json(raw), "json"
+    elif len(spec.action) == 1:
+        arguments = item.get(spec.action[0])
+    else:
+        arguments = {key: item[key] for key in spec.action if key in item}
+    if spec.action:
+        shape = kind
+    shape = words(shape, *linked)
+    call = ToolCall(call_id, name, arguments, raw, spec.kind, provider=NAME if item_id else "", item_id=item_id)
+    default = _default_call(replace(call, form=Form(NAME, shape)), kind)
+    return replace(call, form=formed(NAME, default, item, shape))
+
+
+def call_type(call: ToolCall, told: frozenset[str]) -> str:
+    """The item type that a call is rendered as.
+
+    A call of a client-side tool of this provider is one only if this provider wrote it: its action
+    is in this provider's words. A computer call takes nothing but a screenshot for an answer, so one
+    that the view answers without a picture (`told` holds the ids) becomes a function call.
+    """
+    if call.kind == "custom":
+        return "custom_tool_call"
+    for kind, spec in CALLS.items():
+        if spec.action and has_word(call.form, kind) and spec.kind == call.kind:
+            return "function_call" if kind == "computer_call" and call.id in told else kind
+    return "function_call"
+
+
+def write_call(call: ToolCall, kind: str) -> dict[str, Any]:
+    """The item of a call, of type `kind`."""
+    default = _default_call(call, kind)
+    usual = kind == ("custom_tool_call" if call.kind == "custom" else "function_call")
+    same_type = has_word(call.form, kind) if CALLS[kind].action else usual and call.kind in ("function", "custom")
+    return spell(default, own_delta(call.form) if same_type else None)
+
+
+def _default_call(call: ToolCall, kind: str) -> dict[str, Any]:
+    spec = CALLS[kind]
+    item: dict[str, Any] = {"type": kind}
+    if call.item_id and call.provider == NAME and spec.kind == call.kind:
+        item["id"] = call.item_id
+    item["call_id"] = call.id
+    if not spec.name:
+        item["name"] = call.name
+    if kind == "function_call":
+        item["arguments"] = _function_arguments(call)
+    elif kind == "custom_tool_call":
+        item["input"] = parse_arguments(call.raw or "")[0] if has_word(call.form, "json") else call.raw_arguments
+    elif len(spec.action) == 1:
+        item[spec.action[0]] = call.arguments
+    else:
+        item.update(call.arguments if isinstance(call.arguments, dict) else {})
+        item.setdefault("pending_safety_checks", [])
+    if kind == "tool_search_call":
+        item["execution"] = "client"
+    if spec.status:
+        item["status"] = "completed"
+    return item
+
+
+def _function_arguments(call: ToolCall) -> Any:
+    if call.kind == "function":
+        return call.arguments if has_word(call.form, "json") and call.raw is None else call.raw_arguments
+    if call.raw is not None:
+        return compact_json({"input": call.raw})
+    return compact_json(call.arguments)
+
+
+# -- results -------------------------------------------------------------------------------------
+
+
+def read_result(
+    item: Mapping[str, Any], called: Mapping[str, ToolCall], path: str, blobs: dict[str, bytes]
+) -> ToolResult:
+    """The result of an output item; `called` holds the calls that stand before it, by id.
+
+    Raises FormatError if it has no usable id or output.
+    """
+    kind = item["type"]
+    call_id = item.get("call_id", item.get("id") if kind == "local_shell_call_output" else "")
+    call_id = "" if call_id is None else call_id
+    if not isinstance(call_id, str):
+        raise FormatError("expected a string", path=f"{path}.call_id")
+    call = called.get(call_id)
+    name = call.name if call is not None else item.get("name")
+    result_kind = call.kind if call is not None else RESULTS[kind]
+    parts, shape = _read_output(item, kind, f"{path}.output", blobs)
+    shape = words("" if RESULTS[kind] == result_kind == "function" else kind, shape)
+    result = ToolResult(call_id, name if isinstance(name, str) else "", parts, _outcome(item), result_kind)
+    default, _ = _default_result(replace(result, form=Form(NAME, shape)), kind, blobs.__getitem__)
+    return replace(result, form=formed(NAME, default, item, shape))
+
+
+def _outcome(item: Mapping[str, Any]) -> Outcome:
+    """How the tool ended, where the item has a place to say it."""
+    if item["type"] == "apply_patch_call_output" and item.get("status") == "failed":
+        return "failed"
+    if item["type"] == "shell_call_output":
+        ends = [entry["outcome"] for entry in item["output"] if isinstance(entry.get("outcome"), dict)]
+        if any(end.get("type") == "timeout" for end in ends):
+            return "timeout"
+    return "ok"
+
+
+def result_type(result: ToolResult, answered: str) -> str:
+    """The item type that a result is rendered as; `answered` is the type of the call's item as it
+    was rendered, or nothing if the view has none."""
+    for kind in RESULTS:
+        # A call that became a function call takes a function's output, whatever its own was.
+        if has_word(result.form, kind) and (answered != "function_call" or result.kind == "function"):
+            return kind
+    if answered == "tool_search_call":
+        shows_tools = any(isinstance(part, Opaque) for part in result.parts)
+        return CALLS[answered].results[0 if shows_tools else 1]
+    if answered:
+        return CALLS[answered].results[0]
+    return "custom_tool_call_output" if result.kind == "custom" else "function_call_output"
+
+
+def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
+    """The item of a result, of type `kind`, and the parts that it has no place for."""
+    default, lost = _default_result(result, kind, blob)
+    same_type = has_word(result.form, kind) or (kind == "function_call_output" == _plain_type(result))
+    delta = own_delta(result.form) if same_type else None
+    if delta and result.parts and "output" in (*delta.get("+", ()), *delta.get("-", ())):
+        # The output was null or absent when it was read, and is neither now.
+        delta = {
+            **delta,
+            "+": {key: value for key, value in delta.get("+", {}).items() if key != "output"},
+            "-": [key for key in delta.get("-", ()) if key != "output"],
+        }
+    return spell(default, delta), lost
+
+
+def _plain_type(result: ToolResult) -> str:
+    named = any(has_word(result.form, kind) for kind in RESULTS)
+    return "" if named else "function_call_output"
+
+
+def _read_output(item: Mapping[str, Any], kind: str, path: str, blobs: dict[str, bytes]) -> tuple[Any, str]:
+    """Parts and shape word of an output."""
+    if kind == "tool_search_output":
+        return (Opaque(NAME, "tools", item.get("tools")),), ""
+    output = item.get("output")
+    if kind == "shell_call_output":
+        if not isinstance(output, list):
+            raise FormatError("expected a list", path=path)
+        return tuple(part for i, entry in enumerate(output) for part in _read_stream(entry, f"{path}[{i}]")), ""
+    if kind == "computer_call_output":
+        if not isinstance(output, dict):
+            raise FormatError("expected an object", path=path)
+        parts, _ = read_content([output], "user", path, blobs)
+        return parts, ""
+    if output is not None and not isinstance(output, (str, list)):
+        return (Text(compact_json(output)),), "json"
+    return read_content(output, "user", path, blobs)
+
+
+def _read_stream(entry: Any, path: str) -> tuple[Text, Text]:
+    """One chunk of a shell's output: what it printed, and what it complained of."""
+    if not isinstance(entry, dict):
+        raise FormatError("expected an object with stdout, stderr and outcome", path=path)
+    out, err = entry.get("stdout"), entry.get("stderr")
+    if not isinstance(out, str) or not isinstance(err, str):
+        raise FormatError("expected strings in stdout and stderr", path=path)
+    default = {"stdout": out, "stderr": err, "outcome": {"type": "exit", "exit_code": 0}}
+    return Text(out, formed(NAME, default, entry, "stdout")), Text(err, Form(NAME, "stderr"))
+
+
+def _default_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
+    item: dict[str, Any] = {"type": kind}
+    item["id" if kind == "local_shell_call_output" else "call_id"] = result.call_id
+    parts: tuple[Part, ...] = result.parts
+    texts = [part for part in parts if isinstance(part, Text)]
+    lost: list[Part] = [part for part in parts if not isinstance(part, Text)]
+    plain = text_of(Message("user", tuple(texts)))
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        if has_word(result.form, "json") and len(texts) == len(parts) == 1:
+            item["output"], lost = parse_arguments(plain)[0], []
+        else:
+            item["output"], lost = write_content(parts, "user", blob, has_word(result.form, "list"))
+    elif kind == "local_shell_call_output":
+        item["output"] = plain
+    elif kind == "apply_patch_call_output":
+        item["status"] = "completed" if result.outcome == "ok" else "failed"
+        item["output"] = plain
+    elif kind == "shell_call_output":
+        item["output"] = _write_streams(texts, result)
+    elif kind == "tool_search_output":
+        tools = next((part for part in parts if isinstance(part, Opaque) and part.provider == NAME), None)
+        item.update({"tools": tools.data if tools else [], "execution": "client"})
+        lost = [part for part in parts if part is not tools]
+    elif kind == "computer_call_output":
+        shot = next((part for part in parts if isinstance(part, Media) and part.kind == "image"), None)
+        written = (write_part(shot, "user", blob) if shot else None) or {}
+        if not has_word(shot.form if shot else None, "screenshot"):
+            written = {key: written[key] for key in ("image_url", "file_id") if key in written}
+        item["output"] = {"type": "computer_screenshot", **written}
+        lost = [part for part in parts if part is not shot]
+    return item, lost
+
+
+def _write_streams(texts: list[Text], result: ToolResult) -> list[dict[str, Any]]:
+    """The chunks of a shell's output: a text marked as stderr belongs to the one before it."""
+    usual = {"type": "timeout"} if result.outcome == "timeout" else {"type": "exit", "exit_code": 0}
+    if result.outcome not in ("ok", "timeout"):
+        usual = {"type": "exit", "exit_code": 1}
+    chunks: list[dict[str, Any]] = []
+    for text in texts:
+        if has_word(text.form, "stderr") and chunks and not chunks[-1]["stderr"]:
+            chunks[-1]["stderr"] = text.text
+        elif has_word(text.form, "stderr"):
+            chunks.append({"stdout": "", "stderr": text.text, "outcome": usual})
+        else:
+            known = has_word(text.form, "stdout")
+            outcome = {"type": "exit", "exit_code": 0} if known else usual
+            chunk = {"stdout": text.text, "stderr": "", "outcome": outcome}
+            chunks.append(spell(chunk, own_delta(text.form) if known else None))
+    return chunks

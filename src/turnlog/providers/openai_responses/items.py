@@ -1,0 +1,225 @@
+"""Input and output items: messages, reasoning, calls, results, and what only this API has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...content import Form, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from ...errors import FormatError
+from ..protocol import BlobReader
+from ..spelling import formed, spell
+from .calls import is_client_call, is_client_result, read_call, read_result
+from .parts import read_content, text_part, write_content
+from .wire import NAME, ROLES, has_word, links, own_delta, word_value, words
+
+__all__ = ["read_items", "read_output", "write_message", "write_reasoning"]
+
+_CANONICAL_ROLE: dict[str, Role] = {
+    "assistant": "assistant",
+    "user": "user",
+    "system": "system",
+    "developer": "system",
+}
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+def read_items(items: list[Any], blobs: dict[str, bytes]) -> list[Message]:
+    """One message for each input item. Raises FormatError naming the item."""
+    for i, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise FormatError("expected an input item, an object", path=f"input[{i}]")
+    called: dict[str, ToolCall] = {}
+    messages: list[Message] = []
+    for i, (item, linked) in enumerate(zip(items, links(items), strict=True)):
+        path = f"input[{i}]"
+        if _is_message(item):
+            messages.append(_read_message(item, linked, path, blobs))
+            continue
+        part = _read_part_item(item, linked, path, called, blobs)
+        role: Role = "user" if isinstance(part, ToolResult) else "assistant"
+        if isinstance(part, Opaque):
+            role = _CANONICAL_ROLE[ROLES.get(part.kind, "assistant")]
+        messages.append(Message(role, (part,)))
+    return messages
+
+
+def read_output(items: list[Any], blobs: dict[str, bytes]) -> list[Part]:
+    """The parts of a response's items, in order. Raises FormatError naming the item.
+
+    A call that the response itself answers was the server's: both stay opaque.
+    """
+    for i, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise FormatError("expected an output item, an object", path=f"output[{i}]")
+    answered = {item.get("call_id") for item in items if is_client_result(item)}
+    parts: list[Part] = []
+    for i, (item, linked) in enumerate(zip(items, links(items), strict=True)):
+        path = f"output[{i}]"
+        if _is_message(item):
+            parts.extend(_read_output_message(item, linked, path, blobs))
+        elif is_client_result(item) or (is_client_call(item) and item.get("call_id") in answered):
+            parts.append(_opaque(item, linked))
+        else:
+            parts.append(_read_part_item(item, linked, path, {}, blobs))
+    return parts
+
+
+def _is_message(item: Mapping[str, Any]) -> bool:
+    kind = item.get("type")
+    return kind == "message" or (kind is None and not item.keys() <= {"id", "type"})
+
+
+def _read_message(item: Mapping[str, Any], linked: tuple[str, ...], path: str, blobs: dict[str, bytes]) -> Message:
+    role = item.get("role")
+    if not isinstance(role, str):
+        raise FormatError("expected a message with a 'role' of assistant, system, developer or user", path=path)
+    canonical = _CANONICAL_ROLE.get(role, "user")
+    parts, shape = read_content(item.get("content"), canonical, f"{path}.content", blobs)
+    shape = words(shape, *linked)
+    message = Message(canonical, parts, form=Form(NAME, shape))
+    default, _ = _default_message(message, blobs.__getitem__)
+    return replace(message, form=formed(NAME, default, item, shape))
+
+
+def _read_output_message(
+    item: Mapping[str, Any], linked: tuple[str, ...], path: str, blobs: dict[str, bytes]
+) -> list[Part]:
+    """The parts of one output message. Its first text carries the message's own keys: several
+    messages may follow each other in one answer, and the form is where one begins."""
+    content = item.get("content")
+    if isinstance(content, str):
+        content = [text_part(content, "assistant")]
+    parts: list[Part] = list(read_content(content, "assistant", f"{path}.content", blobs)[0])
+    if not parts or not isinstance(parts[0], Text):
+        return parts
+    first = parts[0]
+    seen = {key: value for key, value in item.items() if key != "content"}
+    spelled = {"part": dict(content[0]), "item": seen}  # type: ignore[index]
+    refusal = has_word(first.form, "refusal")
+    default = {"part": text_part(first.text, "assistant", refusal=refusal), "item": _item_head()}
+    shape = words(f"item={len(parts)}", "refusal" if refusal else "", *linked)
+    return [Text(first.text, formed(NAME, default, spelled, shape)), *parts[1:]]
+
+
+def _item_head() -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "status": "completed"}
+
+
+def _read_part_item(
+    item: Mapping[str, Any],
+    linked: tuple[str, ...],
+    path: str,
+    called: dict[str, ToolCall],
+    blobs: dict[str, bytes],
+) -> Part:
+    """The part of an item that is no message; calls are noted in `called`."""
+    if item.get("type") == "reasoning":
+        return _read_reasoning(item, linked) or _opaque(item, linked)
+    if is_client_call(item):
+        call = read_call(item, linked, path)
+        called[call.id] = call
+        return call
+    if is_client_result(item):
+        return read_result(item, called, path, blobs)
+    return _opaque(item, linked)
+
+
+def _opaque(item: Mapping[str, Any], linked: tuple[str, ...]) -> Opaque:
+    kind = item.get("type")
+    return Opaque(
+        NAME, kind if isinstance(kind, str) else "item_reference", dict(item), formed(NAME, {}, {}, words(*linked))
+    )
+
+
+def _read_reasoning(item: Mapping[str, Any], linked: tuple[str, ...]) -> Reasoning | None:
+    """The reasoning of an item, or None if its texts are spelled in a way that no `Reasoning` can
+    hold: then it is kept whole."""
+    summary = _texts(item.get("summary"), "summary_text")
+    content = _texts(item.get("content"), "reasoning_text")
+    if summary is None or content is None:
+        return None
+    lengths = ",".join(str(len(text)) for text in content)
+    encrypted, item_id = item.get("encrypted_content"), item.get("id")
+    shape = words(f"content={lengths}" if content else "", *linked)
+    reasoning = Reasoning(
+        provider=NAME,
+        text="".join(content),
+        summary=tuple(summary),
+        encrypted=encrypted if isinstance(encrypted, str) else "",
+        id=item_id if isinstance(item_id, str) else "",
+        form=Form(NAME, shape),
+    )
+    return replace(reasoning, form=formed(NAME, _default_reasoning(reasoning), item, shape))
+
+
+def _texts(entries: Any, kind: str) -> list[str] | None:
+    if entries is None:
+        return []
+    if not isinstance(entries, list):
+        return None
+    usual = [
+        entry["text"]
+        for entry in entries
+        if isinstance(entry, dict) and entry.keys() == {"type", "text"} and entry["type"] == kind
+    ]
+    return usual if len(usual) == len(entries) and all(isinstance(text, str) for text in usual) else None
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+
+def write_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any] | None, list[Part]]:
+    """The message item of a message that has content parts only, and the parts that it has no
+    place for; None if none of them has one."""
+    default, lost = _default_message(message, blob)
+    if lost and not default["content"]:
+        return None, lost
+    delta = own_delta(message.form)
+    first = message.parts[0] if message.parts else None
+    if isinstance(first, Text) and word_value(first.form, "item"):
+        delta = (own_delta(first.form) or {}).get("~", {}).get("item")
+    elif delta and message.parts:
+        # A content that was null or absent when it was read and is neither now must not come back.
+        kept = {key: value for key, value in delta.get("+", {}).items() if key != "content"}
+        delta = {**delta, "+": kept, "-": [key for key in delta.get("-", ()) if key != "content"]}
+    return spell(default, delta), lost
+
+
+def _default_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
+    first = message.parts[0] if message.parts else None
+    opens = isinstance(first, Text) and bool(word_value(first.form, "item"))
+    content, lost = write_content(message.parts, message.role, blob, opens or has_word(message.form, "list"))
+    head = _item_head() if opens else {"role": message.role}
+    return {**head, "content": content}, lost
+
+
+def write_reasoning(reasoning: Reasoning) -> dict[str, Any]:
+    """The item of this provider's reasoning."""
+    return spell(_default_reasoning(reasoning), own_delta(reasoning.form))
+
+
+def _default_reasoning(reasoning: Reasoning) -> dict[str, Any]:
+    item: dict[str, Any] = {"type": "reasoning"}
+    if reasoning.id:
+        item["id"] = reasoning.id
+    item["summary"] = [{"type": "summary_text", "text": text} for text in reasoning.summary]
+    lengths = word_value(reasoning.form, "content")
+    if lengths:
+        item["content"] = _cut(reasoning.text, [int(length) for length in lengths.split(",")])
+    if reasoning.encrypted:
+        item["encrypted_content"] = reasoning.encrypted
+    return item
+
+
+def _cut(text: str, lengths: list[int]) -> list[dict[str, Any]]:
+    pieces: list[dict[str, Any]] = []
+    start = 0
+    for length in lengths:
+        pieces.append({"type": "reasoning_text", "text": text[start : start + length]})
+        start += length
+    return pieces

@@ -1,0 +1,143 @@
+"""Images and files: data URLs, addresses and file ids on the wire, bytes by hash in the log."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+from urllib.parse import unquote_to_bytes
+
+from msgspec.structs import replace
+
+from ...content import Form, Media, sha256_hex
+from ..protocol import BlobReader
+from ..spelling import formed
+from .wire import NAME, has_word, word_value, words
+
+__all__ = ["DOCUMENT_ENDINGS", "MEDIA_TYPES", "read_media", "write_media"]
+
+MEDIA_TYPES = frozenset({"input_image", "input_file", "computer_screenshot"})
+
+DOCUMENT_ENDINGS = {
+    "application/pdf": "pdf",
+    "text/plain": "txt",
+    "text/markdown": "md",
+    "text/csv": "csv",
+    "text/html": "html",
+    "application/json": "json",
+    "application/msword": "doc",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+}
+"""File types that models read as documents (OpenAI's guide to file inputs), with their ending."""
+
+_DATA_URL = re.compile(r"data:([^,]*),", re.IGNORECASE)
+
+_Kind = Literal["image", "document", "audio", "video", "file"]
+
+
+def read_media(part: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None:
+    """The media of a part whose type is one of `MEDIA_TYPES`, its bytes put into `blobs`; None if
+    the part names no media in a way that can be read."""
+    is_file = part["type"] == "input_file"
+    key, url_key = ("file_data", "file_url") if is_file else ("image_url", "image_url")
+    name = part["filename"] if is_file and isinstance(part.get("filename"), str) else ""
+    shape = "screenshot" if part["type"] == "computer_screenshot" else ""
+    source = part.get(key)
+    if isinstance(source, str) and (is_file or _DATA_URL.match(source)):
+        media, spelling = _read_data(source, name, is_file, blobs)
+        shape = words(shape, spelling)
+    elif isinstance(part.get(url_key), str):
+        media = Media(_kind("", is_file), url=part[url_key], name=name)
+    elif isinstance(part.get("file_id"), str):
+        media = Media(_kind("", is_file), file_id=part["file_id"], provider=NAME, name=name)
+    else:
+        return None
+    if is_file and media.kind in ("image", "audio", "video"):
+        shape = words("file", shape)
+    if name == _derived_name(media):
+        media = replace(media, name="")
+    shaped = replace(media, form=Form(NAME, shape))
+    return replace(media, form=formed(NAME, write_media(shaped, blobs.__getitem__) or {}, part, shape))
+
+
+def write_media(media: Media, blob: BlobReader) -> dict[str, Any] | None:
+    """The default rendering of media in the shape that its form names, or None if no part of an
+    input item takes it: sound and film, and another provider's file ids."""
+    if media.kind in ("audio", "video") and not has_word(media.form, "file"):
+        return None
+    if media.file_id and media.provider != NAME:
+        return None
+    is_file = media.kind != "image" or has_word(media.form, "file")
+    part_type = "input_file" if is_file else "input_image"
+    result: dict[str, Any] = {"type": "computer_screenshot" if has_word(media.form, "screenshot") else part_type}
+    if media.sha256:
+        result["file_data" if is_file else "image_url"] = _data_text(media, blob)
+    elif media.file_id:
+        result["file_id"] = media.file_id
+    else:
+        result["file_url" if is_file else "image_url"] = media.url
+    name = media.name or _derived_name(media)
+    if is_file and name:
+        result["filename"] = name
+    return result
+
+
+def _read_data(source: str, name: str, is_file: bool, blobs: dict[str, bytes]) -> tuple[Media, str]:
+    """Bytes and shape words of a data URL, or of base64 standing alone (the older `file_data`)."""
+    found = _DATA_URL.match(source)
+    header = found[1] if found else ";base64"
+    data = _decode(source[found.end() :] if found else source, header)
+    mime = header.split(";")[0] if found else _mime_of(name)
+    shape = "" if found else "bare"
+    literal = source.encode("utf-8", "surrogatepass")
+    if data is None:
+        data = literal
+    digest = sha256_hex(data)
+    blobs[digest] = data
+    media = Media(_kind(mime, is_file), mime, digest, len(data), name=name)
+    if source != _data_text(replace(media, form=Form(NAME, shape)), blobs.__getitem__):
+        blobs[sha256_hex(literal)] = literal
+        shape = words(shape, f"literal={sha256_hex(literal)}")
+    return media, shape
+
+
+def _decode(payload: str, header: str) -> bytes | None:
+    if not header.lower().endswith(";base64"):
+        return unquote_to_bytes(payload.encode("utf-8", "surrogatepass"))
+    try:
+        return base64.b64decode(payload, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _data_text(media: Media, blob: BlobReader) -> str:
+    literal = word_value(media.form, "literal")
+    if literal:
+        return blob(literal).decode("utf-8", "surrogatepass")
+    text = base64.b64encode(blob(media.sha256)).decode("ascii")
+    return text if has_word(media.form, "bare") else f"data:{media.mime};base64,{text}"
+
+
+def _mime_of(name: str) -> str:
+    return next((mime for mime, ending in DOCUMENT_ENDINGS.items() if name.lower().endswith("." + ending)), "")
+
+
+def _kind(mime: str, is_file: bool) -> _Kind:
+    main = mime.split("/")[0]
+    if not is_file or main == "image":
+        return "image"
+    if main == "audio":
+        return "audio"
+    if main == "video":
+        return "video"
+    return "document" if not mime or main == "text" or mime in DOCUMENT_ENDINGS else "file"
+
+
+def _derived_name(media: Media) -> str:
+    """The file name that bytes without one are sent under; the same bytes always get the same."""
+    return f"{media.sha256[:12]}.{DOCUMENT_ENDINGS.get(media.mime, 'bin')}" if media.sha256 else ""

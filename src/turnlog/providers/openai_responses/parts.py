@@ -1,0 +1,101 @@
+"""Parts of a message's content or of a tool's output: texts, images, files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...content import Form, Media, Opaque, Part, Text
+from ...errors import FormatError
+from ..protocol import BlobReader
+from ..spelling import formed, spell
+from .media import MEDIA_TYPES, read_media, write_media
+from .wire import NAME, has_word, own_delta, word_value
+
+__all__ = ["plain_texts", "read_content", "read_part", "text_part", "write_content", "write_part"]
+
+_TEXT_TYPES = frozenset({"input_text", "output_text", "text"})
+
+
+def read_part(part: Any, role: str, path: str, blobs: dict[str, bytes]) -> Text | Media | Opaque:
+    """The canonical part of a content part; media bytes go to `blobs`.
+
+    A part of a type that this version does not know is kept whole. Raises FormatError if `part` is
+    no object with a type.
+    """
+    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+        raise FormatError("expected a content part, an object with a 'type'", path=path)
+    kind = part["type"]
+    if kind in _TEXT_TYPES and isinstance(part.get("text"), str):
+        return Text(part["text"], formed(NAME, text_part(part["text"], role), part))
+    if kind == "refusal" and isinstance(part.get("refusal"), str):
+        return Text(part["refusal"], formed(NAME, text_part(part["refusal"], role, refusal=True), part, "refusal"))
+    if kind in MEDIA_TYPES:
+        media = read_media(part, blobs)
+        if media is not None:
+            return media
+    return Opaque(NAME, kind, part, Form(NAME, "part"))
+
+
+def write_part(part: Part, role: str, blob: BlobReader) -> dict[str, Any] | None:
+    """A content part of the wire, or None if this provider has no place for `part`."""
+    if isinstance(part, Text):
+        delta = own_delta(part.form)
+        if word_value(part.form, "item"):  # it opens an output message, whose keys stand beside it
+            delta = (delta or {}).get("~", {}).get("part")
+        return spell(text_part(part.text, role, refusal=has_word(part.form, "refusal")), delta)
+    if isinstance(part, Media):
+        media = write_media(part, blob)
+        return None if media is None else spell(media, own_delta(part.form))
+    if isinstance(part, Opaque) and part.provider == NAME and has_word(part.form, "part"):
+        return dict(part.data)
+    return None
+
+
+def text_part(text: str, role: str, *, refusal: bool = False) -> dict[str, Any]:
+    """The default content part of a text that `role` says."""
+    if refusal:
+        return {"type": "refusal", "refusal": text}
+    if role == "assistant":
+        return {"type": "output_text", "text": text, "annotations": []}
+    return {"type": "input_text", "text": text}
+
+
+def read_content(
+    content: Any, role: str, path: str, blobs: dict[str, bytes]
+) -> tuple[tuple[Text | Media | Opaque, ...], str]:
+    """Parts and shape word of what may be a string or a list of parts.
+
+    An absent, null or empty content has no parts. Raises FormatError for anything else.
+    """
+    if content is None or content == "":
+        return (), ""
+    if isinstance(content, str):
+        return (Text(content),), ""
+    if not isinstance(content, list):
+        raise FormatError("expected a string or a list of content parts", path=path)
+    parts = tuple(read_part(part, role, f"{path}[{i}]", blobs) for i, part in enumerate(content))
+    return parts, "list" if not parts or plain_texts(parts) is not None else ""
+
+
+def write_content(
+    parts: tuple[Part, ...], role: str, blob: BlobReader, shape_list: bool
+) -> tuple[str | list[dict[str, Any]], list[Part]]:
+    """The content of a message or output, a string where one plain text is all there is, and the
+    parts that it has no place for."""
+    text = plain_texts(parts)
+    if text is not None and not shape_list:
+        return text, []
+    written = [(part, write_part(part, role, blob)) for part in parts]
+    content = [out for _, out in written if out is not None]
+    lost = [part for part, out in written if out is None]
+    return content if content or shape_list else "", lost
+
+
+def plain_texts(parts: tuple[Part, ...]) -> str | None:
+    """The text of parts that a bare string can carry: none, or a single one spelled as usual."""
+    if not parts:
+        return ""
+    first = parts[0]
+    if len(parts) == 1 and isinstance(first, Text) and (first.form is None or first.form.provider != NAME):
+        return first.text
+    return None

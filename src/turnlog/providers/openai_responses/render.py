@@ -1,0 +1,219 @@
+"""Writing a request body: the items of a view, one message after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
+from ...models import Target
+from ...records import Configuration
+from ...view.shown import Loss, Shown
+from ..protocol import BlobReader, Rendered
+from ..spelling import extra_keys
+from .calls import call_type, result_type, write_call, write_result
+from .items import write_message, write_reasoning
+from .settle import Entry, settle
+from .tools import tool_extras, write_tool
+from .wire import CALLS, NAME, has_word, word_value
+
+__all__ = ["render"]
+
+# Content that is no longer what the provider keeps under an item's id must not go by that id.
+_EDITED = frozenset({"cut", "masked", "placeholder", "summarised", "synthetic"})
+
+
+def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
+    """The request body for a view. See `Provider.render`.
+
+    System text is an input item of role `system`, wherever it stands: an item keeps the message's
+    own parts and boundaries, may come again later, and a second one does not move the first.
+    `instructions` is written where a leading message was read from there, or says so in its form.
+    """
+    writer = _Writer(view, blob)
+    body: dict[str, Any] = {"model": target.model} if target.model else {}
+    body.update(configuration.settings)
+    rest = list(view)
+    if rest and _is_instructions(rest[0].message) and "instructions" not in target.settings:
+        first = rest.pop(0).message.parts[0]
+        assert isinstance(first, Text)
+        body["instructions"] = first.text
+    for shown in rest:
+        writer.add(shown)
+    losses = writer.losses
+    stored = {**body, **target.settings}.get("store") is not False
+    items = [entry.item for entry in settle(writer.entries, losses, stored=stored)]
+    _put_input(body, items, configuration.form)
+    tools = _write_tools(configuration, losses)
+    if tools:
+        body["tools"] = tools
+    body.update(target.settings)
+    return Rendered(request=body, losses=tuple(losses))
+
+
+def _is_instructions(message: Message) -> bool:
+    return has_word(message.form, "instructions") and len(message.parts) == 1 and isinstance(message.parts[0], Text)
+
+
+def _put_input(body: dict[str, Any], items: list[dict[str, Any]], form: Form | None) -> None:
+    plain = len(items) == 1 and items[0].keys() == {"role", "content"} and items[0]["role"] == "user"
+    if has_word(form, "input=string") and plain and isinstance(items[0]["content"], str):
+        body["input"] = items[0]["content"]
+    elif items or not (has_word(form, "input=null") or has_word(form, "input=absent")):
+        body["input"] = items
+    elif has_word(form, "input=null"):
+        body["input"] = None
+
+
+def _write_tools(configuration: Configuration, losses: list[Loss]) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = []
+    for tool in configuration.tools:
+        written = write_tool(tool)
+        if written is None:
+            losses.append(Loss("tool", f"tool {tool.name!r} left out: {tool.provider} runs it"))
+            continue
+        extras = tool_extras(tool)
+        if extras:
+            losses.append(Loss("extra", f"tool {tool.name!r}: {', '.join(extras)} of {_maker(tool.form)} left out"))
+        tools.append(written)
+    return tools
+
+
+def _maker(form: Form | None) -> str:
+    return form.provider if form is not None else "another provider"
+
+
+class _Writer:
+    """Collects the items of a view."""
+
+    def __init__(self, view: Sequence[Shown], blob: BlobReader) -> None:
+        self.entries: list[Entry] = []
+        self.losses: list[Loss] = []
+        self._blob = blob
+        self._called: dict[str, str] = {}
+        self._told = frozenset(
+            part.call_id
+            for shown in view
+            for part in shown.message.parts
+            if isinstance(part, ToolResult)
+            and part.kind == "computer"
+            and not any(isinstance(inner, Media) and inner.kind == "image" for inner in part.parts)
+        )
+
+    def add(self, shown: Shown) -> None:
+        """Add the items of one message."""
+        message = shown.message
+        self._note_extras(message.form, "message", shown)
+        if message.name:
+            self._lose("extra", f"author name {message.name!r} left out: items have none", shown)
+        if not message.parts:
+            self._add_message(message, shown)
+        run: list[Part] = []
+        for part in message.parts:
+            if _is_content(part):
+                if run and (_item_size(part) or len(run) == _item_size(run[0])):
+                    self._add_run(message, run, shown)
+                    run = []
+                run.append(part)
+                continue
+            if run:
+                self._add_run(message, run, shown)
+                run = []
+            self._add_part(part, shown)
+        if run:
+            self._add_run(message, run, shown)
+
+    def _add_run(self, message: Message, run: list[Part], shown: Shown) -> None:
+        """Add one message item. The message's own form is that of an item which was the message."""
+        whole = len(run) == len(message.parts)
+        self._add_message(replace(message, parts=tuple(run), form=message.form if whole else None), shown)
+
+    def _add_message(self, message: Message, shown: Shown) -> None:
+        item, lost = write_message(message, self._blob)
+        for part in lost:
+            self._lose_part(part, shown)
+        for part in message.parts:
+            self._note_extras(getattr(part, "form", None), "part", shown)
+        if item is None:
+            self._mark_open()
+            return
+        form = message.form
+        size = _item_size(message.parts[0]) if message.parts else 0
+        if size and isinstance(message.parts[0], Text):
+            form = message.parts[0].form
+        self._push(item, form, shown, edited=size not in (0, len(message.parts)))
+
+    def _add_part(self, part: Part, shown: Shown) -> None:
+        self._note_extras(getattr(part, "form", None), "part", shown)
+        if isinstance(part, Reasoning) and part.provider == NAME:
+            self._push(write_reasoning(part), part.form, shown)
+        elif isinstance(part, Reasoning):
+            self._lose("reasoning", f"reasoning of {part.provider} left out", shown)
+        elif isinstance(part, ToolCall):
+            kind = call_type(part, self._told)
+            self._called[part.id] = kind
+            self._push(write_call(part, kind), part.form, shown)
+        elif isinstance(part, ToolResult):
+            self._add_result(part, shown)
+        elif isinstance(part, Opaque) and part.provider == NAME and isinstance(part.data, dict):
+            self._push(dict(part.data), part.form, shown)
+        else:
+            self._lose_part(part, shown)
+            self._mark_open()
+
+    def _add_result(self, result: ToolResult, shown: Shown) -> None:
+        kind = result_type(result, self._called.get(result.call_id, ""))
+        item, lost = write_result(result, kind, self._blob)
+        for part in lost:
+            self._lose_part(part, shown)
+        for part in result.parts:
+            self._note_extras(getattr(part, "form", None), "part of a result", shown)
+        if result.outcome != "ok" and kind not in ("apply_patch_call_output", "shell_call_output"):
+            self._lose("outcome", f"result of {result.call_id}: {result.outcome!r} has no place of its own", shown)
+        self._push(item, result.form, shown)
+
+    def _push(self, item: dict[str, Any], form: Form | None, shown: Shown, *, edited: bool = False) -> None:
+        edited = edited or shown.treatment in _EDITED
+        edited = edited and item.get("type") in (None, "message", *CALLS) and "id" in item
+        if edited:
+            self._lose("extra", f"id {item['id']} left out: the item is not shown as it was", shown)
+            item = {key: value for key, value in item.items() if key != "id"}
+        first = word_value(form, "first")
+        self.entries.append(Entry(item, shown.records, first or word_value(form, "after"), bool(first), renamed=edited))
+
+    def _mark_open(self) -> None:
+        if self.entries:
+            self.entries[-1].open_end = True
+
+    def _note_extras(self, form: Form | None, what: str, shown: Shown) -> None:
+        extras = extra_keys(form) if form is not None and form.provider != NAME else ()
+        if extras:
+            self._lose("extra", f"{what}: {', '.join(extras)} of {_maker(form)} left out", shown)
+
+    def _lose_part(self, part: Part, shown: Shown) -> None:
+        if isinstance(part, Media):
+            what = part.mime or part.kind
+            self._lose("media", f"{what} left out: this place takes none", shown)
+        elif isinstance(part, Opaque):
+            self._lose("opaque", f"{part.kind} of {part.provider} left out", shown)
+        elif isinstance(part, Unknown):
+            self._lose("opaque", f"{part.kind}, written by a newer turnlog, left out", shown)
+        else:
+            self._lose("place", f"a {type(part).__name__} left out: this place takes none", shown)
+
+    def _lose(self, kind: str, detail: str, shown: Shown) -> None:
+        self.losses.append(Loss(kind, detail, shown.records))
+
+
+def _item_size(part: Part) -> int:
+    """How many parts the output message had that this part opened, 0 if it opened none."""
+    size = word_value(part.form, "item") if isinstance(part, Text) else ""
+    return int(size) if size.isdecimal() else 0
+
+
+def _is_content(part: Part) -> bool:
+    if isinstance(part, Opaque):
+        return part.provider == NAME and has_word(part.form, "part")
+    return isinstance(part, (Text, Media))

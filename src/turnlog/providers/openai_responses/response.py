@@ -1,0 +1,164 @@
+"""Reading whole responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...content import Message, Part, Reasoning, ToolCall
+from ...errors import FormatError
+from ...records import Usage
+from ..protocol import Reply
+from .calls import read_call
+from .items import read_output
+from .wire import CALLS
+
+__all__ = ["as_dict", "parse_response", "read_response"]
+
+# Keys of output items that no input item takes: what the SDK's `parse` adds, and who made an item.
+_RESPONSE_ONLY = frozenset({"parsed_arguments", "parsed", "created_by"})
+_RESPONSE_ONLY_OF = {"custom_tool_call": frozenset({"status"})}
+# Keys that an input item must have even where they are null.
+_NULL_STAYS = {"code_interpreter_call": frozenset({"code", "outputs"})}
+_UNFINISHED = frozenset({"incomplete", "in_progress"})
+
+
+def parse_response(response: Any) -> Reply:
+    """A whole response as a reply. Raises FormatError.
+
+    A response that failed, or that is still running, is not complete; one that was cut off by a
+    limit is, and `stop` says by which.
+    """
+    whole = as_dict(response, "response")
+    if not isinstance(whole.get("output"), list):
+        raise FormatError("expected a list; is this a response of the Responses API?", path="response.output")
+    return read_response(whole)
+
+
+def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), error: str = "") -> Reply:
+    """The reply of a response's dict. `error` says why nothing more came, where that is known."""
+    status = whole.get("status")
+    blobs: dict[str, bytes] = {}
+    items, halves = _split(whole["output"])
+    parts: list[Part] = read_output(items, blobs)
+    stop = status if isinstance(status, str) else ""
+    details = whole.get("incomplete_details")
+    if stop == "incomplete" and isinstance(details, dict) and isinstance(details.get("reason"), str):
+        stop = details["reason"]
+    error = error or _error_text(whole.get("error"))
+    if not error and stop in ("failed", "cancelled", "in_progress", "queued"):
+        error = f"the response is {stop}"
+    usage = whole.get("usage")
+    return Reply(
+        message=Message("assistant", tuple(parts)),
+        usage=_usage(usage) if isinstance(usage, dict) else None,
+        raw_usage=usage,
+        model=_text(whole.get("model")),
+        stop=stop,
+        response_id=_text(whole.get("id")),
+        complete=not error,
+        error=error,
+        fragments=(*halves, *fragments),
+        blobs=blobs,
+    )
+
+
+def as_dict(value: Any, path: str) -> dict[str, Any]:
+    """An SDK object or a mapping as a dict of JSON values. Raises FormatError for anything else."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        # Unset fields stay out; `by_alias` because the SDK calls the key `async` `async_`.
+        try:
+            value = dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
+        except TypeError:  # not pydantic's own, but shaped like it
+            value = dump()
+    else:
+        for method in ("to_dict", "dict"):
+            if not isinstance(value, Mapping) and callable(getattr(value, method, None)):
+                value = getattr(value, method)()
+    if not isinstance(value, Mapping):
+        raise FormatError(f"expected an object of the SDK or a dict, got {type(value).__name__}", path=path)
+    return dict(value)
+
+
+def _clean(item: dict[str, Any]) -> dict[str, Any]:
+    """An output item as it may be sent back: without nulls and without keys of responses only."""
+    kind = item.get("type")
+    stays, goes = _NULL_STAYS.get(str(kind), frozenset()), _RESPONSE_ONLY_OF.get(str(kind), frozenset())
+    cleaned = {
+        "async" if key == "async_" else key: value  # the SDK's name for it, in a dump without aliases
+        for key, value in item.items()
+        if key not in _RESPONSE_ONLY and key not in goes and (value is not None or key in stays)
+    }
+    if kind == "message" and isinstance(item.get("content"), list):
+        cleaned["content"] = [_clean_part(part) for part in item["content"]]
+    elif isinstance(cleaned.get("action"), dict):
+        cleaned["action"] = {key: value for key, value in cleaned["action"].items() if value is not None}
+    return cleaned
+
+
+def _clean_part(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: value
+        for key, value in part.items()
+        if key not in _RESPONSE_ONLY and value is not None and not (key == "logprobs" and not value)
+    }
+
+
+def _split(items: list[Any]) -> tuple[list[Any], list[Part]]:
+    """Items that came whole, and the fragments of those that did not.
+
+    A call that was cut off has half its arguments; reasoning that was cut off has not got the blob
+    that it is replayed by. A message that was cut off is what it says so far.
+    """
+    whole: list[Any] = []
+    halves: list[Part] = []
+    for i, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise FormatError("expected an output item, an object", path=f"output[{i}]")
+        unfinished = item.get("status") in _UNFINISHED
+        if unfinished and item.get("type") in CALLS:
+            halves.append(_half_call(item, i))
+        elif unfinished and item.get("type") == "reasoning" and not item.get("encrypted_content"):
+            halves.extend(part for part in read_output([_clean(item)], {}) if isinstance(part, Reasoning))
+        else:
+            whole.append(_clean(item))
+    return whole, halves
+
+
+def _half_call(item: dict[str, Any], i: int) -> ToolCall:
+    """A call whose arguments had not fully come: the text so far in `raw`."""
+    call = read_call({"call_id": "", "name": "", **item}, (), f"output[{i}]")
+    raw = item.get("arguments", item.get("input"))
+    return ToolCall(call.id, call.name, None, raw if isinstance(raw, str) else call.raw_arguments, call.kind)
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    """`input_tokens` includes the cached ones, `output_tokens` the reasoning (wire-format notes)."""
+    read = usage.get("input_tokens_details")
+    wrote = usage.get("output_tokens_details")
+    read = read if isinstance(read, dict) else {}
+    wrote = wrote if isinstance(wrote, dict) else {}
+    return Usage(
+        input=_number(usage.get("input_tokens")),
+        output=_number(usage.get("output_tokens")),
+        cached=_number(read.get("cached_tokens")),
+        cache_write=_number(read.get("cache_write_tokens")),
+        reasoning=_number(wrote.get("reasoning_tokens")),
+    )
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _error_text(error: Any) -> str:
+    if isinstance(error, dict):
+        return ": ".join(part for part in (_text(error.get("code")), _text(error.get("message"))) if part)
+    return _text(error)

@@ -1,0 +1,67 @@
+"""What the Responses API accepts, model by model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...models import Target
+from ...rules import Rules
+from .media import DOCUMENT_ENDINGS
+from .wire import CALLS, NAME
+
+__all__ = ["FIXED_SAMPLING", "SHOWS_REASONING", "rules"]
+
+SHOWS_REASONING = re.compile(r"(^|/)gpt-oss")
+"""Open models, whose reasoning text is replayed as such; OpenAI's own take none: `Invalid
+'input[1].content': array too long. Expected an array with maximum length 0`."""
+
+FIXED_SAMPLING = re.compile(r"(^|/)(o1|o3|o4-mini|gpt-5)(-mini|-nano|-pro|-codex)?(-\d{4}-\d{2}-\d{2})?$")
+"""Models that refuse a temperature or top_p of their own (`Unsupported parameter: 'temperature' is
+not supported with this model.`). Later ones take it where reasoning is off, and are left alone."""
+
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
+# OpenAI's guide to images: at most 500 in one request; recalled, and not seen enforced.
+_MOST_IMAGES = 500
+
+
+def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
+    """The rules for this model. Sources: the SDK's types and recorded refusals, see each value."""
+    media = frozenset(
+        kind
+        for kind, needs in (("image", "image"), ("document", "document"), ("file", "document"))
+        if needs in target.input_media
+    )
+    return Rules(
+        provider=NAME,
+        # "No tool output found for function call call_x."; the place does not matter.
+        results="later",
+        merge_calls=False,
+        first="any",
+        last="any",
+        strip_last=False,
+        system="inline",
+        # "Invalid 'input[109].call_id': string too long. Expected ... maximum length 64".
+        call_id_max=64,
+        call_id_unique="view",
+        name_pattern=r"[a-zA-Z0-9_-]+",
+        name_max=128,
+        arguments="text",
+        call_kinds=frozenset(spec.kind for spec in CALLS.values()),
+        # Recorded 200s hold empty assistant and user contents.
+        empty_text=True,
+        blank_text=True,
+        # With `store: false` nothing is kept by id: "Item with id 'rs_x' not found. Items are not
+        # persisted when `store` is set to false." What is absent means true to the API.
+        reasoning="encrypted" if settings.get("store") is False else "own",
+        # "Item 'rs_x' of type 'reasoning' was provided without its required following item."
+        reasoning_needs_follower=True,
+        not_followers=frozenset({"additional_tools", "compaction", "configuration_update", "item_reference"}),
+        user_media=media,
+        # "Supported values are: 'output_text' and 'refusal'."
+        assistant_media=frozenset(),
+        result_media=media,
+        media_mimes=_IMAGES | DOCUMENT_ENDINGS.keys(),
+        media_max_count=_MOST_IMAGES,
+    )

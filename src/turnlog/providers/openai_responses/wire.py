@@ -1,0 +1,157 @@
+"""Names of the wire: item types, which result answers which call, id prefixes. All of it is data.
+
+Source: `openai.types.responses.ResponseInputItemParam` (openai 3.54.0) and recorded traffic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from ...content import Form
+
+__all__ = [
+    "CALLS",
+    "CallType",
+    "ID_MAY_GO",
+    "ID_PREFIX",
+    "NAME",
+    "RESULTS",
+    "ROLES",
+    "has_word",
+    "links",
+    "own_delta",
+    "word_value",
+    "words",
+]
+
+NAME = "openai-responses"
+
+
+class CallType(Struct, frozen=True):
+    """How one type of call item is written.
+
+    `name` is the tool's name where the item has none, `action` the keys whose values are the
+    arguments, `results` the output types that may answer it, the usual one first. `status` says
+    whether the item must carry one.
+    """
+
+    kind: str
+    results: tuple[str, ...]
+    name: str = ""
+    action: tuple[str, ...] = ()
+    status: bool = False
+
+
+CALLS: dict[str, CallType] = {
+    "function_call": CallType("function", ("function_call_output",)),
+    "custom_tool_call": CallType("custom", ("custom_tool_call_output",)),
+    # Codex answers a local shell call with a function_call_output.
+    "local_shell_call": CallType(
+        "shell", ("local_shell_call_output", "function_call_output"), "local_shell", ("action",), True
+    ),
+    "shell_call": CallType("shell", ("shell_call_output",), "shell", ("action",)),
+    "apply_patch_call": CallType("apply_patch", ("apply_patch_call_output",), "apply_patch", ("operation",), True),
+    "computer_call": CallType(
+        "computer", ("computer_call_output",), "computer", ("action", "actions", "pending_safety_checks"), True
+    ),
+    # Recorded 200: a client's tool search answered by a function_call_output.
+    "tool_search_call": CallType(
+        "tool_search", ("tool_search_output", "function_call_output"), "tool_search", ("arguments",)
+    ),
+}
+
+RESULTS: dict[str, str] = {kind.results[0]: kind.kind for kind in CALLS.values()}
+"""Type of an output item -> kind of the call that it answers."""
+
+ROLES: dict[str, str] = {
+    "additional_tools": "system",
+    "configuration_update": "system",
+    "compaction_trigger": "user",
+    "mcp_approval_response": "user",
+}
+"""Who says an item that has no role of its own; the model, where it does not stand here."""
+
+ID_PREFIX: dict[str, str] = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+    "web_search_call": "ws",
+    "file_search_call": "fs",
+    "code_interpreter_call": "ci",
+    "image_generation_call": "ig",
+    "mcp_call": "mcp",
+    "mcp_list_tools": "mcpl",
+    "tool_search_call": "tsc",
+    "computer_call": "cu",
+    "compaction": "cmp",
+}
+"""`Invalid 'input[1].id': 'toolu_x'. Expected an ID that begins with 'fc'.`"""
+
+ID_MAY_GO = frozenset(
+    {
+        "message",
+        "reasoning",
+        "function_call",
+        "custom_tool_call",
+        "web_search_call",
+        "tool_search_call",
+        "local_shell_call",
+        "shell_call",
+        "apply_patch_call",
+        "compaction",
+    }
+)
+"""Types of items that are taken without an id (Codex sends them so under `store: false`)."""
+
+
+def words(*parts: str) -> str:
+    """Shape words of a form, in one string."""
+    return " ".join(part for part in parts if part)
+
+
+def has_word(form: Form | None, word: str) -> bool:
+    """Whether this provider's form says `word`."""
+    return form is not None and form.provider == NAME and word in form.shape.split(" ")
+
+
+def word_value(form: Form | None, key: str) -> str:
+    """The value of the word `key=value` in this provider's form, or nothing."""
+    if form is not None and form.provider == NAME:
+        for word in form.shape.split(" "):
+            if word.startswith(key + "="):
+                return word[len(key) + 1 :]
+    return ""
+
+
+def own_delta(form: Form | None) -> dict[str, Any] | None:
+    """The delta of this provider's form; another provider's is not ours to read."""
+    return form.delta if form is not None and form.provider == NAME else None
+
+
+def links(items: list[Any]) -> list[tuple[str, ...]]:
+    """Which items belong together, as shape words for each: `first=ID` names the reasoning item
+    that an item directly followed, `after=ID` the one before that.
+
+    A stored item is refused without the reasoning it came from, and the other way round, so
+    rendering looks at these words before it sends an id. They only look back: an answer that was
+    cut off reads like the beginning of the whole one.
+    """
+    found: list[tuple[str, ...]] = []
+    after, word = "", ""
+    for item in items:
+        kind, item_id = item.get("type") or "message", item.get("id")
+        if kind == "message" and item.get("role") != "assistant":
+            after = ""
+        linked = after and kind not in RESULTS and (word == "first" or isinstance(item_id, str))
+        found.append((f"{word}={after}",) if linked else ())
+        word = "after"
+        if kind == "reasoning":
+            after, word = item_id if _is_word(item_id) else "", "first"
+    return found
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and not any(character.isspace() for character in value)

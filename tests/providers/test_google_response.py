@@ -1,0 +1,302 @@
+"""Google: whole responses and streams."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnlog.content import Form, Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
+from turnlog.errors import FormatError
+from turnlog.models import target
+from turnlog.providers.google import PROVIDER, sdk_arguments
+from turnlog.providers.protocol import Reply
+from turnlog.records import Configuration, Usage
+from turnlog.view.shown import Shown
+
+MODEL = "gemini-3-flash-preview"
+
+
+def candidate(*parts: Any, finish: str | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}, "index": 0}
+    return {**found, "finishReason": finish} if finish else found
+
+
+def chunk(*parts: Any, finish: str | None = None, **rest: Any) -> dict[str, Any]:
+    return {"candidates": [candidate(*parts, finish=finish)], **rest}
+
+
+def assembled(chunks: list[Any]) -> Reply:
+    assembler = PROVIDER.assembler()
+    for one in chunks:
+        assembler.feed(one)
+    return assembler.reply()
+
+
+@pytest.fixture(scope="module")
+def recorded(shared: Path) -> list[list[dict[str, Any]]]:
+    """Every recorded answer of gemini-cli, as the chunks it came in."""
+    answers = []
+    for path in sorted((shared / "data" / "gemini-cli-responses").iterdir()):
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                if row["method"] != "countTokens":
+                    response = row["response"]
+                    answers.append(response if isinstance(response, list) else [response])
+    return answers
+
+
+def test_recorded_streams_chunk_by_chunk(recorded: list[list[dict[str, Any]]]) -> None:
+    """A stream put together otherwise than its whole would replay as another answer."""
+    assert len(recorded) > 200
+    for chunks in recorded:
+        reply = assembled(chunks)
+        assert reply.complete
+        assert reply == PROVIDER.parse_response(chunks)
+        candidates = [found for one in chunks for found in one.get("candidates", [])]
+        wires = [part for one in candidates for part in one.get("content", {}).get("parts", [])]
+        for thought in (True, False):
+            said = [w.get("text", "") for w in wires if bool(w.get("thought")) == thought]
+            kind = Reasoning if thought else Text
+            assert "".join(p.text for p in reply.message.parts if isinstance(p, kind)) == "".join(said)
+        calls = [wire["functionCall"] for wire in wires if "functionCall" in wire]
+        assert [(c["name"], c["args"]) for c in calls] == [
+            (part.name, part.arguments) for part in reply.message.parts if isinstance(part, ToolCall)
+        ]
+        signed = [wire["thoughtSignature"] for wire in wires if "thoughtSignature" in wire]
+        assert signed == [w["thoughtSignature"] for w in replayed(reply.message) if "thoughtSignature" in w]
+
+
+def replayed(message: Message) -> list[dict[str, Any]]:
+    """The wire parts of an answer sent back as history."""
+    view = [Shown(message, (1,))]
+    request = PROVIDER.render(view, Configuration(), target("google", MODEL), {}.__getitem__).request
+    return [part for content in request["contents"] for part in content["parts"]]
+
+
+def test_recorded_streams_as_sdk_objects(recorded: list[list[dict[str, Any]]]) -> None:
+    """SDK objects hold enums, bytes and snake case; they must read like the JSON they came from."""
+    types = pytest.importorskip("google.genai.types")
+    for chunks in recorded:
+        reply = assembled(chunks)
+        objects = [types.GenerateContentResponse.model_validate(one) for one in chunks]
+        assert assembled(objects) == reply
+        assert assembled([one.model_dump() for one in objects]) == reply
+        assert assembled([one.model_dump(mode="json") for one in objects]) == reply
+
+
+def test_recorded_streams_cut_anywhere(recorded: list[list[dict[str, Any]]]) -> None:
+    """An interrupted answer must say so and keep what had come."""
+    for chunks in recorded:
+        whole = assembled(chunks)
+        text = "".join(part.text for part in whole.message.parts if isinstance(part, Text))
+        for n in range(len(chunks)):
+            reply = assembled(chunks[:n])
+            finished = any(one.get("finishReason") for part in chunks[:n] for one in part.get("candidates", []))
+            assert (reply.complete, bool(reply.error)) == (finished, not finished)
+            assert text.startswith("".join(part.text for part in reply.message.parts if isinstance(part, Text)))
+            assert reply.fragments == ()
+
+
+def test_a_whole_response() -> None:
+    """Every field of a reply, from a response with all there is."""
+    response = {
+        **chunk(
+            {"text": "hm", "thought": True},
+            {"text": "see"},
+            {"functionCall": {"id": "1", "name": "f", "args": {"a": 1}}, "thoughtSignature": "+/+/"},
+            {"inlineData": {"mimeType": "image/png", "data": "+/+/"}},
+            {"text": "", "thoughtSignature": "AAAA"},
+            {"text": ""},
+            finish="STOP",
+        ),
+        "usageMetadata": {
+            "promptTokenCount": 100,
+            "cachedContentTokenCount": 60,
+            "candidatesTokenCount": 10,
+            "thoughtsTokenCount": 5,
+            "toolUsePromptTokenCount": 7,
+            "totalTokenCount": 122,
+        },
+        "modelVersion": "gemini-3-flash",
+        "responseId": "r1",
+    }
+    reply = PROVIDER.parse_response(response)
+    image = b"\xfb\xff\xbf"
+    assert reply == Reply(
+        message=Message(
+            "assistant",
+            (
+                Reasoning("google", text="hm"),
+                Text("see"),
+                ToolCall("1", "f", {"a": 1}, signature="+/+/", provider="google"),
+                Media("image", mime="image/png", sha256=sha256_hex(image), size=3),
+                Reasoning("google", signature="AAAA", form=Form("google", delta={"+": {"text": ""}})),
+            ),
+        ),
+        usage=Usage(input=107, output=15, cached=60, reasoning=5),
+        raw_usage=response["usageMetadata"],
+        model="gemini-3-flash",
+        stop="STOP",
+        response_id="r1",
+        blobs={sha256_hex(image): image},
+    )
+
+
+def test_pieces_join_and_signed_parts_stand_alone() -> None:
+    """A signature that moves to other text is answered with "Corrupted thought signature."."""
+    reply = assembled(
+        [
+            chunk({"text": "a", "thought": True}),
+            chunk({"text": "b", "thought": True}),
+            chunk({"text": "c"}),
+            chunk({"text": "d"}, {"text": "e", "thoughtSignature": "AAAA"}),
+            chunk({"text": "f"}, finish="STOP"),
+        ]
+    )
+    assert replayed(reply.message) == [
+        {"text": "ab", "thought": True},
+        {"text": "cd"},
+        {"text": "e", "thoughtSignature": "AAAA"},
+        {"text": "f"},
+    ]
+
+
+def test_usage_is_cumulative() -> None:
+    """Adding up the counts of chunks would bill a stream several times."""
+    reply = assembled(
+        [
+            chunk({"text": "a"}, usageMetadata={"promptTokenCount": 9, "cachedContentTokenCount": 4}),
+            chunk({"text": "b"}, finish="STOP", usageMetadata={"promptTokenCount": 9, "candidatesTokenCount": 2}),
+        ]
+    )
+    assert reply.usage == Usage(input=9, output=2, cached=4)
+
+
+def test_a_blocked_prompt_is_an_answer() -> None:
+    """A blocked prompt has no candidate; it is no broken stream to be tried again."""
+    reply = PROVIDER.parse_response({"promptFeedback": {"blockReason": "SAFETY"}})
+    assert (reply.message.parts, reply.stop, reply.complete) == ((), "SAFETY", True)
+
+
+def test_an_error_in_the_stream() -> None:
+    """An error event must not look like the end of an answer."""
+    reply = assembled([chunk({"text": "a"}), {"error": {"code": 503, "message": "overloaded"}}])
+    assert (reply.message.parts, reply.complete, reply.error) == ((Text("a"),), False, "overloaded")
+
+
+def test_only_the_first_candidate_counts() -> None:
+    """Two candidates read as one would be an answer that nobody gave."""
+    second = {**candidate({"text": "b"}, finish="STOP"), "index": 1}
+    reply = PROVIDER.parse_response({"candidates": [candidate({"text": "a"}, finish="STOP"), second]})
+    assert reply.message.parts == (Text("a"),)
+
+
+STREAMED_CALL = [
+    chunk({"functionCall": {"name": "f", "willContinue": True}, "thoughtSignature": "AAAA"}),
+    chunk({"functionCall": {"partialArgs": [{"jsonPath": "$.n", "numberValue": 50}], "willContinue": True}}),
+    chunk(
+        {
+            "functionCall": {
+                "partialArgs": [{"jsonPath": "$.list[1]['a b']", "stringValue": "wa", "willContinue": True}],
+                "willContinue": True,
+            }
+        }
+    ),
+    chunk(
+        {"functionCall": {"partialArgs": [{"jsonPath": "$.list[1]['a b']", "stringValue": "rm"}], "willContinue": True}}
+    ),
+    chunk({"functionCall": {}}, finish="STOP"),
+]
+
+
+def test_streamed_arguments_make_one_call() -> None:
+    """A piece of a call taken for a call would run a tool with half its arguments."""
+    reply = assembled(STREAMED_CALL)
+    assert reply.complete and reply.fragments == ()
+    assert replayed(reply.message) == [
+        {
+            "functionCall": {"name": "f", "args": {"n": 50, "list": [None, {"a b": "warm"}]}},
+            "thoughtSignature": "AAAA",
+        }
+    ]
+
+
+def test_a_half_call_is_a_fragment() -> None:
+    """A cut inside the arguments leaves nothing that could be run."""
+    for n in range(1, 5):
+        reply = assembled(STREAMED_CALL[:n])
+        assert reply.message.parts == () and not reply.complete
+        (fragment,) = reply.fragments
+        assert isinstance(fragment, ToolCall) and (fragment.name, fragment.arguments) == ("f", None)
+        assert fragment.raw is not None and json.loads(fragment.raw) is not None
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        None,
+        "text",
+        {},
+        {"totalTokens": 5},
+        {"candidates": {}},
+        {"candidates": ["x"]},
+        {"candidates": [{"content": {"parts": ["x"]}}]},
+    ],
+)
+def test_what_is_no_response_is_refused(response: Any) -> None:
+    """Something else read as an empty answer would be recorded as one."""
+    with pytest.raises(FormatError):
+        PROVIDER.parse_response(response)
+
+
+REPLY = {
+    "thinking": "let me see, this takes a while",
+    "text": "first this long text in several pieces",
+    "tool_calls": [{"name": "f", "args": {"a": 1}}, {"name": "f", "args": {"a": 2}}],
+}
+TOOLS = [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {"type": "object"}}]}]
+
+
+def test_a_tool_loop_with_the_real_sdk(fake_server: Any) -> None:
+    """Whole and streamed answers of the real client are the same, and go back as the server signed them."""
+    genai = pytest.importorskip("google.genai")
+    server = fake_server(script=[REPLY, REPLY, {"text": "done"}], contract=True)
+    client = genai.Client(api_key="k", http_options={"base_url": server.url})
+    body = {"contents": [{"role": "user", "parts": [{"text": "go"}]}], "tools": TOOLS}
+    whole = PROVIDER.parse_response(client.models.generate_content(**sdk_arguments(body, MODEL)))
+    chunks = list(client.models.generate_content_stream(**sdk_arguments(body, MODEL)))
+    assert len(chunks) > 3
+    streamed = assembled(chunks)
+    assert [type(part) for part in streamed.message.parts] == [type(part) for part in whole.message.parts]
+    assert streamed.message.parts[:2] == whole.message.parts[:2]
+    assert (streamed.usage, streamed.stop, streamed.model) == (whole.usage, whole.stop, whole.model)
+    assert streamed.complete and whole.complete
+
+    calls = [part for part in streamed.message.parts if isinstance(part, ToolCall)]
+    answers = tuple(ToolResult(call.id, parts=(Text("fine"),)) for call in calls)
+    asked = PROVIDER.parse(body)
+    view = [Shown(m, (i,)) for i, m in enumerate((*asked.messages, streamed.message, Message("user", answers)), 1)]
+    request = PROVIDER.render(view, asked.configuration, target("google", MODEL), {}.__getitem__).request
+    last = PROVIDER.parse_response(client.models.generate_content(**sdk_arguments(request, MODEL)))
+    assert last.message == Message("assistant", (Text("done"),))
+    assert server.rejections() == []
+
+
+def test_a_cut_stream_of_the_real_sdk(fake_server: Any) -> None:
+    """A stream that the server breaks off keeps what came, and is not complete."""
+    genai = pytest.importorskip("google.genai")
+    server = fake_server(script=[{**REPLY, "cut_after": 4, "stream_error": "overloaded"}])
+    client = genai.Client(api_key="k", http_options={"base_url": server.url})
+    body = {"contents": [{"role": "user", "parts": [{"text": "go"}]}], "tools": TOOLS}
+    assembler = PROVIDER.assembler()
+    stream = client.models.generate_content_stream(**sdk_arguments(body, MODEL))
+    with pytest.raises(genai.errors.ServerError):
+        deque(map(assembler.feed, stream), maxlen=0)
+    reply = assembler.reply()
+    assert not reply.complete and reply.error
+    assert reply.message.parts == (Reasoning("google", text="let me see, this takes a while"), Text("first this l"))
