@@ -1,0 +1,72 @@
+"""Foreign transcripts to records: recognised by content, read into drafts for an empty log.
+
+`read_file(path)` is all that most callers need. A new format is a new module and a line in
+`IMPORTERS`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import ImportFailed
+from . import bodies, claude_code, codex, turnlog_export
+from .protocol import Damage, Imported, Importer, Origin, contents, origin_name
+
+__all__ = ["Damage", "IMPORTERS", "Imported", "Importer", "Origin", "detect", "read_file"]
+
+IMPORTERS: tuple[Importer, ...] = (turnlog_export.IMPORTER, claude_code.IMPORTER, codex.IMPORTER, bodies.IMPORTER)
+"""All importers. Where two are equally sure of a file, the earlier one reads it."""
+
+_HEAD = 1 << 16
+"""Bytes that an importer may look at to recognise its format."""
+
+
+def detect(origin: str | Path | bytes) -> Importer:
+    """The importer that is surest of this transcript.
+
+    Raises ImportFailed, saying what the file looks like, if none recognises it.
+    """
+    source = Path(origin) if isinstance(origin, str) else origin
+    head = _head(source)
+    path = source if isinstance(source, Path) else None
+    scores = [(importer.sniff(head, path), importer) for importer in IMPORTERS]
+    best, importer = max(scores, key=lambda scored: scored[0])
+    if best > 0:
+        return importer
+    known = ", ".join(each.name for each in IMPORTERS)
+    raise ImportFailed(
+        f"{origin_name(source)}: not a transcript that can be read: {_looks(head)}; "
+        f"formats known: {known}. Export the session as one of them, or give the file that the agent wrote itself"
+    )
+
+
+def read_file(origin: str | Path | bytes) -> list[Imported]:
+    """Every session of a transcript (a path, or its bytes), the main one first.
+
+    Damage is in `warnings`. Raises ImportFailed if nothing of it can be read.
+    """
+    source = Path(origin) if isinstance(origin, str) else origin
+    return detect(source).read(source)
+
+
+def _head(source: Origin) -> bytes:
+    if isinstance(source, bytes):
+        return source[:_HEAD]
+    if source.is_dir():
+        return b""
+    try:
+        with source.open("rb") as file:
+            return file.read(_HEAD)
+    except OSError:
+        return contents(source)[:_HEAD]
+
+
+def _looks(head: bytes) -> str:
+    """What a file looks like, for people."""
+    if not head.strip():
+        return "it is empty, or a folder without a known transcript"
+    if b"\0" in head[:1024]:
+        return f"binary data beginning {head[:16].hex(' ')}"
+    start = head.lstrip()[:60].decode("utf-8", "replace")
+    kind = "JSON of another kind" if start[:1] in ("{", "[") else "text"
+    return f"{kind} beginning {start!r}"

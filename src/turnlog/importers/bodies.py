@@ -1,0 +1,224 @@
+"""Request bodies and message lists of the four APIs, one or many, as JSON or JSON lines.
+
+What is taken: a body; a list of messages (or Responses items); a list of either; a body inside
+`{"request": ...}` or `{"body": ...}`; and `{"traj": [messages]}` as tau-bench writes its runs.
+Each conversation is a session of its own. None carries a time, so records get the store's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..content import Message, sha256_hex
+from ..errors import FormatError, ImportFailed
+from ..providers import PROVIDERS
+from ..providers.protocol import Provider
+from ..records import Configuration, MessageRecord
+from .apis import LIST_KEYS, api_of, api_of_messages, is_body, is_message
+from .drafting import Drafting, title_from
+from .lines import Line, json_document, json_lines
+from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+
+__all__ = ["Bodies", "IMPORTER"]
+
+_MARKS = re.compile(rb'"(messages|contents|input|role|traj)"\s*:')
+_WRAPPERS = ("request", "body")
+_RUN_ID_KEYS = ("task_id", "trial")
+_ID_KEYS = ("session_id", "conversation_id", "id")
+
+
+class _Conversation(Struct, frozen=True):
+    """A body to read, where it stood, and what stood around it."""
+
+    place: str
+    line: int
+    api: str
+    body: dict[str, Any]
+    around: dict[str, Any]
+    lines: tuple[int, ...] = ()
+
+    def source(self, index: int) -> str:
+        """The place of the message `index` of the body; -1 and below: of its leading system text."""
+        if 0 <= index < len(self.lines):
+            return f"line {self.lines[index]}"
+        spot = f"{LIST_KEYS[self.api]}[{index}]" if index >= 0 else "system"
+        return f"{self.place} {spot}".strip()
+
+
+class Bodies:
+    """Imports request bodies and message lists."""
+
+    name = "bodies"
+
+    def sniff(self, head: bytes, path: Path | None) -> int:
+        """Any JSON with a conversation's key in it may be one: other formats are surer of theirs."""
+        plain = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\0 \t\r\n")
+        return 20 if plain[:1] in (b"{", b"[") and _MARKS.search(head) else 0
+
+    def read(self, origin: Origin) -> list[Imported]:
+        """One session for each conversation, in order."""
+        data, file = contents(origin), origin_name(origin)
+        warnings: list[Damage] = []
+        found = list(_conversations(data, file, warnings))
+        if not found:
+            raise ImportFailed(
+                f"{file}: no conversation in it, though it {_looks(data)}; expected a request body with messages, "
+                "input or contents, a list of messages, or JSON lines of either"
+            )
+        digest = sha256_hex(data)[:12]
+        width = len(str(len(found)))
+        sessions: list[Imported] = []
+        for index, conversation in enumerate(found, 1):
+            own = _own_id(conversation.around) or (f"{digest}-{index:0{width}}" if len(found) > 1 else digest)
+            log = Drafting(file, warnings if index == 1 else [])
+            title = _draft(conversation, log)
+            sessions.append(
+                Imported(
+                    session_id=session_id_of(own),
+                    format=conversation.api,
+                    title=title,
+                    drafts=log.finished(),
+                    blobs=log.blobs,
+                    warnings=tuple(log.warnings),
+                    files=(file,),
+                )
+            )
+        return _told_apart(sessions)
+
+
+IMPORTER = Bodies()
+
+
+def _looks(data: bytes) -> str:
+    """What a file without a conversation looks like, for people."""
+    for line in json_lines(data, "", []):
+        if isinstance(line.value, dict):
+            keys = ", ".join(list(line.value)[:8])
+            return f"looks like JSON lines or an object with the keys {keys or '(none)'}"
+    return f"begins {data[:40]!r}"
+
+
+def _conversations(data: bytes, file: str, warnings: list[Damage]) -> Iterator[_Conversation]:
+    try:
+        value = json_document(data)
+    except ValueError:
+        lines = list(json_lines(data, file, warnings))
+    else:
+        lines = [Line(0, value)] if not isinstance(value, list) else [Line(0, item) for item in value]
+    messages = [line for line in lines if is_message(line.value)]
+    if messages and not any(is_body(line.value) for line in lines):
+        yield _of_messages(messages, lines, file, warnings)
+        return
+    for index, line in enumerate(lines):
+        place = f"line {line.number}" if line.number else f"[{index}]" if len(lines) > 1 else ""
+        conversation = _conversation(line, place)
+        if conversation is not None:
+            yield conversation
+        else:
+            warnings.append(Damage(file, line.number, f"{place or 'the document'} left out, no conversation in it"))
+
+
+def _of_messages(messages: list[Line], lines: list[Line], file: str, warnings: list[Damage]) -> _Conversation:
+    for index, line in enumerate(lines):
+        if not is_message(line.value):
+            warnings.append(Damage(file, line.number, f"entry {index} left out, no message"))
+    values = [line.value for line in messages]
+    api = api_of_messages(values)
+    numbers = tuple(line.number for line in messages if line.number)
+    body = {LIST_KEYS[api]: values}
+    return _Conversation("", numbers[0] if numbers else 0, api, body, {}, numbers)
+
+
+def _conversation(line: Line, place: str) -> _Conversation | None:
+    value = line.value
+    if not isinstance(value, dict):
+        if isinstance(value, list) and value and all(is_message(item) for item in value):
+            api = api_of_messages(value)
+            return _Conversation(place, line.number, api, {LIST_KEYS[api]: value}, {})
+        return None
+    if is_body(value):
+        return _Conversation(place, line.number, api_of(value), value, {})
+    for key in _WRAPPERS:
+        if is_body(value.get(key)):
+            around = {name: item for name, item in value.items() if name != key}
+            return _Conversation(place, line.number, api_of(value[key]), value[key], around)
+    run = value.get("traj")
+    if isinstance(run, list) and run and is_message(run[0]):
+        api = api_of_messages(run)
+        around = {name: item for name, item in value.items() if name != "traj"}
+        return _Conversation(place, line.number, api, {LIST_KEYS[api]: run}, around)
+    return None
+
+
+def _own_id(around: Mapping[str, Any]) -> str:
+    named = next((around[key] for key in _ID_KEYS if isinstance(around.get(key), str) and around[key]), "")
+    if named:
+        return str(named)
+    run = [f"{key.removesuffix('_id')}-{around[key]}" for key in _RUN_ID_KEYS if isinstance(around.get(key), int)]
+    return "-".join(run)
+
+
+def _told_apart(sessions: list[Imported]) -> list[Imported]:
+    """With a number after ids that come more than once."""
+    seen: dict[str, int] = {}
+    result: list[Imported] = []
+    for session in sessions:
+        count = seen[session.session_id] = seen.get(session.session_id, 0) + 1
+        if count > 1:
+            session = replace(session, session_id=session_id_of(f"{session.session_id}-{count}"))
+        result.append(session)
+    return result
+
+
+def _draft(conversation: _Conversation, log: Drafting) -> str:
+    """Fill `log` from a body; returns the title."""
+    provider, body = PROVIDERS[conversation.api], conversation.body
+    if conversation.around:
+        log.note("around", conversation.around)
+    try:
+        parsed = provider.parse(body)
+    except FormatError as error:
+        log.warn(conversation.line, f"{conversation.place or 'the body'} is damaged ({error}); read message by message")
+        messages = _one_by_one(conversation, provider, log)
+    else:
+        log.blobs.update(parsed.blobs)
+        if parsed.configuration != Configuration(provider=provider.name):
+            log.add(parsed.configuration)
+        wire = body.get(LIST_KEYS[conversation.api])
+        leading = len(parsed.messages) - (len(wire) if isinstance(wire, list) else 1)
+        messages = [(message, conversation.source(index - leading)) for index, message in enumerate(parsed.messages)]
+    for message, source in messages:
+        log.add(MessageRecord(message=message, source=source))
+    return next((title for message, _ in messages if message.role == "user" and (title := title_from(message))), "")
+
+
+def _one_by_one(conversation: _Conversation, provider: Provider, log: Drafting) -> list[tuple[Message, str]]:
+    """Every message that can be read by itself; the others become notes and warnings."""
+    key = LIST_KEYS[conversation.api]
+    body = conversation.body
+    rest = {name: item for name, item in body.items() if name != key}
+    found: list[tuple[Message, str]] = []
+    try:
+        parsed = provider.parse({**rest, key: []})
+        log.add(parsed.configuration)
+        found.extend((message, conversation.source(-1)) for message in parsed.messages)
+    except FormatError as error:
+        log.warn(conversation.line, f"settings could not be read ({error}); they are kept as a note")
+        log.note("unreadable", rest)
+    wire = body.get(key)
+    for index, item in enumerate(wire if isinstance(wire, list) else [wire]):
+        try:
+            parsed = provider.parse({key: [item]})
+        except FormatError as error:
+            log.warn(conversation.line, f"{key}[{index}] could not be read ({error}); it is kept as a note")
+            log.note("unreadable", item)
+            continue
+        log.blobs.update(parsed.blobs)
+        found.extend((message, conversation.source(index)) for message in parsed.messages)
+    return found

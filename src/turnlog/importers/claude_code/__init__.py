@@ -1,0 +1,172 @@
+"""Claude Code sessions: `~/.claude/projects/<folder>/<session>.jsonl` and their subagents.
+
+One JSON record a line. Field meanings as seen in files of versions 1.0 to 2.1; Anthropic does not
+document the format. Subagents (sidechains) become sessions of their own, whichever of three ways
+they were written: marked lines among the others, `agent-*.jsonl` beside the session, or files in
+`<session>/subagents/`. Of a record's envelope, `uuid` stands in the message's `source`; `requestId`
+and the parents are not kept (file order is; parents only tell where the user went back).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...errors import ImportFailed
+from ..drafting import Drafting
+from ..lines import json_document, json_lines
+from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from .conversation import draft_conversation
+from .steps import Entry, Steps, entries_of
+
+__all__ = ["ClaudeCode", "IMPORTER"]
+
+_FORMAT = "claude-code-jsonl"
+
+_KEYS = re.compile(rb'"(parentUuid|isSidechain|leafUuid|isSnapshotUpdate|toolUseResult)"\s*:')
+_OWN = frozenset({"sessionId", "parentUuid", "isSidechain", "leafUuid", "isSnapshotUpdate"})
+_SESSION = re.compile(rb'"sessionId"\s*:')
+
+
+class ClaudeCode:
+    """Imports Claude Code sessions."""
+
+    name = "claude-code"
+
+    def sniff(self, head: bytes, path: Path | None) -> int:
+        """Its envelope keys are found nowhere else."""
+        if not head.lstrip(b"\xef\xbb\xbf\0 \t\r\n").startswith(b"{"):
+            return 0 if not _KEYS.search(head) else 30
+        if not _KEYS.search(head):
+            return 0
+        return 90 if _SESSION.search(head) else 60
+
+    def read(self, origin: Origin) -> list[Imported]:
+        """The session, its inline sidechains, and the files of its `subagents/` folder."""
+        found = _read_one(contents(origin), origin_name(origin))
+        if not isinstance(origin, Path):
+            return found
+        folder = origin.with_suffix("") / "subagents"
+        agents = sorted(folder.glob("*.jsonl")) if folder.is_dir() else []
+        found[0] = _described(found[0], origin)
+        for agent in agents:
+            try:
+                children = _read_one(contents(agent), str(agent))
+            except ImportFailed as error:
+                found[0] = _with_warning(found[0], Damage(str(agent), 0, f"subagent left out: {error}"))
+                continue
+            parent = found[0].session_id
+            children[0] = _described(children[0], agent)
+            found.extend(msgspec.structs.replace(child, parent=child.parent or parent) for child in children)
+        if agents:
+            files = (*found[0].files, *map(str, agents))
+            found[0] = msgspec.structs.replace(found[0], files=files)
+        return _once(found)
+
+
+IMPORTER = ClaudeCode()
+
+
+def _read_one(data: bytes, file: str) -> list[Imported]:
+    """The sessions of one file: the main chain first, then its inline sidechains."""
+    warnings: list[Damage] = []
+    entries = entries_of(json_lines(data, file, warnings), file, warnings)
+    if not any(isinstance(entry.record.get("type"), str) and entry.record.keys() & _OWN for entry in entries):
+        reason = f" ({warnings[0].message})" if warnings else ""
+        raise ImportFailed(
+            f"{file}: no record of a Claude Code session in it{reason}; give a .jsonl file of ~/.claude/projects"
+        )
+    session = _session_of(entries, file)
+    main, sidechains = _by_chain(entries)
+    found: list[Imported] = []
+    if main:
+        found.append(_imported(main, file, session_id_of(session), "", warnings))
+    for agent, chain in sidechains.items():
+        name = session_id_of(f"{session}.agent-{agent}")
+        found.append(_imported(chain, file, name, session_id_of(session), [] if found else warnings))
+    return found
+
+
+def _imported(entries: list[Entry], file: str, session: str, parent: str, warnings: list[Damage]) -> Imported:
+    log = Drafting(file, warnings)
+    title = draft_conversation(Steps(entries), log)
+    return Imported(
+        session_id=session,
+        format=_FORMAT,
+        title=title,
+        parent=parent,
+        drafts=log.finished(),
+        blobs=log.blobs,
+        warnings=tuple(log.warnings),
+        files=(file,),
+    )
+
+
+def _session_of(entries: list[Entry], file: str) -> str:
+    """The session's own id. A resumed session may hold lines of the one before: the file's name
+    tells which is meant, if it is one of the ids; else the first."""
+    ids = [entry.record["sessionId"] for entry in entries if isinstance(entry.record.get("sessionId"), str)]
+    stem = Path(file).stem
+    return stem if stem in ids else ids[0] if ids else stem
+
+
+def _by_chain(entries: list[Entry]) -> tuple[list[Entry], dict[str, list[Entry]]]:
+    """The main chain, and sidechains by agent: its id, or the uuid of the chain's first record."""
+    main: list[Entry] = []
+    chains: dict[str, list[Entry]] = {}
+    root_of: dict[str, str] = {}
+    for entry in entries:
+        record = entry.record
+        if record.get("isSidechain") is not True:
+            main.append(entry)
+            continue
+        uuid, agent = str(record.get("uuid", "")), record.get("agentId")
+        root = agent if isinstance(agent, str) and agent else root_of.get(str(record.get("parentUuid")), "")
+        root = root or uuid or f"line-{entry.line}"
+        root_of[uuid] = root
+        chains.setdefault(root, []).append(entry)
+    return main, chains
+
+
+def _described(imported: Imported, path: Path) -> Imported:
+    """With what the agent's `.meta.json` says of it, as its title."""
+    meta = path.with_suffix(".meta.json")
+    if not meta.is_file():
+        return imported
+    try:
+        facts: Any = json_document(contents(meta))
+    except (ValueError, ImportFailed):
+        return _with_warning(imported, Damage(str(meta), 0, "left out, no JSON"))
+    log = Drafting(str(path))
+    log.note("agent", facts)
+    title = facts.get("description") if isinstance(facts, dict) else None
+    time = imported.drafts[-1].time if imported.drafts else ""
+    drafts = (*imported.drafts, *(msgspec.structs.replace(draft, time=time) for draft in log.drafts))
+    return msgspec.structs.replace(
+        imported,
+        title=title if isinstance(title, str) and title else imported.title,
+        drafts=drafts,
+        files=(*imported.files, str(meta)),
+    )
+
+
+def _with_warning(imported: Imported, warning: Damage) -> Imported:
+    return msgspec.structs.replace(imported, warnings=(*imported.warnings, warning))
+
+
+def _once(found: list[Imported]) -> list[Imported]:
+    """Without a second session of the same id: an agent written inline and in a file of its own."""
+    kept: dict[str, Imported] = {}
+    repeated: list[Damage] = []
+    for imported in found:
+        other = kept.setdefault(imported.session_id, imported)
+        if other is not imported:
+            kept[imported.session_id] = max((other, imported), key=lambda one: len(one.drafts))
+            told = f"session {imported.session_id} is there twice; the longer one was taken"
+            repeated.append(Damage(imported.files[0], 0, told))
+    sessions = list(kept.values())
+    warnings = (*sessions[0].warnings, *repeated)
+    return [msgspec.structs.replace(sessions[0], warnings=warnings), *sessions[1:]]

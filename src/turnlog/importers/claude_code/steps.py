@@ -1,0 +1,143 @@
+"""The records of a Claude Code chain as steps: one API message is one step, however it was split.
+
+Claude Code writes each content block of an answer as a record of its own, all with the same
+`message.id`, and may write results of parallel calls between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from ..lines import Line
+from ..protocol import Damage
+
+__all__ = ["Entry", "Step", "Steps", "blocks_of", "entries_of", "is_results", "message_of"]
+
+
+class Entry(Struct, frozen=True):
+    """A record and its line."""
+
+    line: int
+    record: dict[str, Any]
+
+
+class Step(Struct, frozen=True):
+    """Entries that are one thing: an assistant's message in its pieces, else a single record."""
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The first record."""
+        return self.entries[0].record
+
+    @property
+    def line(self) -> int:
+        """The line of the first record."""
+        return self.entries[0].line
+
+    @property
+    def source(self) -> str:
+        """The place of this step: lines, then uuids, and whether Claude Code hides it."""
+        numbers = [entry.line for entry in self.entries]
+        if len(numbers) == 1:
+            place = f"line {numbers[0]}"
+        elif numbers == list(range(numbers[0], numbers[-1] + 1)):
+            place = f"lines {numbers[0]}-{numbers[-1]}"
+        else:
+            place = "lines " + ", ".join(map(str, numbers))
+        uuids = [str(entry.record["uuid"]) for entry in self.entries if entry.record.get("uuid")]
+        hidden = " isMeta" if self.record.get("isMeta") else ""
+        return f"{place}{hidden}" + (f" uuid {' '.join(uuids)}" if uuids else "")
+
+
+def entries_of(lines: Iterable[Line], file: str, warnings: list[Damage]) -> list[Entry]:
+    """The records, without those that repeat an earlier one word for word (same uuid)."""
+    entries: list[Entry] = []
+    by_uuid: dict[str, Entry] = {}
+    for line in lines:
+        if not isinstance(line.value, dict) or not line.value:
+            warnings.append(Damage(file, line.number, "left out, no record: a JSON object was expected"))
+            continue
+        entry = Entry(line.number, line.value)
+        uuid = line.value.get("uuid")
+        if isinstance(uuid, str):
+            earlier = by_uuid.setdefault(uuid, entry)
+            if earlier is not entry:
+                same = earlier.record == entry.record
+                what = "left out, repeats" if same else "kept, though it has the uuid of"
+                warnings.append(Damage(file, line.number, f"{what} line {earlier.line} (uuid {uuid})"))
+                if same:
+                    continue
+        entries.append(entry)
+    return entries
+
+
+def message_of(record: dict[str, Any]) -> dict[str, Any]:
+    """The record's API message, or an empty one."""
+    message = record.get("message")
+    return message if isinstance(message, dict) else {}
+
+
+def blocks_of(record: dict[str, Any]) -> list[Any]:
+    """The content blocks of the record's message; text content as one block."""
+    content = message_of(record).get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return content if isinstance(content, list) else []
+
+
+def is_results(record: dict[str, Any]) -> bool:
+    """Whether a user record answers calls."""
+    return any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks_of(record))
+
+
+class Steps:
+    """Iterates over the steps of a chain, in file order; `known` has the texts around each call."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.entries = entries
+        self.known: dict[str, list[str]] = {}
+        self.uuids = {str(entry.record["uuid"]) for entry in entries if entry.record.get("uuid")}
+        for entry in entries:
+            self._learn(entry.record)
+
+    def __iter__(self) -> Iterator[Step]:
+        steps: list[list[Entry]] = []
+        open_id: Any = None
+        open_step: list[Entry] = []
+        for entry in self.entries:
+            kind = entry.record.get("type")
+            own_id = message_of(entry.record).get("id") if kind == "assistant" else None
+            if own_id is not None and own_id == open_id:
+                open_step.append(entry)
+                continue
+            steps.append([entry])
+            if kind == "assistant":
+                open_id, open_step = own_id, steps[-1]
+            elif (kind == "user" and not is_results(entry.record)) or entry.record.get("subtype") == "compact_boundary":
+                open_id = None
+        return (Step(tuple(step)) for step in steps)
+
+    def _learn(self, record: dict[str, Any]) -> None:
+        for block in blocks_of(record):
+            if not isinstance(block, dict):
+                continue
+            if block.get("type") == "tool_use":
+                self.known.setdefault(str(block.get("id")), []).extend(_texts(block.get("input")))
+            elif block.get("type") == "tool_result":
+                self.known.setdefault(str(block.get("tool_use_id")), []).extend(_texts(block.get("content")))
+
+
+def _texts(value: Any) -> list[str]:
+    """Every text inside a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return []

@@ -1,0 +1,123 @@
+"""What Claude Code recorded of a tool's run beside its result: outcome, time, files, the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...content import Message, Outcome, ToolResult
+from ...records import Approval, ToolFinished
+from ..drafting import Drafting, result_text, without_repeats
+
+__all__ = ["after_results", "judged"]
+
+_INTERRUPTED = "[Request interrupted by user"
+_REFUSED = (
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action right now",
+)
+_TIMED_OUT = "Command timed out after"
+_DURATIONS = {"durationMs": 0.001, "totalDurationMs": 0.001, "durationSeconds": 1.0}
+"""Where tools say how long they ran, and their units in seconds."""
+
+
+def judged(result: ToolResult, extra: Any, log: Drafting) -> ToolResult:
+    """The result with the outcome that the transcript tells, and the name of its tool."""
+    text = result_text(result.parts)
+    outcome: Outcome = result.outcome
+    if text.startswith(_INTERRUPTED) or (isinstance(extra, dict) and extra.get("interrupted") is True):
+        outcome = "aborted"
+    elif outcome == "failed" and _TIMED_OUT in text[:200]:
+        outcome = "timeout"
+    return msgspec.structs.replace(result, outcome=outcome, name=result.name or log.call_name(result.call_id))
+
+
+def after_results(message: Message, extra: Any, known: Sequence[str], log: Drafting) -> None:
+    """Record what is known of the run behind the results of `message`.
+
+    `extra` is the record's `toolUseResult`, of which a note keeps what the conversation does not
+    hold already; `known` are the texts of the call and its result.
+    """
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    for result in results:
+        text = result_text(result.parts)
+        call_record = log.call_record(result.call_id)
+        if text.startswith(_REFUSED):
+            log.add(Approval(call_id=result.call_id, state="denied", call_record=call_record, by="user", reason=text))
+        elif extra is not None:
+            seconds = _seconds(extra) if len(results) == 1 else 0.0
+            log.add(
+                ToolFinished(call_id=result.call_id, call_record=call_record, outcome=result.outcome, seconds=seconds)
+            )
+    call_id = results[0].call_id if results else ""
+    known = [*known, *(_unnumbered(text) for text in known)]
+    if isinstance(extra, dict):
+        kept = _file_change(extra, log.call_record(call_id), log)
+        known += kept
+        if len(kept) == 2:
+            extra = {key: value for key, value in extra.items() if key != "structuredPatch"}
+    elif isinstance(extra, str):
+        # An error's text, of which the result already shows all but the word "Error: ".
+        extra = extra.removeprefix("Error: ")
+    rest = without_repeats(extra, known, log.blobs)
+    if rest is not None and not (isinstance(extra, str) and any(extra.strip() in text for text in known)):
+        log.note("tool_result", {"call_id": call_id, "result": rest})
+
+
+def _seconds(extra: Any) -> float:
+    if isinstance(extra, dict):
+        for key, unit in _DURATIONS.items():
+            value = extra.get(key)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                return round(value * unit, 6)
+    return 0.0
+
+
+def _unnumbered(text: str) -> str:
+    """File text without the line numbers that the Read tool puts before each line."""
+    lines = text.split("\n")
+    if "→" not in lines[0] and "\t" not in lines[0]:
+        return text
+    plain = []
+    for line in lines:
+        number, arrow, rest = line.partition("→" if "→" in line[:12] else "\t")
+        plain.append(rest if arrow and number.strip().isdigit() else line)
+    return "\n".join(plain)
+
+
+def _file_change(extra: Mapping[str, Any], call_record: int, log: Drafting) -> list[str]:
+    """Record the file that an Edit, MultiEdit or Write changed; returns the texts it kept of it:
+    before and after, of which the patch follows, or what is known of them."""
+    path, old, new = extra.get("filePath"), extra.get("oldString"), extra.get("newString")
+    before = extra.get("originalFile", extra.get("originalFileContents"))
+    content = extra.get("content")
+    if not isinstance(path, str) or not isinstance(before, (str, type(None))):
+        return []
+    if isinstance(old, str) and isinstance(new, str):
+        edits: list[Any] = [{"old_string": old, "new_string": new, "replace_all": extra.get("replaceAll")}]
+    elif isinstance(extra.get("edits"), list):
+        edits = extra["edits"]
+    elif isinstance(content, str) and extra.get("type") in ("create", "update"):
+        log.change_file(path, None if extra["type"] == "create" else before or "", content, call_record=call_record)
+        return [content, before or ""]
+    else:
+        return []
+    after = _edited(before, edits)
+    # An unknown file is not a new one: without its text this is a change whose ends are not kept.
+    log.change_file(path, before, after if before is not None else None, call_record=call_record)
+    return [text for text in (before, after) if text is not None]
+
+
+def _edited(before: str | None, edits: Sequence[Any]) -> str | None:
+    """`before` with the edits made; None where one does not fit it."""
+    text = before
+    for edit in edits:
+        if text is None or not isinstance(edit, dict):
+            return None
+        old, new = edit.get("old_string"), edit.get("new_string")
+        if not isinstance(old, str) or not isinstance(new, str) or (old and old not in text):
+            return None
+        text = text.replace(old, new) if edit.get("replace_all") else text.replace(old, new, 1)
+    return text

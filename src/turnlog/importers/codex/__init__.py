@@ -1,0 +1,117 @@
+"""Codex rollouts: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`.
+
+One JSON line each. Since 0.40 a line is `{timestamp, type, payload}`; before that it was a bare
+Responses item, after a header line. What the lines mean follows Codex's own protocol
+(github.com/openai/codex, codex-rs/protocol/src/protocol.rs: RolloutItem, EventMsg).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ...content import sha256_hex
+from ...errors import ImportFailed
+from ..drafting import Drafting
+from ..lines import Line, json_lines
+from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from .conversation import Entry, draft_rollout
+
+__all__ = ["Codex", "IMPORTER"]
+
+_FORMAT = "codex-rollout"
+
+_KINDS = frozenset({"session_meta", "response_item", "turn_context", "event_msg", "compacted", "world_state"})
+_TYPED = re.compile(rb'"type"\s*:\s*"(%s)"' % "|".join(sorted(_KINDS)).encode())
+_PAYLOAD = re.compile(rb'"payload"\s*:')
+_HEADER = re.compile(rb'\A\s*\{"(id|timestamp)"\s*:\s*"[^"]+"\s*,\s*"(id|timestamp)"\s*:\s*"')
+_BARE_ITEM = re.compile(
+    rb'^\s*\{[^\n]*"(type"\s*:\s*"(message|reasoning|function_call|function_call_output|local_shell_call)|record_type)"',
+    re.MULTILINE,
+)
+_ITEM_TYPES = frozenset(
+    {
+        *("message", "reasoning", "compaction", "function_call", "function_call_output", "local_shell_call"),
+        *("custom_tool_call", "custom_tool_call_output", "web_search_call", "image_generation_call"),
+        *("tool_search_call", "tool_search_output", "ghost_snapshot"),
+    }
+)
+
+
+class Codex:
+    """Imports Codex rollouts, new and old."""
+
+    name = "codex"
+
+    def sniff(self, head: bytes, path: Path | None) -> int:
+        """New: typed lines with a payload. Old: a header with id and timestamp, then bare items."""
+        if _TYPED.search(head) and _PAYLOAD.search(head):
+            return 90
+        return 80 if _HEADER.search(head) and _BARE_ITEM.search(head) else 0
+
+    def read(self, origin: Origin) -> list[Imported]:
+        """The one session of the rollout."""
+        data, file = contents(origin), origin_name(origin)
+        warnings: list[Damage] = []
+        entries = _entries_of(json_lines(data, file, warnings), file, warnings)
+        if not any(entry.kind in _KINDS for entry in entries):
+            reason = f" ({warnings[0].message})" if warnings else ""
+            raise ImportFailed(
+                f"{file}: no record of a Codex rollout in it{reason}; give a rollout-*.jsonl of ~/.codex/sessions"
+            )
+        log = Drafting(file, warnings)
+        facts = draft_rollout(entries, log)
+        return [
+            Imported(
+                session_id=session_id_of(facts.session or f"codex-{sha256_hex(data)[:16]}"),
+                format=_FORMAT,
+                title=facts.title,
+                parent=session_id_of(facts.parent) if facts.parent else "",
+                drafts=log.finished(),
+                blobs=log.blobs,
+                warnings=tuple(log.warnings),
+                files=(file,),
+            )
+        ]
+
+
+IMPORTER = Codex()
+
+
+def _entries_of(lines: Iterable[Line], file: str, warnings: list[Damage]) -> list[Entry]:
+    """The lines in the shape of new rollouts, without items written twice (same time, same content)."""
+    entries: list[Entry] = []
+    timed: dict[tuple[str, str], list[Entry]] = {}
+    for line in lines:
+        entry = _entry(line.number, line.value)
+        if entry is None:
+            warnings.append(Damage(file, line.number, "left out, no rollout line: a JSON object was expected"))
+            continue
+        if entry.kind == "response_item" and str(entry.time)[:1].isdigit():
+            alike = timed.setdefault((str(entry.time), str(entry.payload.get("call_id"))), [])
+            same = next((other for other in alike if other.payload == entry.payload), None)
+            if same is not None:
+                warnings.append(Damage(file, line.number, f"left out, repeats line {same.line}"))
+                continue
+            alike.append(entry)
+        entries.append(entry)
+    return entries
+
+
+def _entry(number: int, value: Any) -> Entry | None:
+    if not isinstance(value, dict) or not value:
+        return None
+    kind, payload = value.get("type"), value.get("payload")
+    if isinstance(kind, str) and isinstance(payload, dict):
+        return Entry(number, value.get("timestamp"), kind, payload)
+    if isinstance(kind, str) and kind in _ITEM_TYPES:
+        return Entry(number, value.get("timestamp"), "response_item", value)
+    if kind is None and isinstance(value.get("id"), str) and "timestamp" in value:
+        return Entry(number, value["timestamp"], "session_meta", value)
+    return Entry(number, value.get("timestamp"), _word(value.get("record_type"), kind), value)
+
+
+def _word(*choices: Any) -> str:
+    return next((choice for choice in choices if isinstance(choice, str) and choice), "unknown")

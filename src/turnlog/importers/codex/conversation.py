@@ -1,0 +1,299 @@
+"""The lines of a Codex rollout to drafts: items, contexts, compactions. Events are in `events`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ...content import Message, Outcome, ToolResult, text_of
+from ...errors import FormatError
+from ...providers.openai_responses import PROVIDER
+from ...records import Configuration, Decision, MessageRecord
+from ..drafting import Drafting, result_text, title_from
+from .events import IDE_REQUEST, Events
+
+__all__ = ["Entry", "Facts", "draft_rollout"]
+
+
+class Entry(Struct, frozen=True):
+    """A line of a rollout: what kind it is, and its payload."""
+
+    line: int
+    time: Any
+    kind: str
+    payload: dict[str, Any]
+
+
+class Facts(Struct, frozen=True):
+    """What the rollout says of its session. Empty where it does not say."""
+
+    session: str
+    parent: str
+    title: str
+
+
+_NO_ITEMS = frozenset({"ghost_snapshot", "other"})
+"""Items that Codex keeps among the others and never sends."""
+
+_UNCOUNTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
+"""How messages begin that Codex writes in the user's name."""
+
+
+def draft_rollout(entries: list[Entry], log: Drafting) -> Facts:
+    """Fill `log` with the drafts of a rollout."""
+    return _Rollout(entries, log).run()
+
+
+class _Rollout:
+    """One pass over the lines, and what it has to remember on the way."""
+
+    def __init__(self, entries: list[Entry], log: Drafting) -> None:
+        self.entries = entries
+        self.log = log
+        self.events = Events(log, _texts_of_items(entries))
+        self.session = self.parent = self.model = ""
+        self.instructions: str | None = None
+        self.configuration: Configuration | None = None
+        self.system_texts: set[str] = set()
+        self.user_messages: list[int] = []
+        self.compacted = 0
+
+    def run(self) -> Facts:
+        """Draft every line."""
+        handlers = {
+            "session_meta": self._meta,
+            "turn_context": self._context,
+            "response_item": self._item,
+            "compacted": self._compacted,
+            "event_msg": self._event,
+        }
+        for entry in self.entries:
+            self.log.at(entry.time)
+            handler = handlers.get(entry.kind)
+            if handler is None:
+                self.log.note(entry.kind, entry.payload)
+            else:
+                handler(entry)
+        title = self.events.title or self.events.first_prompt or self._first_prompt()
+        return Facts(session=self.session, parent=self.parent, title=title)
+
+    def _first_prompt(self) -> str:
+        for number in self.user_messages:
+            body = self.log.drafts[number - 1].body
+            if isinstance(body, MessageRecord):
+                return title_from(text_of(body.message).rpartition(IDE_REQUEST)[2])
+        return ""
+
+    def _meta(self, entry: Entry) -> None:
+        meta = dict(entry.payload)
+        own = meta.get("id") or meta.get("session_id")
+        if not self.session and isinstance(own, str):
+            self.session = own
+            source = meta.get("source")
+            spawned = source.get("subagent") if isinstance(source, dict) else None
+            spawn = spawned.get("thread_spawn") if isinstance(spawned, dict) else None
+            named = spawn if isinstance(spawn, dict) else {}
+            origin = meta.get("forked_from_id") or meta.get("parent_thread_id") or named.get("parent_thread_id")
+            self.parent = origin if isinstance(origin, str) and origin != own else ""
+        base = meta.get("base_instructions")
+        text = base.get("text") if isinstance(base, dict) else None
+        if isinstance(text, str) and text:
+            meta.pop("base_instructions")
+            self._system(text, entry)
+        self.log.note("session_meta", meta)
+
+    def _system(self, text: str, entry: Entry) -> None:
+        """The system prompt, once; a fork's file repeats that of its origin."""
+        if text == self.instructions:
+            return
+        self.instructions = text
+        for message in self._parsed({"instructions": text, "input": []}):
+            self.log.add(MessageRecord(message=message, source=f"line {entry.line}"))
+
+    def _context(self, entry: Entry) -> None:
+        context = entry.payload
+        model = context.get("model")
+        self.model = model if isinstance(model, str) else self.model
+        reasoning = {
+            key: context[name]
+            for name, key in (("effort", "effort"), ("summary", "summary"))
+            if isinstance(context.get(name), str) and context[name] != "none"
+        }
+        settings = {"reasoning": reasoning} if reasoning else {}
+        body = Configuration(provider=PROVIDER.name, model=self.model, settings=settings)
+        if body != self.configuration:
+            self.configuration = body
+            self.log.add(body)
+        self.log.note_changes("turn_context", {key: item for key, item in context.items() if key != "turn_id"})
+
+    def _parsed(self, body: Mapping[str, Any]) -> tuple[Message, ...]:
+        try:
+            parsed = PROVIDER.parse(body)
+        except FormatError:
+            return ()
+        self.log.blobs.update(parsed.blobs)
+        return parsed.messages
+
+    def _item(self, entry: Entry) -> None:
+        item = entry.payload
+        kind = _type_of(item)
+        if kind in _NO_ITEMS:
+            self.log.note(kind, item)
+            return
+        messages = self._parsed({"input": [item]}) if kind else ()
+        if not messages:
+            self.log.warn(entry.line, f"an item of type {kind or None} could not be read; it is kept as a note")
+            self.log.note("unreadable", item)
+        for message in messages:
+            if message.role == "user":
+                message = self._judged(message)
+            body = MessageRecord(
+                message=message,
+                model=self.model if message.role == "assistant" else "",
+                source=f"line {entry.line}",
+            )
+            number = self.log.add(body)
+            if message.role == "system":
+                self.system_texts.add(text_of(message))
+            if _is_prompt(message):
+                self.user_messages.append(number)
+
+    def _judged(self, message: Message) -> Message:
+        """Tool results with their outcome and tool name."""
+        parts = tuple(
+            msgspec.structs.replace(
+                part,
+                outcome=self._outcome(part),
+                name=part.name or self.log.call_name(part.call_id),
+            )
+            if isinstance(part, ToolResult)
+            else part
+            for part in message.parts
+        )
+        return msgspec.structs.replace(message, parts=parts)
+
+    def _outcome(self, result: ToolResult) -> Outcome:
+        if result.outcome != "ok":
+            return result.outcome
+        return _outcome_told(result_text(result.parts)) or self.events.outcomes.get(result.call_id, "ok")
+
+    def _compacted(self, entry: Entry) -> None:
+        """From here on the model saw `replacement_history` in place of everything before; older
+        versions wrote only the summary, as `message`."""
+        last = self.log.last
+        payload = dict(entry.payload)
+        items = payload.pop("replacement_history", None)
+        items = items if isinstance(items, list) else []
+        replacement = [message for item in items for message in self._replacing(item, entry.line)]
+        summary = payload.get("message")
+        if last <= self.compacted or (not replacement and not (isinstance(summary, str) and summary)):
+            self.log.note("compacted", entry.payload)
+            return
+        detail: dict[str, Any] = payload
+        if replacement:
+            detail = {**payload, "replacement": json.loads(json.dumps(msgspec.to_builtins(replacement)))}
+        else:
+            detail = {**payload, "message": None, "summary": self.log.last + 2}
+        # From the compaction before this one on: what stood in for older messages goes with it.
+        first = max(1, self.compacted)
+        decision = Decision(action="compact", first=first, last=last, why="Codex compacted", detail=detail)
+        self.compacted = self.log.add(decision)
+        if not replacement and isinstance(summary, str):
+            item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}
+            for message in self._parsed({"input": [item]}):
+                self.log.add(MessageRecord(message=message, source=f"line {entry.line}"))
+
+    def _replacing(self, item: Any, line: int) -> tuple[Message, ...]:
+        """The messages of an item of a replacement history. System text that the log has already
+        is left out: a compaction does not hide system messages."""
+        if not isinstance(item, dict) or _type_of(item) in _NO_ITEMS:
+            return ()
+        messages = self._parsed({"input": [item]}) if _type_of(item) else ()
+        if not messages:
+            self.log.warn(line, "an item of a replacement history could not be read; it is kept as a note")
+            self.log.note("unreadable", item)
+        return tuple(one for one in messages if one.role != "system" or text_of(one) not in self.system_texts)
+
+    def _event(self, entry: Entry) -> None:
+        payload = entry.payload
+        if payload.get("type") == "thread_rolled_back":
+            self._rolled_back(payload)
+        else:
+            self.events.take(payload, entry.line, self.model)
+
+    def _rolled_back(self, payload: Mapping[str, Any]) -> None:
+        """The user went back by `num_turns` prompts: they and what came of them leave the view."""
+        turns = payload.get("num_turns")
+        turns = turns if isinstance(turns, int) and turns > 0 else 1
+        if not self.user_messages:
+            self.log.note("thread_rolled_back", payload)
+            return
+        first = self.user_messages[max(0, len(self.user_messages) - turns)]
+        del self.user_messages[-turns:]
+        self.log.add(Decision(action="rewind", first=first, last=self.log.last, why=f"{turns} turns rolled back"))
+
+
+_EXIT = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
+_HEAD = 400
+"""Where Codex writes how a command ended: ahead of its output, which may say anything."""
+
+
+def _outcome_told(text: str) -> Outcome | None:
+    """The outcome that Codex wrote into a result's text, None where it says nothing."""
+    head = text[:_HEAD]
+    if head.startswith("aborted by user"):
+        return "aborted"
+    if head.startswith("command timed out after"):
+        return "timeout"
+    code: Any = None
+    if head.startswith('{"output":'):
+        try:
+            metadata = json.loads(text).get("metadata")
+        except (ValueError, RecursionError):
+            return None
+        code = metadata.get("exit_code") if isinstance(metadata, dict) else None
+    else:
+        found = _EXIT.search(head.partition("\nOutput:")[0])
+        code = int(found[1]) if found else None
+    if not isinstance(code, int):
+        return None
+    return "ok" if code == 0 else "timeout" if code == 124 else "failed"
+
+
+def _type_of(item: Mapping[str, Any]) -> str:
+    kind = item.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+def _is_prompt(message: Message) -> bool:
+    """Whether somebody wrote it: a user's text that Codex did not put there itself."""
+    if message.role != "user" or any(isinstance(part, ToolResult) for part in message.parts):
+        return False
+    text = text_of(message).lstrip()
+    return not text.startswith(_UNCOUNTED)
+
+
+def _texts_of_items(entries: list[Entry]) -> dict[str, list[str]]:
+    """Texts of the items by call id; those of messages and reasoning under ""."""
+    known: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry.kind == "response_item":
+            call_id = entry.payload.get("call_id")
+            key = call_id if isinstance(call_id, str) else ""
+            known.setdefault(key, []).extend(_strings(entry.payload))
+    return known
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [text for item in value for text in _strings(item)]
+    return []

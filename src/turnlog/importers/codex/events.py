@@ -1,0 +1,243 @@
+"""Events of a Codex rollout: turns, usage, tool runs, and echoes of what the items say already."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...content import Outcome
+from ...providers.openai_responses import PROVIDER
+from ...records import Approval, FileChange, ToolFinished, ToolStarted, TurnClosed, TurnOpened, Usage, UsageRecord
+from ..drafting import Drafting, is_empty, title_from, without_repeats
+
+__all__ = ["Events", "IDE_REQUEST"]
+
+_Payload = Mapping[str, Any]
+
+_ECHOES = {
+    "user_message": "message",
+    "agent_message": "message",
+    "agent_reasoning": "text",
+    "agent_reasoning_raw_content": "text",
+}
+"""Events that repeat an item's text, and where it stands."""
+
+IDE_REQUEST = "## My request for Codex:"
+"""What Codex's editor plug-ins write between the files they describe and the user's own words."""
+
+_ECHO_EXTRAS = frozenset({"type", "message", "text", "kind", "phase", "client_id"})
+_CUT = re.compile(r"…\d+ (?:chars|tokens) truncated…")
+_STATUS: dict[str, Outcome] = {"failed": "failed", "declined": "canceled", "timed_out": "timeout"}
+
+
+class Events:
+    """Takes events one by one. `outcomes` is what they said of each call's end, `title` the
+    session's name, `first_prompt` what the user wrote first."""
+
+    def __init__(self, log: Drafting, known: Mapping[str, list[str]]) -> None:
+        self.log = log
+        self.known = known
+        self.said = {text.strip() for text in known.get("", ())}
+        self.outcomes: dict[str, Outcome] = {}
+        self.title = ""
+        self.first_prompt = ""
+        self.turn = ""
+        self.totals: Any = None
+        self.handlers: dict[str, Callable[[_Payload], None]] = {
+            "token_count": self._usage,
+            "task_started": self._opened,
+            "turn_started": self._opened,
+            "task_complete": self._completed,
+            "turn_complete": self._completed,
+            "turn_aborted": self._aborted,
+            "exec_command_begin": self._started,
+            "mcp_tool_call_begin": self._started,
+            "patch_apply_begin": self._started,
+            "exec_command_end": self._finished,
+            "mcp_tool_call_end": self._finished,
+            "dynamic_tool_call_response": self._finished,
+            "patch_apply_end": self._patched,
+            "exec_approval_request": self._asked,
+            "apply_patch_approval_request": self._asked,
+            "thread_name_updated": self._named,
+        }
+
+    def take(self, payload: _Payload, line: int, model: str) -> None:
+        """Record one event; what is no record of its own kind becomes a note."""
+        self.line, self.model = line, model
+        kind = str(payload.get("type", "unknown"))
+        if kind in _ECHOES:
+            self._echo(kind, payload)
+        else:
+            self.handlers.get(kind, self._noted)(payload)
+
+    def _noted(self, payload: _Payload) -> None:
+        self.log.note(str(payload.get("type", "unknown")), _rest(payload))
+
+    def _echo(self, kind: str, payload: _Payload) -> None:
+        text = payload.get(_ECHOES[kind])
+        if kind == "user_message" and not self.first_prompt and isinstance(text, str):
+            self.first_prompt = title_from(text.rpartition(IDE_REQUEST)[2])
+        repeated = isinstance(text, str) and self._is_said(text.strip())
+        if not repeated:
+            self._noted(payload)
+            return
+        extras = {key: value for key, value in payload.items() if key not in _ECHO_EXTRAS and not is_empty(value)}
+        images = extras.pop("images", None)
+        images = without_repeats(images, self.known.get("", ()), self.log.blobs)
+        if images is not None:
+            extras["images"] = images
+        if extras:
+            self.log.note(kind, extras)
+
+    def _is_said(self, text: str) -> bool:
+        return text in self.said or any(text in item for item in self.said)
+
+    def _usage(self, payload: _Payload) -> None:
+        """Codex reports usage again when only its rate limits changed: the totals tell."""
+        info = payload.get("info")
+        last = info.get("last_token_usage") if isinstance(info, dict) else None
+        totals = info.get("total_token_usage") if isinstance(info, dict) else None
+        if not isinstance(last, dict) or (totals is not None and totals == self.totals):
+            self.log.note_changes("rate_limits", {"rate_limits": payload.get("rate_limits")})
+            return
+        self.totals = totals
+        usage = Usage(
+            input=_tokens(last, "input_tokens"),
+            output=_tokens(last, "output_tokens"),
+            cached=_tokens(last, "cached_input_tokens"),
+            cache_write=_tokens(last, "cache_write_input_tokens"),
+            reasoning=_tokens(last, "reasoning_output_tokens"),
+        )
+        self.log.add(UsageRecord(provider=PROVIDER.name, model=self.model, usage=usage, raw=_rest(payload)))
+
+    def _opened(self, payload: _Payload) -> None:
+        self.turn = str(payload.get("turn_id") or f"line-{self.line}")
+        self.log.add(TurnOpened(turn_id=self.turn))
+        facts = {key: value for key, value in payload.items() if key not in ("type", "turn_id", "started_at")}
+        self.log.note_changes("task_started", facts)
+
+    def _completed(self, payload: _Payload) -> None:
+        self._close(payload, "completed", "")
+        rest = without_repeats(_rest(payload, "turn_id"), self.known.get("", ()), {})
+        if rest is not None:
+            self.log.note("task_complete", rest)
+
+    def _aborted(self, payload: _Payload) -> None:
+        self._close(payload, "cancelled", str(payload.get("reason") or ""))
+
+    def _close(self, payload: _Payload, status: str, reason: str) -> None:
+        turn = str(payload.get("turn_id") or self.turn or f"line-{self.line}")
+        self.log.add(TurnClosed(turn_id=turn, status=status, reason=reason))
+        self.turn = ""
+
+    def _started(self, payload: _Payload) -> None:
+        call_id = str(payload.get("call_id", ""))
+        call = self.log.call_record(call_id)
+        self.log.add(ToolStarted(call_id=call_id, call_record=call, name=self.log.call_name(call_id)))
+        self._rest_of_call(payload, call_id)
+
+    def _finished(self, payload: _Payload) -> None:
+        call_id = str(payload.get("call_id") or payload.get("callId") or "")
+        outcome = _outcome(payload)
+        self.outcomes[call_id] = outcome
+        call = self.log.call_record(call_id)
+        seconds = _seconds(payload.get("duration"))
+        self.log.add(ToolFinished(call_id=call_id, call_record=call, outcome=outcome, seconds=seconds))
+        self._rest_of_call(payload, call_id)
+
+    def _rest_of_call(self, payload: _Payload, call_id: str) -> None:
+        """What an event says of a call that neither the call nor its result does."""
+        known = [text for text in self.known.get(call_id, ()) if text]
+        known += _unpacked(known)
+        fields = {key: None if _is_cut_of(item, known) else item for key, item in _rest(payload, "duration").items()}
+        rest = without_repeats(fields, known, self.log.blobs)
+        if rest is not None:
+            self.log.note(str(payload.get("type")), rest)
+
+    def _patched(self, payload: _Payload) -> None:
+        self._finished(payload)
+        changes = payload.get("changes")
+        if not isinstance(changes, dict) or payload.get("success") is False:
+            return
+        call = self.log.call_record(str(payload.get("call_id", "")))
+        for path, change in changes.items():
+            if not isinstance(change, dict):
+                continue
+            kind, content, moved = change.get("type"), change.get("content"), change.get("move_path")
+            if kind == "add":
+                self.log.change_file(path, None, content if isinstance(content, str) else "", call_record=call)
+            elif kind == "delete":
+                self.log.change_file(path, content, None, call_record=call, deleted=True)
+            elif isinstance(moved, str) and moved:
+                self.log.add(FileChange(path=moved, action="renamed", old_path=path, call_record=call))
+            else:
+                self.log.change_file(path, None, None, call_record=call)
+
+    def _asked(self, payload: _Payload) -> None:
+        call_id, reason = str(payload.get("call_id", "")), payload.get("reason")
+        call = self.log.call_record(call_id)
+        told = reason if isinstance(reason, str) else ""
+        self.log.add(Approval(call_id=call_id, state="asked", call_record=call, reason=told))
+        self._rest_of_call(payload, call_id)
+
+    def _named(self, payload: _Payload) -> None:
+        name = payload.get("thread_name")
+        if isinstance(name, str) and name.strip():
+            self.title = name.strip()
+        self._noted(payload)
+
+
+def _rest(payload: _Payload, *without: str) -> dict[str, Any]:
+    return {key: value for key, value in payload.items() if key != "type" and key not in without}
+
+
+def _tokens(usage: _Payload, key: str) -> int:
+    value = usage.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _seconds(duration: Any) -> float:
+    """A Rust duration, `{secs, nanos}`, in seconds."""
+    if not isinstance(duration, dict):
+        return 0.0
+    return _tokens(duration, "secs") + _tokens(duration, "nanos") / 1e9
+
+
+def _outcome(payload: _Payload) -> Outcome:
+    code, status = payload.get("exit_code"), payload.get("status")
+    result = payload.get("result")
+    if code == 124 or payload.get("timed_out") is True:
+        return "timeout"
+    if isinstance(status, str) and status in _STATUS:
+        return _STATUS[status]
+    broken = isinstance(result, dict) and ("Err" in result or _is_error(result.get("Ok")))
+    if code not in (0, None) or payload.get("success") is False or broken:
+        return "failed"
+    return "ok"
+
+
+def _is_error(answer: Any) -> bool:
+    return isinstance(answer, dict) and answer.get("isError") is True
+
+
+def _is_cut_of(value: Any, known: list[str]) -> bool:
+    """Whether an event's text is a result with its middle cut out."""
+    pieces = _CUT.split(value) if isinstance(value, str) else []
+    return len(pieces) > 1 and any(all(piece.strip() in text for piece in pieces) for text in known)
+
+
+def _unpacked(texts: list[str]) -> list[str]:
+    """The `output` inside results that are JSON text, and every text inside arguments."""
+    found: list[str] = []
+    for text in texts:
+        if text.startswith("{"):
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                found.extend(item for item in value.values() if isinstance(item, str))
+    return found

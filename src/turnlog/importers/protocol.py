@@ -1,0 +1,103 @@
+"""What an importer is: it recognises a foreign transcript by its content and turns it into drafts.
+
+To add a format, write a module with one instance `IMPORTER` and add it to the tuple in
+`turnlog.importers`. `drafting` and `lines` hold what all importers share.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from ..content import sha256_hex
+from ..errors import ImportFailed, SessionIdError
+from ..log import Draft, check_session_id
+
+__all__ = ["Damage", "Imported", "Importer", "Origin", "contents", "origin_name", "session_id_of"]
+
+Origin = Path | bytes
+"""Where a transcript comes from: a file (for some formats a folder), or its bytes."""
+
+
+class Damage(Struct, frozen=True):
+    """Something in a transcript that could not be read as it should, and what became of it.
+
+    `line` counts from 1; 0 means the file as a whole.
+    """
+
+    file: str
+    line: int
+    message: str
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """One session of a transcript, ready to be appended to an empty log.
+
+    `session_id` derives from the transcript's own id and satisfies `check_session_id`; the same
+    transcript always gives the same one. `format` names the transcript's format. `parent` is the
+    session id that this one belongs to (a sidechain, a fork), itself perhaps not imported. Record
+    numbers inside `drafts` are positions in it, from 1. `blobs` are the media bytes by hex SHA-256.
+    `files` are all files that were read for it.
+    """
+
+    session_id: str
+    format: str
+    title: str = ""
+    parent: str = ""
+    drafts: tuple[Draft, ...] = ()
+    blobs: dict[str, bytes] = {}
+    warnings: tuple[Damage, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+class Importer(Protocol):
+    """Reads one family of transcripts."""
+
+    name: str
+
+    def sniff(self, head: bytes, path: Path | None) -> int:
+        """How sure it is that this is its format, 0 (not at all) to 100, from the first bytes.
+
+        `head` is empty and `path` a folder where a format is a folder of files. Must not raise.
+        """
+
+    def read(self, origin: Origin) -> list[Imported]:
+        """Every session in it, the main one first.
+
+        Damage is a warning, and whatever can be read is kept. Raises ImportFailed if nothing can.
+        """
+
+
+def origin_name(origin: Origin) -> str:
+    """What to call it in messages."""
+    return str(origin) if isinstance(origin, Path) else "(bytes)"
+
+
+def contents(origin: Origin) -> bytes:
+    """The bytes of a transcript file. Raises ImportFailed if it cannot be read."""
+    if isinstance(origin, bytes):
+        return origin
+    try:
+        return origin.read_bytes()
+    except OSError as error:
+        raise ImportFailed(f"{origin}: cannot be read ({error.strerror}); name a readable transcript file") from error
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def session_id_of(own: str) -> str:
+    """A session id that is safe everywhere, from a transcript's own id.
+
+    An id that is safe already stays. Otherwise what is safe of it is followed by a piece of its
+    hash, so that two ids that differ only in unsafe characters stay two.
+    """
+    try:
+        return check_session_id(own)
+    except SessionIdError:
+        readable = _UNSAFE.sub("-", own)[:80].strip("._-")
+        digest = sha256_hex(own.encode("utf-8", "surrogatepass"))[:12]
+        return f"s-{readable}-{digest}" if readable else f"s-{digest}"
