@@ -1,0 +1,44 @@
+"""`check`: would a provider accept this request?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import msgspec
+
+from ..errors import InputError
+from ..oneshot import check, detect
+from ..providers import PROVIDERS
+from .documents import json_object
+from .terminal import counted, out_json, out_line, say
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("check", help="say what a provider would refuse in a request")
+    parser.add_argument("file", metavar="FILE", help="the request body as JSON; - is standard input")
+    parser.add_argument("--as", dest="provider", metavar="PROVIDER", help=f"one of {', '.join(PROVIDERS)}")
+    parser.add_argument("--model", metavar="MODEL", default="", help="check for this model instead of the body's own")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.set_defaults(run=_check)
+
+
+def _check(arguments: Namespace) -> int:
+    body = json_object(arguments.file)
+    try:
+        provider = arguments.provider or detect(body)
+    except InputError as error:
+        raise InputError(f"{arguments.file}: {error}; say whose it is with --as") from error
+    violations = check(body, provider, model=arguments.model)
+    for violation in violations:
+        if arguments.json:
+            out_json(msgspec.to_builtins(violation))
+        else:
+            where = ", ".join(map(str, violation.messages))
+            out_line(f"{violation.kind}: {violation.detail}" + (f" (message {where})" if where else ""))
+    found = counted(len(violations), "violation") if violations else "no violations"
+    say(f"{arguments.file}: {found}, checked as {provider}")
+    return 1 if violations else 0

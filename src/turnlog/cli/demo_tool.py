@@ -1,0 +1,26 @@
+"""The process that the demo kills: it receives an answer, begins to run its tool, and waits.
+
+Run as `python -m turnlog.cli.demo_tool STORE SESSION`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ..opening import open as open_session
+from .demo import ANSWER_TESTS
+
+__all__ = ["main"]
+
+
+def main(store: str, session_id: str) -> None:
+    """Run the tool until killed."""
+    session = open_session(session_id, store=store)
+    call = session.receive(ANSWER_TESTS).tool_calls[0]
+    session.tool_started(call)
+    print(call.arguments["command"], flush=True)
+    sys.stdin.read()  # killed here; ends by itself if the demo is gone
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,37 @@
+"""JSON documents that a command line names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..errors import FormatError, InputError
+from .terminal import stdin_bytes
+
+__all__ = ["document", "json_object"]
+
+
+def document(name: str) -> bytes:
+    """The bytes of a file; `-` is standard input. Raises InputError if it cannot be read."""
+    if name == "-":
+        return stdin_bytes()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read ({error.strerror}); name a readable file") from error
+
+
+def json_object(name: str) -> dict[str, Any]:
+    """The JSON object in a file. Raises InputError, FormatError."""
+    try:
+        value = json.loads(document(name).decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise FormatError(f"byte {error.start} is no UTF-8; save the file as UTF-8", path=name) from error
+    except json.JSONDecodeError as error:
+        raise FormatError(f"no JSON: {error}", path=name) from error
+    except RecursionError as error:
+        raise FormatError("nested too deeply", path=name) from error
+    if not isinstance(value, dict):
+        raise FormatError(f"a request is a JSON object, this is {type(value).__name__}", path=name)
+    return value

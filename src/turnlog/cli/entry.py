@@ -1,0 +1,132 @@
+"""From the command line to a command, and from whatever happens there to an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from .._version import __version__
+from ..errors import InputError, TurnlogError
+from . import check, demo, exports, imports, request, sessions, show, verify
+from .stores import VARIABLE
+from .terminal import discard_output, flush, out, say
+
+__all__ = ["EXIT_CODES", "build_parser", "main"]
+
+EXIT_CODES = {
+    0: "done",
+    1: "findings: violations, problems, something left out of an export",
+    2: "the input or the command line cannot be used",
+    3: "the store or the system could not do it",
+    4: "there is no session of that id",
+    5: "damaged data in the store",
+    6: "the store was written by a newer turnlog",
+    7: "the request cannot fit the model's window",
+    70: "an error in turnlog itself",
+    130: "interrupted (Ctrl-C)",
+    141: "the reader of the output went away",
+}
+"""What the exit codes mean. 1 to 7 are those of `turnlog.errors`."""
+
+_DESCRIPTION = "Keeps an LLM agent's conversation: one append-only log, and requests that every provider accepts."
+_EPILOG = "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose words go the way of all others: safe to show, and no failure to write them
+    passed over."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.color = False  # Python 3.14 would colour its help, and the colours would be escaped
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.format_usage()}{self.prog}: {message}\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        text = message.rstrip("\n")
+        if text and file is not None and file is sys.stdout:
+            out(text)
+        elif text:
+            say(text)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; each command's namespace has `run`."""
+    store = argparse.ArgumentParser(add_help=False)
+    text = f"the store: a file (default: ${VARIABLE}, else one in your home)"
+    store.add_argument("--store", metavar="PATH", default=argparse.SUPPRESS, help=text)
+    parser = _Parser(
+        prog="turnlog",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--store", metavar="PATH", default="", help=text)
+    parser.add_argument("--version", action="version", version=f"turnlog {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for noun in (imports, sessions, show, request, check, exports, verify, demo):
+        noun.add_to(commands, store)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line (None: the process's own) and return its exit code. Never raises."""
+    try:
+        code = _run(argv)
+        flush()
+        return code
+    except BrokenPipeError:
+        discard_output()
+        return 141
+    except KeyboardInterrupt:
+        discard_output()
+        say("turnlog: interrupted")
+        return 130
+    except OSError as error:
+        discard_output()
+        say(f"turnlog: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        return 3
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    """The command's exit code, or that of the error that ended it."""
+    try:
+        for word in argv or ():
+            _check_word(word)
+        arguments = build_parser().parse_args(argv)
+        code: int = arguments.run(arguments)
+    except SystemExit as end:  # --help, --version, a usage error
+        return end.code if isinstance(end.code, int) else 2
+    except TurnlogError as error:
+        say(f"turnlog: {error}")
+        return error.exit_code
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - an error of ours: a traceback tells a user nothing
+        say(f"turnlog: an error in turnlog itself, please report it: {_where(error)}")
+        return 70
+    return code
+
+
+def _check_word(word: str) -> None:
+    """Refuse what no shell could hand over and no file could be named, before a command meets it."""
+    try:
+        possible = b"\0" not in os.fsencode(word)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise InputError(f"the argument {word!r} holds a character that no command line can hold")
+
+
+def _where(error: Exception) -> str:
+    """The error and the line of ours that it came from."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    at = f" ({trace.tb_frame.f_globals.get('__name__', '?')}, line {trace.tb_lineno})" if trace else ""
+    return f"{type(error).__name__}: {error}{at}"

@@ -1,0 +1,198 @@
+"""`import`: transcripts of other programs, and our own exports, into the store."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..content import ToolCall
+from ..errors import Conflict, CorruptRecord, ImportFailed, InputError, TurnlogError
+from ..export import visible
+from ..importers import Imported, Origin, detect, read_file
+from ..log import Store
+from ..records import MessageRecord, PartialAnswer
+from .keeping import Kept, keep
+from .stores import opened
+from .terminal import counted, is_terminal, out_json, out_line, say, stdin_bytes
+
+__all__ = ["add_to", "transcripts"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("import", parents=[store], help="read transcripts of agents and request bodies")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, or a folder of them; - is standard input")
+    parser.add_argument("--json", action="store_true", help="one JSON object a session, one a line")
+    parser.set_defaults(run=_import)
+
+
+def _import(arguments: Namespace) -> int:
+    code = passed_over = 0
+    seen: set[str] = set()
+    progress = _Progress()
+    with opened(arguments, write=True) as store:
+        for origin in transcripts(arguments.paths, seen):
+            progress.show(origin)
+            if origin is None:
+                passed_over += 1
+                continue
+            sessions, failed = _read(origin)
+            progress.clear()
+            for imported in sessions:
+                seen.update(imported.files)
+                failed = _keep(store, imported, arguments.json) or failed
+            if failed is not None:
+                say(f"turnlog: {failed}")
+                code = code or failed.exit_code
+    progress.clear()
+    if passed_over:
+        say(f"passed over as no transcript: {counted(passed_over, 'file')}")
+    return code
+
+
+def _read(origin: Origin | InputError) -> tuple[list[Imported], TurnlogError | None]:
+    """The sessions of a transcript, and why it could not be read."""
+    try:
+        return ([], origin) if isinstance(origin, InputError) else (read_file(origin), None)
+    except ImportFailed as error:
+        return [], error
+
+
+def _keep(store: Store, imported: Imported, json: bool) -> TurnlogError | None:
+    """Keep one session and tell of it, or say why not: the others can go on."""
+    for damage in imported.warnings:
+        say(f"{damage.file}" + (f", line {damage.line}" if damage.line else "") + f": {damage.message}")
+    try:
+        kept = keep(store, imported)
+    except (InputError, Conflict, CorruptRecord) as error:
+        return error
+    if json:
+        out_json(_summary(imported, kept))
+    else:
+        out_line(_sentence(imported, kept))
+    if kept.status == "diverged":
+        say(f"{imported.session_id} holds another conversation; this one is kept as {kept.session}")
+    return None
+
+
+def _counts(imported: Imported) -> tuple[int, int]:
+    """Messages and tool calls of a transcript."""
+    bodies = [draft.body for draft in imported.drafts]
+    messages = [body.message for body in bodies if isinstance(body, (MessageRecord, PartialAnswer))]
+    return len(messages), sum(isinstance(part, ToolCall) for message in messages for part in message.parts)
+
+
+def _summary(imported: Imported, kept: Kept) -> dict[str, Any]:
+    messages, calls = _counts(imported)
+    return {
+        "session": kept.session,
+        "format": imported.format,
+        "messages": messages,
+        "tool_calls": calls,
+        "warnings": msgspec.to_builtins(imported.warnings),
+        "status": kept.status,
+        "records": len(imported.drafts),
+        "added": kept.added,
+        "title": imported.title,
+        "parent": imported.parent,
+        "files": imported.files,
+    }
+
+
+def _sentence(imported: Imported, kept: Kept) -> str:
+    messages, calls = _counts(imported)
+    what = f"{imported.format}, {counted(messages, 'message')}, {counted(calls, 'tool call')}"
+    if kept.status == "continued":
+        what += f", {counted(kept.added, 'new record')}"
+    return f"{kept.status:<9}  {kept.session}  ({what})  {imported.title}".rstrip()
+
+
+def transcripts(names: Iterable[str], seen: Container[str]) -> Iterator[Origin | InputError | None]:
+    """Every transcript that the names stand for, an error for what cannot be read, and None for a
+    file of a folder that is no transcript.
+
+    A folder that is one transcript comes as one; other folders are searched, files first, without
+    hidden ones, links to folders, and what is in `seen` by then: the parts of others.
+    """
+    for name in names:
+        path = Path(name)
+        try:
+            if name == "-":
+                yield stdin_bytes()
+            elif path.is_dir():
+                yield from _in_folder(path, seen)
+            elif path.exists() and not path.is_file():  # a pipe can be read once only
+                yield path.read_bytes()
+            else:
+                yield path
+        except InputError as error:
+            yield error
+        except OSError as error:
+            yield _unreadable(error, path)
+
+
+def _in_folder(folder: Path, seen: Container[str]) -> Iterator[Origin | InputError | None]:
+    if _is_known(folder):
+        yield folder
+        return
+    try:
+        inside = sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name))
+    except OSError as error:
+        yield _unreadable(error, folder)
+        return
+    for path in inside:
+        if path.name.startswith(".") or str(path) in seen:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _in_folder(path, seen)
+        elif path.is_file():
+            yield path if _is_known(path) else None
+
+
+def _unreadable(error: OSError, path: Path) -> ImportFailed:
+    return ImportFailed(f"{path}: cannot be read ({error.strerror})")
+
+
+def _is_known(path: Path) -> bool:
+    """Whether an importer knows this file or folder. A file that cannot be opened counts as known,
+    so that reading it says why."""
+    try:
+        if path.is_file():
+            path.open("rb").close()
+        detect(path)
+    except ImportFailed:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+class _Progress:
+    """A line on a terminal that says how far an import has come, from its second second on."""
+
+    def __init__(self) -> None:
+        self._watched = is_terminal(sys.stderr)
+        self._begun = time.monotonic()
+        self._shown = False
+        self._done = 0
+
+    def show(self, origin: object) -> None:
+        """Say what is being read."""
+        self._done += 1
+        if self._watched and time.monotonic() - self._begun > 1:
+            name = origin if isinstance(origin, Path) else "..."
+            line = visible(f"file {self._done}: {name}", one_line=True)[:78]
+            print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
+            self._shown = True
+
+    def clear(self) -> None:
+        """Make room for a line of its own."""
+        if self._shown:
+            print("\r" + " " * 79 + "\r", end="", file=sys.stderr, flush=True)
+            self._shown = False

@@ -1,0 +1,138 @@
+"""`request`: what a model would be sent of a session or a transcript."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..content import Message, Part, Text, ToolCall, ToolResult
+from ..errors import SessionNotFound
+from ..export import visible
+from ..importers import Origin, read_file
+from ..importers.protocol import origin_name
+from ..models import Target
+from ..oneshot import aimed
+from ..providers import PROVIDERS
+from ..providers.protocol import Parsed
+from ..request import Prepared
+from ..session import Session
+from ..stores import MemoryStore
+from ..view.shown import Edit, Loss
+from .keeping import keep
+from .stores import is_missing, opened, place
+from .terminal import as_json, counted, out_bytes, out_json, out_line, say, shorten, stdin_bytes
+
+__all__ = ["add_to", "changes"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("request", parents=[store], help="make the request that a model would be sent")
+    help_text = "a session, or a file: a request body or any transcript; - is standard input"
+    parser.add_argument("source", metavar="SOURCE", help=help_text)
+    parser.add_argument("--to", metavar="PROVIDER", required=True, help=f"one of {', '.join(PROVIDERS)}")
+    parser.add_argument("--model", metavar="MODEL", default="", help="default: the session's own, or a common one")
+    parser.add_argument("--explain", action="store_true", help="list what is sent, changed and lost instead")
+    parser.add_argument("--json", action="store_true", help="with --explain: one JSON object a line")
+    parser.set_defaults(run=_request)
+
+
+def _request(arguments: Namespace) -> int:
+    with _session(arguments) as session:
+        prepared = session.request(_target(session, arguments.to, arguments.model))
+    if arguments.explain and arguments.json:
+        for kind, change in changes(prepared):
+            out_json({"change": kind, "kind": change.kind, "detail": change.detail, "records": change.records})
+    elif arguments.explain:
+        for line in _explained(prepared):
+            out_line(line)
+    else:
+        out_bytes([as_json(prepared.request, indent=2).encode("utf-8"), b"\n"])
+        for kind, change in changes(prepared):
+            say(_sentence(kind, change))
+        say(_counts(prepared))
+    return 0
+
+
+@contextmanager
+def _session(arguments: Namespace) -> Iterator[Session]:
+    """The session that SOURCE names. An existing file comes first, and is read into memory only."""
+    path = Path(arguments.source)
+    origin: Origin = path
+    if arguments.source == "-":
+        origin = stdin_bytes()
+    elif path.is_dir() or not path.exists():
+        with _stored(arguments) as session:
+            yield session
+        return
+    elif not path.is_file():  # a pipe can be read once only
+        origin = path.read_bytes()
+    imported, *others = read_file(origin)
+    store = MemoryStore()
+    kept = keep(store, imported)
+    say(f"{origin_name(origin)}: {imported.format}" + (f", the first of {len(others) + 1} sessions" if others else ""))
+    yield Session(store, store.info(kept.session))
+
+
+@contextmanager
+def _stored(arguments: Namespace) -> Iterator[Session]:
+    if is_missing(arguments):
+        raise SessionNotFound(f"{arguments.source}: no such file, and there is no store at {place(arguments)}")
+    with opened(arguments) as store:
+        try:
+            info = store.info(arguments.source)
+        except SessionNotFound as error:
+            raise SessionNotFound(f"{arguments.source}: neither a file nor a session of {place(arguments)}") from error
+        yield Session(store, info)
+
+
+def _target(session: Session, provider: str, model: str) -> Target:
+    aim = aimed(Parsed(messages=(), configuration=session.configuration), provider, model)
+    if not aim.known:
+        say(f"model {aim.model!r} is not in the table: taken to have the common limits of {provider}")
+    return aim
+
+
+def changes(prepared: Prepared) -> list[tuple[str, Edit | Loss]]:
+    """Edits, then losses, each with the word for it."""
+    return [("edit", edit) for edit in prepared.edits] + [("loss", loss) for loss in prepared.losses]
+
+
+def _sentence(kind: str, change: Edit | Loss) -> str:
+    where = f" (record {', '.join(map(str, change.records))})" if change.records else ""
+    return visible(f"{kind} {change.kind}: {change.detail}{where}", one_line=True)
+
+
+def _counts(prepared: Prepared) -> str:
+    aim = prepared.target
+    done = f"{counted(len(prepared.view), 'message')}, {counted(len(prepared.edits), 'edit')}"
+    return f"{aim.provider} {aim.model}: {done}, {counted(len(prepared.losses), 'loss')}"
+
+
+def _explained(prepared: Prepared) -> Iterator[str]:
+    yield _counts(prepared)
+    for shown in prepared.view:
+        numbers = ",".join(map(str, shown.records)) or "-"
+        yield f"{numbers:>9}  {shown.message.role:<9}  {shown.treatment:<11}  {_gist(shown.message)}".rstrip()
+    yield from (_sentence(kind, change) for kind, change in changes(prepared))
+
+
+def _gist(message: Message) -> str:
+    """A message in a line."""
+    words = " ".join(" ".join(map(_word, message.parts)).split())
+    return shorten(words, characters=100)
+
+
+def _word(part: Part) -> str:
+    match part:
+        case Text(text=text):
+            return text[:200]
+        case ToolCall(name=name):
+            return f"[calls {name}]"
+        case ToolResult(name=name, outcome=outcome):
+            return f"[result {name} {outcome}]"
+        case _:
+            return f"[{type(part).__name__.lower()}]"

@@ -1,0 +1,97 @@
+"""Sessions as a whole: `ls`, `fork`, `rename`, `rm`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import msgspec
+
+from ..errors import InputError
+from ..export import visible
+from ..log import SessionInfo
+from .stores import is_missing, opened, place
+from .terminal import counted, is_terminal, out_json, out_line, say
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the commands to the parser."""
+    ls = commands.add_parser("ls", parents=[store], help="list the sessions, the last updated first")
+    ls.add_argument("--json", action="store_true", help="one JSON object a line")
+    ls.set_defaults(run=_ls)
+    fork = commands.add_parser("fork", parents=[store], help="start a session with the records of another")
+    fork.add_argument("id", metavar="ID")
+    fork.add_argument("new", metavar="NEW", help="id of the new session")
+    fork.add_argument("--at", metavar="N", type=int, help="only the records up to this number")
+    fork.set_defaults(run=_fork)
+    rename = commands.add_parser("rename", parents=[store], help="give a session another title")
+    rename.add_argument("id", metavar="ID")
+    rename.add_argument("title", metavar="TITLE")
+    rename.set_defaults(run=_rename)
+    rm = commands.add_parser("rm", parents=[store], help="delete whole sessions; forks of them stay whole")
+    rm.add_argument("ids", metavar="ID", nargs="+")
+    rm.add_argument("--yes", action="store_true", help="do not ask")
+    rm.set_defaults(run=_rm)
+
+
+def _ls(arguments: Namespace) -> int:
+    if is_missing(arguments):
+        say(f"no sessions yet: there is no store at {place(arguments)}; `turnlog import FILE` makes it")
+        return 0
+    with opened(arguments) as store:
+        infos = store.sessions()
+    if arguments.json:
+        for info in infos:
+            out_json(msgspec.to_builtins(info))
+    elif infos:
+        for line in _table(infos):
+            out_line(line)
+    else:
+        say("no sessions yet")
+    return 0
+
+
+def _table(infos: list[SessionInfo]) -> list[str]:
+    width = max(len(info.id) for info in infos)
+    rows = [f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  TITLE"]
+    for info in infos:
+        rows.append(f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {info.title}".rstrip())
+    return rows
+
+
+def _fork(arguments: Namespace) -> int:
+    with opened(arguments, write=True) as store:
+        title = store.info(arguments.id).title
+        info = store.fork(arguments.id, arguments.new, at=arguments.at, title=title)
+    say(f"session {info.id} begins with {counted(info.records, 'record')} of {info.parent}")
+    return 0
+
+
+def _rename(arguments: Namespace) -> int:
+    with opened(arguments, write=True) as store:
+        store.rename(arguments.id, arguments.title)
+    return 0
+
+
+def _rm(arguments: Namespace) -> int:
+    with opened(arguments, write=True) as store:
+        infos = [store.info(session_id) for session_id in dict.fromkeys(arguments.ids)]
+        if not arguments.yes and not _agreed(infos):
+            say("nothing deleted")
+            return 0
+        for info in infos:
+            store.delete(info.id)
+            say(f"deleted {info.id} ({counted(info.records, 'record')})")
+    return 0
+
+
+def _agreed(infos: list[SessionInfo]) -> bool:
+    if not is_terminal(sys.stdin):
+        raise InputError("rm: nobody is there to be asked; add --yes to delete without asking")
+    for info in infos:
+        say(f"{info.id}: {counted(info.messages, 'message')}, {visible(info.title, one_line=True)}")
+    say("delete for good? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

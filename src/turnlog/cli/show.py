@@ -1,0 +1,154 @@
+"""`show`: a session's records, readable."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, compact_json
+from ..export import record_json, visible
+from ..records import (
+    Approval,
+    Configuration,
+    Decision,
+    FileChange,
+    MessageRecord,
+    Note,
+    PartialAnswer,
+    Record,
+    ToolFinished,
+    ToolStarted,
+    TurnClosed,
+    TurnOpened,
+    UnknownRecord,
+    UsageRecord,
+)
+from .stores import opened
+from .terminal import counted, out, out_bytes, shorten
+
+__all__ = ["add_to", "lines"]
+
+_Row = tuple[str, str]
+"""What a piece is, and its text. Words in brackets are for what no model is sent."""
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    show = commands.add_parser("show", parents=[store], help="show the records of a session")
+    show.add_argument("id", metavar="ID")
+    show.add_argument("--last", metavar="N", type=_count, help="only the last N records")
+    show.add_argument("--json", action="store_true", help="the records as they are stored, one JSON object a line")
+    show.set_defaults(run=_show)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is no number of records")
+    return int(text)
+
+
+def _show(arguments: Namespace) -> int:
+    with opened(arguments) as store:
+        info = store.info(arguments.id)
+        first = 1 if arguments.last is None else max(1, info.records - arguments.last + 1)
+        records = store.read(info.id, first=first, last=info.records)
+        if arguments.json:
+            shown = (visible(record_json(record).decode("utf-8")).encode("utf-8") for record in records)
+            out_bytes(line + b"\n" for line in shown)
+            return 0
+        out(f"{info.id}  {visible(info.title, one_line=True)}".rstrip())
+        parent = f", from {info.parent} up to record {info.parent_records}" if info.parent else ""
+        held = f"{counted(info.records, 'record')}, {counted(info.messages, 'message')}"
+        out(f"{held}, {info.created} to {info.updated}{parent}")
+        for line in lines(records):
+            out(line)
+    return 0
+
+
+def lines(records: Iterable[Record]) -> Iterator[str]:
+    """Records as text: a number, what it is, and what it says, long results shortened."""
+    for record in records:
+        number = f"{record.n:>5}"
+        for label, text in _rows(record):
+            first, *more = text.splitlines() or [""]
+            yield f"{number}  {label:<12}  {first}".rstrip()
+            yield from (f"{'':21}{line}".rstrip() for line in more)
+            number = " " * 5
+
+
+def _rows(record: Record) -> list[_Row]:
+    match record.body:
+        case MessageRecord(message=message):
+            return _message(message)
+        case PartialAnswer(message=message, reason=reason, fragments=fragments):
+            rest = [("[fragment]", shorten(text)) for _, text in map(_part, fragments)]
+            return [*_message(message), ("interrupted", reason), *rest]
+        case Decision(action=action, first=first, last=last, why=why):
+            span = f", records {first} to {last}" if first else ""
+            return [("[decision]", f"{action}{span}" + (f": {why}" if why else ""))]
+        case Note(topic=topic, text=text, data=data):
+            said = text if data is None else f"{text} {compact_json(data)}"
+            return [("[note]", f"{topic}: {shorten(said.strip(), lines=3)}")]
+        case Configuration():
+            return [("[settings]", _configuration(record.body))]
+        case body:
+            return [_small(body)]
+
+
+def _message(message: Message) -> list[_Row]:
+    rows = [(label or message.role, text) for label, text in map(_part, message.parts)]
+    return rows or [(message.role, "(empty)")]
+
+
+def _part(part: Part) -> _Row:
+    match part:
+        case Text(text=text):
+            return "", text
+        case Reasoning(text=text, summary=summary):
+            return "reasoning", shorten(text or "\n".join(summary) or "(hidden by its provider)")
+        case ToolCall(name=name, id=call_id):
+            return "call", f"{name} {shorten(part.raw_arguments, characters=200, lines=3)}  ({call_id})"
+        case ToolResult(name=name, call_id=call_id, outcome=outcome, parts=parts):
+            said = shorten("\n".join(text for _, text in map(_part, parts)))
+            return "result", f"{outcome}  ({' '.join(filter(None, (name, call_id)))})\n{said}".rstrip()
+        case Media(kind=kind, mime=mime, size=size, sha256=sha256, url=url, file_id=file_id):
+            where = f"{size:,} bytes, {sha256[:12]}" if sha256 else url or file_id
+            return kind, f"{mime or 'of unknown type'}, {where}"
+        case Opaque(provider=provider, kind=kind, data=data):
+            return "opaque", f"{provider} {kind} {shorten(compact_json(data), characters=200)}"
+        case unknown:
+            return "unknown", f"a part of kind {unknown.kind} that a newer turnlog wrote"
+
+
+def _configuration(body: Configuration) -> str:
+    names = ", ".join(tool.name for tool in body.tools)
+    tools = f"; tools {names}" if names else ""
+    settings = f"; {compact_json(body.settings)}" if body.settings else ""
+    why = f"; {body.why}" if body.why else ""
+    return shorten(f"{body.provider} {body.model}{why}{tools}{settings}".strip(" ;"))
+
+
+def _small(body: object) -> _Row:
+    """Records about tools, turns, files and money, in a line each."""
+    match body:
+        case ToolStarted(name=name, call_id=call_id):
+            return "[started]", f"{name}  ({call_id})"
+        case ToolFinished(call_id=call_id, outcome=outcome, seconds=seconds, reason=reason):
+            took = f" after {seconds:.1f} s" if seconds else ""
+            return "[finished]", f"{outcome}{took}  ({call_id})" + (f": {reason}" if reason else "")
+        case UsageRecord(provider=provider, model=model, usage=usage):
+            read = f"{usage.input:,} tokens in ({usage.cached:,} cached)"
+            return "[usage]", f"{provider} {model}: {read}, {usage.output:,} out"
+        case TurnOpened(turn_id=turn_id):
+            return "[turn]", f"{turn_id} opened"
+        case TurnClosed(turn_id=turn_id, status=status, reason=reason):
+            return "[turn]", f"{turn_id} closed: {status} {reason}".rstrip()
+        case FileChange(path=path, action=action, old_path=old_path):
+            return "[file]", f"{action} {path}" + (f" from {old_path}" if old_path else "")
+        case Approval(call_id=call_id, state=state, by=by, reason=reason):
+            return "[approval]", " ".join(filter(None, (state, by and f"by {by}", f"({call_id})", reason)))
+        case UnknownRecord(name=name):
+            return "[unknown]", f"a {name} record that a newer turnlog wrote"
+        case _:
+            return "[record]", type(body).__name__

@@ -1,0 +1,121 @@
+"""Where output goes: data to stdout, talk to stderr, nothing raw from a transcript to either."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import IO, Any
+
+from ..errors import InputError
+from ..export import visible
+
+__all__ = [
+    "as_json",
+    "counted",
+    "discard_output",
+    "flush",
+    "is_terminal",
+    "out",
+    "out_bytes",
+    "out_json",
+    "out_line",
+    "say",
+    "shorten",
+    "stdin_bytes",
+]
+
+
+def out(text: str = "") -> None:
+    """A piece of data on stdout, as lines."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    _write((visible(text) + "\n").encode(encoding, "backslashreplace"))
+
+
+def out_line(text: str) -> None:
+    """A piece of data that is one line of stdout, whatever it holds."""
+    out(visible(text, one_line=True))
+
+
+def out_json(value: Any) -> None:
+    """One JSON value on one line of stdout, in UTF-8 whatever the locale."""
+    _write((as_json(value) + "\n").encode("utf-8"))
+
+
+def as_json(value: Any, *, indent: int | None = None) -> str:
+    """`value` as JSON that is safe to show."""
+    return visible(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def out_bytes(pieces: Iterable[bytes]) -> None:
+    """UTF-8 pieces on stdout as they are; a terminal gets them escaped."""
+    shown: Iterator[bytes] | Iterable[bytes] = pieces
+    if is_terminal(sys.stdout):
+        shown = (visible(piece.decode("utf-8", "replace")).encode("utf-8") for piece in pieces)
+    for piece in shown:
+        _write(piece)
+
+
+def say(text: str) -> None:
+    """A line of talk on stderr. Lost where nobody can hear it."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            print(visible(text), file=sys.stderr, flush=True)
+
+
+def shorten(text: str, *, characters: int = 400, lines: int = 6) -> str:
+    """`text`, or its beginning and how long it is."""
+    short = "\n".join(text[:characters].splitlines()[:lines])
+    left = len(text) - len(short)
+    return short if not text[len(short) :].strip() else f"{short} … [{left:,} more characters]"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 problem`, `2 problems`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s" if not noun.endswith("s") else "es")
+
+
+def is_terminal(stream: IO[Any] | None) -> bool:
+    """Whether a person watches this stream."""
+    with suppress(OSError, ValueError):
+        return stream is not None and stream.isatty()
+    return False
+
+
+def stdin_bytes() -> bytes:
+    """All of stdin. Raises InputError if it is closed."""
+    if sys.stdin is None:
+        raise InputError("-: standard input is closed; name a file, or send it one")
+    buffer = getattr(sys.stdin, "buffer", None)
+    try:
+        return buffer.read() if buffer is not None else sys.stdin.read().encode("utf-8", "surrogatepass")
+    except (OSError, ValueError) as error:
+        raise InputError(f"-: standard input cannot be read: {error}") from error
+
+
+def flush() -> None:
+    """Hand over what stdout still holds, so that a failure to do so is seen while it can be told."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def discard_output() -> None:
+    """Nobody reads stdout any more: let what it still holds go nowhere instead of failing at exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _write(data: bytes) -> None:
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "standard output is closed")
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:
+        sys.stdout.write(data.decode("utf-8"))
+    else:
+        sys.stdout.flush()
+        buffer.write(data)

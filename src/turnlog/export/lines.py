@@ -1,0 +1,71 @@
+"""A session as JSON, and as the JSON lines that `turnlog import` reads back.
+
+The lines: a header, then every record in order, its bytes as they stand in the store. The bytes of
+a medium stand, as base64, on a line of their own ahead of the first record that names them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+
+import msgspec
+
+from ..codec import encode_record
+from ..errors import BlobMissing, CorruptRecord
+from ..log import Problem, Store
+from ..records import Record
+from ..stores.drafts import blob_names
+
+__all__ = ["as_json", "as_jsonl", "record_json"]
+
+# How the header and the lines with media begin; `turnlog.importers.turnlog_export` knows them by it.
+_HEADER_START = b'{"turnlog_export":'
+_BLOB_START = b'{"blob":'
+
+_VERSION = 1
+
+
+def record_json(record: Record) -> bytes:
+    """The bytes of a record, on one line: JSON has line ends between its tokens only."""
+    return encode_record(record).replace(b"\n", b" ").replace(b"\r", b" ")
+
+
+def as_json(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
+    """One JSON object: `session` (what a listing says of it) and `records`. Media stay out, by hash.
+
+    Raises SessionNotFound, CorruptRecord. `problems` stays as it is.
+    """
+    info = store.info(session_id)
+    yield b'{"session":' + _plain(info) + b',\n"records":['
+    between = b"\n"
+    for record in store.read(session_id, last=info.records):
+        yield between + record_json(record)
+        between = b",\n"
+    yield b"\n]}\n"
+
+
+def as_jsonl(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
+    """Our own export format, one line after the other; it holds all there is of the session.
+
+    Raises SessionNotFound, CorruptRecord. Media that cannot be read are left out, each a problem.
+    """
+    info = store.info(session_id)
+    yield _HEADER_START + b'%d,"session":%b}\n' % (_VERSION, _plain(info))
+    sent: set[str] = set()
+    for record in store.read(session_id, last=info.records):
+        for name in sorted(blob_names(record) - sent):
+            sent.add(name)
+            try:
+                data = store.get_blob(name)
+            except (BlobMissing, CorruptRecord) as error:
+                problems.append(Problem(session_id, record.n, f"left out of the export: {error}"))
+            else:
+                yield _BLOB_START + b'"%b","base64":"%b"}\n' % (name.encode(), base64.b64encode(data))
+        yield record_json(record) + b"\n"
+
+
+def _plain(value: object) -> bytes:
+    """A struct of ours as ASCII JSON; titles may hold anything."""
+    return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode("ascii")

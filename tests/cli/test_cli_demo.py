@@ -1,0 +1,69 @@
+"""`turnlog demo`: the first thing that a new user runs."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from turnlog.cli.demo import TARGETS, run_demo
+from turnlog.models import target
+from turnlog.providers import PROVIDERS
+from turnlog.session import Session
+from turnlog.stores import open_store
+
+
+def test_it_runs_and_leaves_nothing(turnlog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with 0, says nothing on stderr, and leaves no file, here or in the temporary folder."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = turnlog("demo")
+    assert (ended.code, ended.err) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_shows_what_it_claims(turnlog: Any) -> None:
+    """Every claim of the demo is checked on its output: a kill that was none, a violation, a log that
+    changed, or an answer invented for the killed tool would show here."""
+    out = turnlog("demo").out
+    titles = re.findall(r"(?m)^(\d\. .*)\n-+$", out)
+    assert [title[0] for title in titles] == list("1234567")
+    assert "Imported once more, it is unchanged." in out
+    assert re.search(r"It was killed there: exit status (-9|1)\.", out)
+    assert "It may have run, wholly or in part" in out
+    assert "The same log gives the same bytes again: yes." in out
+    assert "reasoning: reasoning of anthropic left out" in out
+    rows = [line.split() for line in out.splitlines() if line.split()[:1] and line.split()[0] in PROVIDERS]
+    assert [(row[0], row[1], row[-1]) for row in rows] == [(name, model, "0") for name, model in TARGETS.items()]
+    assert set(TARGETS) == set(PROVIDERS)
+    assert "0 problems found." in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("provider", TARGETS)
+def test_its_requests_are_accepted(tmp_path: Path, oracle: ModuleType, provider: str) -> None:
+    """What the demo's table counts are requests that the providers take."""
+    run_demo(tmp_path)
+    body = made(tmp_path / "demo.db", provider)
+    judges = {
+        "openai-chat": oracle.check_openai_chat,
+        "openai-responses": oracle.check_openai_responses,
+        "anthropic": oracle.check_anthropic,
+        "google": lambda body: oracle.check_gemini(body, model=TARGETS["google"]),
+    }
+    assert judges[provider](body) == []
+
+
+def made(path: Path, provider: str) -> dict[str, Any]:
+    """The request of the demo's session for a provider."""
+    with closing(open_store(path)) as store:
+        return Session(store, store.sessions()[0]).request(target(provider, TARGETS[provider])).request
+
+
+def test_it_says_the_same_each_time(turnlog: Any) -> None:
+    """No clock, no chance, no path of this machine in what it shows."""
+    assert turnlog("demo").out == turnlog("demo").out

@@ -1,0 +1,146 @@
+"""However a command ends, it ends with the exit code that the manual names and without a traceback."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnlog import __version__, errors
+from turnlog.cli.entry import EXIT_CODES, main
+from turnlog.content import Message, Text
+from turnlog.log import Draft
+from turnlog.records import MessageRecord
+from turnlog.stores import open_store
+
+BODY = '{"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}'
+PROGRAM = "import sys\nfrom turnlog.cli import main\nsys.exit(main())\n"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store with a session `s` of a megabyte, more than any pipe holds."""
+    path = tmp_path / "log.db"
+    with closing(open_store(path)) as made:
+        made.create("s")
+        made.append("s", [Draft(MessageRecord(Message("user", (Text("word " * 200_000),))))])
+    return path
+
+
+def shell(command: str, store: Path) -> tuple[int, str]:
+    """A shell command with `$T` for turnlog: exit code, and what was said on stderr."""
+    program = store.parent / "t.py"
+    program.write_text(PROGRAM)
+    environment = {**os.environ, "TURNLOG_STORE": str(store), "T": f"{sys.executable} {program}"}
+    run = subprocess.run(["bash", "-c", command], env=environment, cwd=store.parent, capture_output=True, timeout=60)
+    return run.returncode, run.stderr.decode("utf-8", "replace")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs bash")
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("set -o pipefail; $T show s | head -c 1 >/dev/null", 141, ""),
+        ("set -o pipefail; $T export s --format jsonl | head -c 1 >/dev/null", 141, ""),
+        ("$T show s >&-", 3, "turnlog: standard output is closed\n"),
+        ("$T show s >&- 2>&-", 3, ""),
+        ("$T check - <&-", 2, "turnlog: -: standard input is closed; name a file, or send it one\n"),
+        ("$T import - <&-", 2, "turnlog: -: standard input is closed; name a file, or send it one\n"),
+        ("$T rm s <&-", 2, "turnlog: rm: nobody is there to be asked; add --yes to delete without asking\n"),
+        ("$T check . --as google", 2, "turnlog: .: cannot be read (Is a directory); name a readable file\n"),
+        ("$T --store /proc/no/such/store.db import t.py", 3, None),
+        ("$T --store . ls", 3, None),
+        ("$T --store t.py ls", 5, None),
+        ("$T show $'\\xff\\xfe'", 4, None),
+        ("$T import $'\\xff\\xfe'", 2, None),
+        ("$T request $'\\xff\\xfe' --to google", 4, None),
+        ("$T rename s $'\\xff\\xfe' && $T ls", 0, ""),
+        ("$T nonsense", 2, None),
+        ("$T", 2, None),
+        ("$T --help", 0, ""),
+        (f"$T check <(echo '{BODY}') --as openai-chat", 0, None),
+        (f"$T request <(echo '{BODY}') --to google >/dev/null", 0, None),
+        (f"$T import <(echo '{BODY}')", 0, ""),
+        ("LC_ALL=C PYTHONUTF8=0 PYTHONIOENCODING=ascii $T rename s 'Grüße 中' && PYTHONIOENCODING=ascii $T ls", 0, ""),
+    ],
+)
+def test_every_end_is_clean(store: Path, command: str, code: int, said: str | None) -> None:
+    """A reader that goes away, closed streams, bad names: an exit code and at most a sentence."""
+    ended, err = shell(command, store)
+    assert ended == code, err
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+    if said is not None:
+        assert err == said
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["$T show s", "$T ls", "$T request s --to google", "$T --help"])
+def test_a_full_disk_is_said(store: Path, command: str) -> None:
+    """Output that could not be written must not end with 0."""
+    code, err = shell(f"{command} >/dev/full", store)
+    assert (code, "No space left on device" in err, "Traceback" in err, "ignored" in err) == (3, True, False, False)
+
+
+def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Interrupted while it waits for its input: 130, no traceback."""
+
+    class Waiting(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            signal.raise_signal(signal.SIGINT)
+            return b""
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Waiting()))
+    assert main(["check", "-"]) == 130
+    assert capsys.readouterr().err == "turnlog: interrupted\n"
+
+
+def test_an_error_of_ours(turnlog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug is told in a line that says where, and has an exit code of its own."""
+
+    def broken(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr("turnlog.cli.check.json_object", broken)
+    ended = turnlog("check", "x")
+    assert (ended.code, ended.out) == (70, "")
+    assert ended.err.startswith("turnlog: an error in turnlog itself, please report it: KeyError: 'x' (")
+
+
+def test_system_errors(turnlog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system refuses is told in its words, with the file."""
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "some/file")
+
+    monkeypatch.setattr("turnlog.cli.check.json_object", refused)
+    assert turnlog("check", "x") == (3, "", "turnlog: Permission denied: some/file\n")
+
+
+def test_version(turnlog: Any) -> None:
+    """`--version` is the package's version."""
+    assert turnlog("--version") == (0, f"turnlog {__version__}\n", "")
+
+
+def test_exit_codes_are_listed(turnlog: Any) -> None:
+    """An error class whose exit code the manual does not know fails here."""
+    codes = {getattr(errors, name).exit_code for name in errors.__all__}
+    assert codes <= set(EXIT_CODES)
+    shown = turnlog("--help").out
+    assert [code for code, meaning in EXIT_CODES.items() if f"{code:>3}  {meaning}\n" not in shown] == []
+
+
+def test_words_no_shell_could_send(turnlog: Any) -> None:
+    """`main` is a function too: characters that no file name can hold are refused, not met."""
+    for word in ("a\0b", "\ud800"):
+        for command in (["show", word], ["import", word], ["request", word, "--to", "google"], ["--store", word, "ls"]):
+            assert turnlog(*command).code == 2
+    assert main(["show", "\udcff"]) == 3

@@ -1,0 +1,226 @@
+"""`turnlog export`: what goes out comes back equal, and cannot do harm where it is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnlog.cli.keeping import keep
+from turnlog.content import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Unknown, sha256_hex
+from turnlog.export import FORMATS
+from turnlog.importers import Imported, read_file
+from turnlog.log import Draft, Problem, Store
+from turnlog.records import Configuration, Decision, FileChange, MessageRecord, Note, PartialAnswer, UsageRecord
+from turnlog.records import Usage as Billed
+from turnlog.stores import MemoryStore
+from turnlog.testing.histories import History
+from turnlog.testing.strategies import damaged_histories
+
+PICTURE = b"\x89PNG picture"
+NEWER = b'{"v":9,"n":1,"t":"2030-01-01T00:00:00.000Z","body":{"kind":"dream","of":["sheep",1e3],"\\ud800":null}}'
+
+
+def exported(store: Store, session_id: str, form: str) -> tuple[str, list[Problem]]:
+    """A session in a format, and what could not be read of it."""
+    problems: list[Problem] = []
+    return b"".join(FORMATS[form](store, session_id, problems)).decode("utf-8"), problems
+
+
+def read_back(text: str) -> Imported:
+    """What importing an export gives."""
+    (found,) = read_file(text.encode("utf-8"))
+    return found
+
+
+def a_store() -> MemoryStore:
+    """A session with a record of many kinds, one of them from a newer version."""
+    store = MemoryStore()
+    picture = Media("image", mime="image/png", sha256=store.put_blob(PICTURE), size=len(PICTURE))
+    call = ToolCall("c1", "look", {"at": float("nan")})
+    bodies = [
+        Configuration(provider="anthropic", model="claude-sonnet-4-5", settings={"max_tokens": 5}),
+        MessageRecord(Message("system", (Text("Be brief.\nAlways."),))),
+        MessageRecord(Message("user", (Text("half a pair \ud83d"), picture))),
+        MessageRecord(Message("assistant", (Reasoning("anthropic", "hm"), call)), model="claude-sonnet-4-5"),
+        MessageRecord(Message("user", (ToolResult("c1", "look", (Text("a cat"), picture), "failed"),))),
+        PartialAnswer(Message("assistant", (Text("It is"),)), "the line broke", (ToolCall("c2", "look", raw='{"a'),)),
+        UsageRecord("anthropic", "claude-sonnet-4-5", Billed(input=10, output=2)),
+        FileChange("cat.txt", "created", after=store.put_blob(b"meow")),
+        Decision("clear", first=1, last=2, why="enough"),
+        Note("idea", "keep it", {"n": [1, None]}),
+        MessageRecord(Message("user", (Opaque("google", "thing", {"x": 1}), Unknown("smell", {"type": "smell"})))),
+    ]
+    drafts = [Draft(body, f"2025-01-01T00:00:{n:02d}.000Z") for n, body in enumerate(bodies, 2)]
+    store.create("cats", title="Cats & <b>dogs</b>", created="2025-01-01T00:00:00.000Z")
+    store.append("cats", [Draft(Note("unused"), raw=NEWER), *drafts])
+    return store
+
+
+def assert_same(store: Store, session_id: str) -> None:
+    """Exported and imported, a session has the same bytes in every record, and the same media."""
+    text, problems = exported(store, session_id, "jsonl")
+    assert problems == []
+    back, other = read_back(text), MemoryStore()
+    assert back.warnings == ()
+    kept = keep(other, back)
+    assert [record.raw for record in other.read(kept.session)] == [record.raw for record in store.read(session_id)]
+    assert (kept.session, other.info(kept.session).title) == (session_id, store.info(session_id).title)
+    assert exported(other, kept.session, "jsonl")[0].splitlines()[1:] == text.splitlines()[1:]
+    assert other.verify() == []
+
+
+def test_every_kind_comes_back() -> None:
+    """A kind of record, a field or a medium that the export loses or changes fails here."""
+    assert_same(a_store(), "cats")
+
+
+@given(damaged_histories())
+def test_any_history_comes_back(history: History) -> None:
+    """The same, for whatever conversations hold."""
+    store = MemoryStore()
+    for data in history.blobs.values():
+        store.put_blob(data)
+    store.create("any")
+    store.append("any", [Draft(MessageRecord(message)) for message in history.messages])
+    assert_same(store, "any")
+
+
+def test_a_damaged_line_becomes_a_note() -> None:
+    """One unreadable line must neither stop the import nor shift the numbers that records name."""
+    lines = exported(a_store(), "cats", "jsonl")[0].splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if '"n":7,' in line)
+    lines[at] = lines[at][:40] + "\n"
+    back = read_back("".join(lines))
+    assert [type(draft.body).__name__ for draft in back.drafts[5:8]] == ["MessageRecord", "Note", "UsageRecord"]
+    assert [(damage.line, damage.message.partition(":")[0]) for damage in back.warnings] == [
+        (at + 1, "record 7 kept as a note")
+    ]
+
+
+def test_an_export_cut_off_says_so() -> None:
+    """Half an export must not pass for a whole one."""
+    lines = exported(a_store(), "cats", "jsonl")[0].splitlines(keepends=True)
+    back = read_back("".join(lines[:-2]))
+    assert [damage.message for damage in back.warnings] == ["cut off: it holds 10 of 12 records"]
+    assert len(back.drafts) == 10
+
+
+def test_damaged_media_are_left_out_of_an_import() -> None:
+    """Bytes that are not those that their name promises must not get into a store."""
+    text = exported(a_store(), "cats", "jsonl")[0]
+    back = read_back(text.replace('"base64":"bWVvdw=="', '"base64":"bWVvaA=="'))
+    assert sha256_hex(b"meow") not in back.blobs
+    assert [damage.message for damage in back.warnings] == ["bytes of a medium left out: damaged"]
+
+
+def test_missing_media_are_left_out_of_an_export(turnlog: Any, tmp_path: Path) -> None:
+    """A session whose picture is gone can still be exported; the exit code and stderr say what is missing."""
+    body = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    (tmp_path / "body.json").write_text(json.dumps({"messages": [{"role": "user", "content": [body]}]}))
+    session = json.loads(turnlog("import", "body.json", "--json").out)["session"]
+    whole = turnlog("export", session, "--format", "jsonl")
+    forget_blobs(tmp_path / "log.db")
+    ended = turnlog("export", session, "--format", "jsonl")
+    assert (whole.code, ended.code) == (0, 1)
+    assert ended.out.splitlines() == [line for line in whole.out.splitlines() if not line.startswith('{"blob":')]
+    assert ended.err.startswith(f"{session}, record 2: left out of the export: there is no blob ")
+
+
+def forget_blobs(path: Path) -> None:
+    """Take all media out of a store behind its back."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("delete from blobs")
+
+
+def test_json_is_one_object() -> None:
+    """The JSON export holds what a listing says and every record as it is stored."""
+    store = a_store()
+    value = json.loads(exported(store, "cats", "json")[0])
+    assert value["session"]["id"] == "cats"
+    assert value["records"] == [json.loads(record.raw or b"") for record in store.read("cats")]
+
+
+TRICKS = ["```\n<script>", "````text\n# no", "~~~\n![x](http://x)", "    # no", "`<b>`", "\\`<b>"]
+
+
+@given(st.text(st.characters(codec=None)) | st.sampled_from(TRICKS))
+def test_markdown_stays_in_its_fences(text: str) -> None:
+    """A text that ends its own fence could put headings, links or HTML into the page: fails here."""
+    store = MemoryStore()
+    store.create("m", title=text)
+    parts = (Text(text), ToolCall(text, text, raw=text), ToolResult(text, text, (Text(text), Opaque(text, text, text))))
+    bodies = [MessageRecord(Message("user", parts), model=text), Note(text, text, [text]), Decision(text, why=text)]
+    store.append("m", [Draft(body) for body in bodies])
+    outside = outside_fences(exported(store, "m", "markdown")[0])
+    assert [line for line in outside if re.search(r"(?<!\\)(<|!\[|\]\()", without_spans(line))] == []
+    headings = [line.split()[:2] for line in outside if line.startswith("#")]
+    assert headings[1:] == [["##", "1."], ["##", "2."], ["##", "3."]]
+
+
+def outside_fences(page: str) -> list[str]:
+    """The lines of a Markdown page that are in no fenced block (CommonMark 0.31, section 4.5)."""
+    lines, fence = [], ""
+    for line in page.split("\n"):
+        if fence:
+            if re.fullmatch(f" {{0,3}}{fence}`*\\s*", line):
+                fence = ""
+        elif match := re.match("```+", line):
+            fence = match.group()
+        else:
+            lines.append(line)
+    assert not fence
+    return lines
+
+
+def without_spans(line: str) -> str:
+    """A line without its code spans (CommonMark 0.31, section 6.1)."""
+    return re.sub(r"(?<![`\\])(`+)(?!`).*?(?<!`)\1(?!`)", "", line)
+
+
+def test_a_page_of_markdown() -> None:
+    """How a session reads; any change of the page is seen here."""
+    store = MemoryStore()
+    store.create("m", title="Fix *it*", created="2025-01-01T00:00:00.000Z")
+    bodies = [
+        MessageRecord(Message("user", (Text("Look."),))),
+        MessageRecord(Message("assistant", (ToolCall("c1", "look", {"at": 1}),)), model="m-1"),
+        Note("idea", "later"),
+        UsageRecord("p", "m-1", Billed()),
+    ]
+    store.append("m", [Draft(body, "2025-01-01T00:00:01.000Z") for body in bodies])
+    assert (
+        exported(store, "m", "markdown")[0]
+        == """# Fix \\*it\\*
+
+Session `m`, 4 records, 2 messages, 2025-01-01T00:00:00.000Z to 2025-01-01T00:00:01.000Z
+
+## 1. User
+
+```text
+Look.
+```
+
+## 2. Assistant (m\\-1)
+
+*calls* `look` *as* `c1`
+
+```text
+{"at":1}
+```
+
+## 3. Note: idea
+
+```text
+later
+```
+
+*4. usage*
+"""
+    )

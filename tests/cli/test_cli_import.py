@@ -1,0 +1,167 @@
+"""`turnlog import`, and the law behind it: nothing is overwritten and nothing comes twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnlog.cli.keeping import Kept, keep
+from turnlog.content import Message, Text
+from turnlog.errors import SessionIdError
+from turnlog.importers import Imported
+from turnlog.log import Draft, Store
+from turnlog.records import MessageRecord, Note
+from turnlog.stores import MemoryStore
+
+TIME = "2025-01-01T00:00:00.000Z"
+BODIES = st.lists(
+    st.builds(lambda text: MessageRecord(Message("user", (Text(text),))), st.text(max_size=3))
+    | st.builds(lambda value: Note("n", data=value), st.floats() | st.none()),
+    max_size=6,
+)
+
+
+def imported(bodies: list[Any], session_id: str = "s") -> Imported:
+    """A transcript that says `bodies`."""
+    return Imported(session_id=session_id, format="test", drafts=tuple(Draft(body, TIME) for body in bodies))
+
+
+def raws(store: Store, session_id: str) -> list[bytes | None]:
+    """The bytes of a session's records."""
+    return [record.raw for record in store.read(session_id)]
+
+
+@given(BODIES, st.integers(0, 6))
+def test_a_transcript_that_grew_is_continued(bodies: list[Any], cut: int) -> None:
+    """Importing in two steps what could be imported in one gives the same session, else this fails."""
+    at_once, in_steps = MemoryStore(), MemoryStore()
+    keep(at_once, imported(bodies))
+    first = keep(in_steps, imported(bodies[:cut]))
+    second = keep(in_steps, imported(bodies))
+    assert raws(in_steps, "s") == raws(at_once, "s")
+    assert first.added + second.added == len(bodies)
+    assert keep(in_steps, imported(bodies)) == Kept("s", "unchanged" if bodies else "new", 0)
+
+
+@given(BODIES, BODIES)
+def test_another_conversation_never_touches_the_first(one: list[Any], other: list[Any]) -> None:
+    """An import that rewrites what is there, or that makes a new copy each time, fails here."""
+    store = MemoryStore()
+    keep(store, imported(one))
+    before = raws(store, "s")
+    kept = keep(store, imported(other))
+    assert raws(store, "s")[: len(before)] == before
+    assert len(raws(store, kept.session)) >= len(other)
+    count = len(store.sessions())
+    assert keep(store, imported(other)).session == kept.session
+    assert len(store.sessions()) == count
+
+
+def test_ids_that_differ_by_case_stay_two() -> None:
+    """Two transcripts whose ids differ by case must not become one session on any disk."""
+    store = MemoryStore()
+    keep(store, imported([Note("a")], "Session"))
+    kept = keep(store, imported([Note("b")], "session"))
+    assert kept == Kept("session.2", "diverged", 1)
+
+
+def test_an_unsafe_id_is_refused() -> None:
+    """An importer that lets a path through as an id must not get it into a store."""
+    with pytest.raises(SessionIdError):
+        keep(MemoryStore(), imported([Note("a")], "../escape"))
+
+
+def test_a_session_as_json(turnlog: Any, transcript: Path) -> None:
+    """What scripts read of an import: a changed key or count fails here."""
+    ended = turnlog("import", "--json", "transcript.jsonl")
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(ended.out) == {
+        "session": "demo-invoice-rounding",
+        "format": "claude-code-jsonl",
+        "messages": 12,
+        "tool_calls": 5,
+        "warnings": [],
+        "status": "new",
+        "records": 21,
+        "added": 21,
+        "title": "Invoices are sometimes off by one cent. Find out why and fix it.",
+        "parent": "",
+        "files": ["transcript.jsonl"],
+    }
+
+
+def test_again_grown_and_changed(turnlog: Any, transcript: Path) -> None:
+    """The four things that can become of a transcript, and what is said of each."""
+    lines = transcript.read_text("utf-8").splitlines(keepends=True)
+    transcript.write_text("".join(lines[:10]), "utf-8")
+    begun = turnlog("import", str(transcript)).out
+    assert begun.startswith("new        demo-invoice-rounding  (claude-code-jsonl, 6 messages, 3 tool calls)  Invoices")
+    transcript.write_text("".join(lines), "utf-8")
+    assert turnlog("import", str(transcript)).out.startswith("continued  demo-invoice-rounding  (")
+    assert turnlog("import", str(transcript)).out.startswith("unchanged  demo-invoice-rounding  (")
+    transcript.write_text("".join(lines).replace("one cent", "two cents"), "utf-8")
+    changed = turnlog("import", str(transcript))
+    assert changed.out.startswith("diverged   demo-invoice-rounding.2  (")
+    assert changed.err == (
+        "demo-invoice-rounding holds another conversation; this one is kept as demo-invoice-rounding.2\n"
+    )
+    assert turnlog("import", str(transcript)).out.startswith("unchanged  demo-invoice-rounding.2  (")
+
+
+def test_a_bad_file_does_not_stop_the_others(turnlog: Any, transcript: Path, tmp_path: Path) -> None:
+    """The files before and after a bad one are imported, it is named, and the exit code says so."""
+    (tmp_path / "noise.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "body.json").write_text('{"messages": [{"role": "user", "content": "hi"}]}')
+    ended = turnlog("import", "noise.bin", "absent.jsonl", "transcript.jsonl", "noise.bin", "body.json", "--json")
+    assert ended.code == 2
+    assert [row["messages"] for row in ended.rows] == [12, 1]
+    assert "noise.bin: " in ended.err
+    assert "absent.jsonl: cannot be read" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_folder_is_searched(turnlog: Any, transcript: Path, tmp_path: Path) -> None:
+    """Transcripts in folders of folders are found; hidden folders, links to folders and other files are not."""
+    for name in ("a/b", "a/.hidden"):
+        (tmp_path / name).mkdir(parents=True)
+    text = transcript.read_text("utf-8")
+    (tmp_path / "a/b/one.jsonl").write_text(text, "utf-8")
+    (tmp_path / "a/.hidden/two.jsonl").write_text(text.replace("demo-invoice", "hidden"), "utf-8")
+    (tmp_path / "a/notes.txt").write_text("nothing")
+    (tmp_path / "a/loop").symlink_to(tmp_path / "a", target_is_directory=True)
+    ended = turnlog("import", "a", "--json")
+    assert [row["files"] for row in ended.rows] == [["a/b/one.jsonl"]]
+    assert (ended.code, ended.err) == (0, "passed over as no transcript: 1 file\n")
+
+
+def test_subagents_come_with_their_session(turnlog: Any, transcript: Path, tmp_path: Path) -> None:
+    """A file that another transcript has brought in already must not be imported by itself as well."""
+    text = transcript.read_text("utf-8")
+    agents = tmp_path / "a/demo-invoice-rounding/subagents"
+    agents.mkdir(parents=True)
+    (tmp_path / "a/demo-invoice-rounding.jsonl").write_text(text, "utf-8")
+    agent = text.replace('"isSidechain":false', '"isSidechain":true,"agentId":"1"')
+    (agents / "agent-1.jsonl").write_text(agent, "utf-8")
+    rows = turnlog("import", "a", "--json").rows
+    assert [(row["status"], row["parent"]) for row in rows] == [("new", ""), ("new", "demo-invoice-rounding")]
+
+
+def test_standard_input(turnlog: Any, transcript: Path) -> None:
+    """`-` is a transcript too."""
+    ended = turnlog("import", "-", stdin=transcript.read_bytes())
+    assert (ended.code, ended.out.split()[:2]) == (0, ["new", "demo-invoice-rounding"])
+
+
+def test_damage_is_reported(turnlog: Any, transcript: Path) -> None:
+    """A line that cannot be read is named with its number, and the rest is imported."""
+    lines = transcript.read_text("utf-8").splitlines(keepends=True)
+    transcript.write_text("".join([*lines[:4], '{"cut off', "\n", *lines[4:]]), "utf-8")
+    ended = turnlog("import", "--json", "transcript.jsonl")
+    row = json.loads(ended.out)
+    assert (ended.code, row["messages"], [damage["line"] for damage in row["warnings"]]) == (0, 12, [5])
+    assert ended.err.startswith("transcript.jsonl, line 5: ")

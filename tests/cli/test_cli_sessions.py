@@ -1,0 +1,254 @@
+"""`turnlog ls`, `show`, `fork`, `rename`, `rm`, `verify`: sessions as a whole."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from turnlog.cli import main
+from turnlog.content import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown, sha256_hex
+from turnlog.log import Draft
+from turnlog.records import (
+    Approval,
+    Configuration,
+    Decision,
+    FileChange,
+    MessageRecord,
+    Note,
+    PartialAnswer,
+    ToolFinished,
+    ToolStarted,
+    TurnClosed,
+    TurnOpened,
+    UnknownRecord,
+    Usage,
+    UsageRecord,
+)
+from turnlog.stores import open_store
+
+PICTURE = bytes(1234)
+LONG = "\n".join(f"line {n}" for n in range(1, 101))
+IMAGE = Media("image", "image/png", sha256_hex(PICTURE), len(PICTURE))
+CALL = ToolCall("c1", "read_file", {"path": "a.txt"})
+HALF = ToolCall("c2", "ls", raw='{"p')
+BODIES = [
+    Configuration("anthropic", "claude-sonnet-4-5", {"max_tokens": 9}, (Tool("read_file"),), why="opened"),
+    TurnOpened("t1"),
+    MessageRecord(Message("system", (Text("Be brief."),))),
+    MessageRecord(Message("user", (Text("Read a.txt,\nplease."), IMAGE))),
+    MessageRecord(Message("assistant", (Reasoning("anthropic", signature="x"), Text("Reading."), CALL))),
+    Approval("c1", "given", call_record=5, by="ann"),
+    ToolStarted("c1", 5, "read_file"),
+    ToolFinished("c1", 5, "failed", 1.25, "no such file"),
+    MessageRecord(Message("user", (ToolResult("c1", "read_file", (Text(LONG),), "failed"),))),
+    PartialAnswer(Message("assistant", (Text("There is"),)), "ConnectionError: reset", (HALF,)),
+    UsageRecord("anthropic", "claude-sonnet-4-5", Usage(input=1200, cached=300, output=80)),
+    FileChange("b.txt", "renamed", old_path="a.txt"),
+    Decision("clear", first=1, last=9, why="enough"),
+    Note("idea", "keep it", {"n": 1}),
+    TurnClosed("t1", "failed", "gave up"),
+    MessageRecord(Message("user", (Opaque("google", "thing", {"x": 1}), Unknown("smell", {})))),
+    MessageRecord(Message("assistant")),
+    UnknownRecord("dream"),
+]
+PAGE = """\
+s  A title
+18 records, 7 messages, 2025-01-01T00:00:00.000Z to 2025-01-01T00:00:01.000Z
+    1  [settings]    anthropic claude-sonnet-4-5; opened; tools read_file; {"max_tokens":9}
+    2  [turn]        t1 opened
+    3  system        Be brief.
+    4  user          Read a.txt,
+                     please.
+       image         image/png, 1,234 bytes, ad47fd9e8715
+    5  reasoning     (hidden by its provider)
+       assistant     Reading.
+       call          read_file {"path":"a.txt"}  (c1)
+    6  [approval]    given by ann (c1)
+    7  [started]     read_file  (c1)
+    8  [finished]    failed after 1.2 s  (c1): no such file
+    9  result        failed  (read_file c1)
+                     line 1
+                     line 2
+                     line 3
+                     line 4
+                     line 5
+                     line 6 … [750 more characters]
+   10  assistant     There is
+       interrupted   ConnectionError: reset
+       [fragment]    ls {"p  (c2)
+   11  [usage]       anthropic claude-sonnet-4-5: 1,200 tokens in (300 cached), 80 out
+   12  [file]        renamed b.txt from a.txt
+   13  [decision]    clear, records 1 to 9: enough
+   14  [note]        idea: keep it {"n":1}
+   15  [turn]        t1 closed: failed gave up
+   16  opaque        google thing {"x":1}
+       unknown       a part of kind smell that a newer turnlog wrote
+   17  assistant     (empty)
+   18  [unknown]     a dream record that a newer turnlog wrote
+"""
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    """A store with one session `s` that holds every kind of record."""
+    path = tmp_path / "log.db"
+    with closing(open_store(path)) as store:
+        store.put_blob(PICTURE)
+        store.create("s", title="A title", created="2025-01-01T00:00:00.000Z")
+        store.append("s", [_draft(body, n) for n, body in enumerate(BODIES, 1)])
+    return path
+
+
+def _draft(body: Any, n: int) -> Draft:
+    if isinstance(body, UnknownRecord):
+        newer = {"v": 9, "n": n, "t": "2025-01-01T00:00:01.000Z", "body": {"kind": body.name}}
+        return Draft(body, raw=msgspec.json.encode(newer))
+    return Draft(body, "2025-01-01T00:00:01.000Z")
+
+
+def test_show(turnlog: Any, session: Path) -> None:
+    """Every kind of record, as it reads; any change of the page is seen here."""
+    ended = turnlog("show", "s")
+    assert (ended.code, ended.out, ended.err) == (0, PAGE, "")
+
+
+def test_show_the_last(turnlog: Any, session: Path) -> None:
+    """`--last` counts records, and more than there are is all of them."""
+    assert turnlog("show", "s", "--last", "2").out.splitlines()[2:] == PAGE.splitlines()[-2:]
+    assert turnlog("show", "s", "--last", "99").out == PAGE
+    assert turnlog("show", "s", "--last", "0").out.splitlines() == PAGE.splitlines()[:2]
+    assert turnlog("show", "s", "--last", "-1").code == 2
+
+
+def test_show_as_json(turnlog: Any, session: Path) -> None:
+    """One stored record a line, nothing shortened."""
+    rows = turnlog("show", "s", "--json").rows
+    assert [row["n"] for row in rows] == list(range(1, 19))
+    assert rows[8]["body"]["message"]["parts"][0]["parts"][0]["text"] == LONG
+    assert [row["n"] for row in turnlog("show", "s", "--json", "--last", "3").rows] == [16, 17, 18]
+
+
+def test_ls(turnlog: Any, session: Path) -> None:
+    """The listing for people, the last updated first, and the one for programs."""
+    turnlog("fork", "s", "a-longer-id", "--at", "4")
+    ended = turnlog("ls")
+    fork, first = turnlog("ls", "--json").rows
+    assert first == {
+        "id": "s",
+        "title": "A title",
+        "created": "2025-01-01T00:00:00.000Z",
+        "updated": "2025-01-01T00:00:01.000Z",
+        "records": 18,
+        "messages": 7,
+        "parent": "",
+        "parent_records": 0,
+    }
+    assert (fork["id"], fork["parent"], fork["records"]) == ("a-longer-id", "s", 4)
+    assert ended.out == (
+        "ID           UPDATED                   MESSAGES  TITLE\n"
+        f"a-longer-id  {fork['updated']}         2  A title\n"
+        "s            2025-01-01T00:00:01.000Z         7  A title\n"
+    )
+
+
+def test_ls_of_nothing(turnlog: Any, tmp_path: Path) -> None:
+    """No store yet is no error, and looking makes none."""
+    ended = turnlog("ls")
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == f"no sessions yet: there is no store at {tmp_path / 'log.db'}; `turnlog import FILE` makes it\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_changes_nothing(turnlog: Any, session: Path) -> None:
+    """A command that only reads must leave the store as it is, byte for byte."""
+    before = session.read_bytes()
+    for command in ("ls", "show s", "verify", "export s --format json", "request s --to google"):
+        assert turnlog(*command.split()).code == 0
+    assert session.read_bytes() == before
+
+
+def test_store_option_wins(turnlog: Any, session: Path, tmp_path: Path) -> None:
+    """`--store`, before or after the command, goes before the environment."""
+    other = str(tmp_path / "other.db")
+    open_store(other).close()
+    assert turnlog("--store", other, "ls").err == "no sessions yet\n"
+    assert turnlog("ls", "--store", other).err == "no sessions yet\n"
+    assert turnlog("ls").out != ""
+
+
+def test_fork(turnlog: Any, session: Path) -> None:
+    """A fork begins with the records up to N; a number or an id that cannot be is refused."""
+    ended = turnlog("fork", "s", "t", "--at", "5")
+    assert (ended.code, ended.out, ended.err) == (0, "", "session t begins with 5 records of s\n")
+    assert turnlog("show", "t").out.splitlines()[2:] == PAGE.splitlines()[2:11]
+    codes = [turnlog("fork", "s", *rest).code for rest in (["u", "--at", "99"], ["t"], ["../u"])]
+    assert codes == [2, 3, 2]
+    assert turnlog("fork", "nobody", "u").code == 4
+
+
+def test_rename(turnlog: Any, session: Path) -> None:
+    """The title changes and nothing else."""
+    assert turnlog("rename", "s", "Another").code == 0
+    assert turnlog("show", "s").out == PAGE.replace("A title", "Another")
+    assert turnlog("rename", "nobody", "x").code == 4
+
+
+def test_rm_asks_or_is_told(turnlog: Any, session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is deleted unless somebody said yes: at the terminal, or with --yes."""
+    refused = turnlog("rm", "s")
+    assert (refused.code, refused.err) == (
+        2,
+        "turnlog: rm: nobody is there to be asked; add --yes to delete without asking\n",
+    )
+    assert turnlog("rm", "s", "nobody", "--yes").code == 4
+    assert turnlog("show", "s").code == 0  # nothing half done
+    deleted = turnlog("rm", "s", "s", "--yes")
+    assert (deleted.code, deleted.err) == (0, "deleted s (18 records)\n")
+    assert turnlog("show", "s").code == 4
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y\n", 4), ("yes\n", 4), ("n\n", 0), ("\n", 0), ("", 0)])
+def test_rm_at_a_terminal(turnlog: Any, session: Path, monkeypatch: pytest.MonkeyPatch, answer: str, left: int) -> None:
+    """Only a clear yes deletes; an empty answer or a closed terminal does not."""
+
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    assert main(["rm", "s"]) == 0
+    assert turnlog("show", "s").code == left
+
+
+class Terminal(io.StringIO):
+    """A person at a keyboard."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_damage_in_the_middle(turnlog: Any, session: Path) -> None:
+    """What comes before a damaged record is shown, and then the damage is said."""
+    with closing(sqlite3.connect(session)) as db, db:
+        db.execute("update records set record = replace(record, 'keep it', 'KEEP IT')")
+    ended = turnlog("show", "s")
+    assert (ended.code, ended.out.splitlines()) == (5, PAGE.splitlines()[: PAGE.count("\n", 0, PAGE.index("   14  "))])
+    assert ended.err == "turnlog: record 14 does not match its checksum\n"
+
+
+def test_verify(turnlog: Any, session: Path) -> None:
+    """No problem is said and ends with 0; damage on disk is named with its record and ends with 1."""
+    sound = turnlog("verify")
+    assert (sound.code, sound.out, sound.err) == (0, "", "no problems\n")
+    with closing(sqlite3.connect(session)) as db, db:
+        db.execute("update records set record = replace(record, 'Be brief.', 'Be grief.')")
+    damaged = turnlog("verify", "s")
+    assert damaged.code == 1
+    assert damaged.out.startswith("s, record 3: ")
+    rows = turnlog("verify", "--json").rows
+    assert (rows[0]["session"], rows[0]["record"]) == ("s", 3)
+    assert turnlog("show", "s").code == 5
+    assert turnlog("verify", "nobody").code == 4
