@@ -1,0 +1,43 @@
+"""turnlog keeps an LLM agent's conversation.
+
+One append-only log per session is the truth. What a model is sent is a view of it: valid for its
+provider, inside its window, and the same bytes again after a crash.
+"""
+
+from __future__ import annotations
+
+from ._version import __version__
+from .content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
+from .errors import BudgetError, InputError, StoreError, TurnlogError
+from .models import Target, target
+from .oneshot import Violation, check, convert, repair
+from .opening import open
+from .request import Prepared
+from .session import Session
+from .view.shown import Edit, Loss
+
+__all__ = [
+    "BudgetError",
+    "Edit",
+    "InputError",
+    "Loss",
+    "Media",
+    "Message",
+    "Prepared",
+    "Reasoning",
+    "Session",
+    "StoreError",
+    "Target",
+    "Text",
+    "Tool",
+    "ToolCall",
+    "ToolResult",
+    "TurnlogError",
+    "Violation",
+    "__version__",
+    "check",
+    "convert",
+    "open",
+    "repair",
+    "target",
+]

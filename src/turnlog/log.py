@@ -70,9 +70,7 @@ class Problem(Struct, frozen=True):
 class RecordStore(Protocol):
     """The log itself."""
 
-    def append(
-        self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None
-    ) -> tuple[Record, ...]:
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """Append all of `drafts` or none, and return them as numbered records.
 
         With `expected`, the number of the last record as the caller knows it, raises Conflict if
@@ -108,9 +106,7 @@ class SessionIndex(Protocol):
     def delete(self, session_id: str) -> None:
         """Delete a whole session. Forks of it stay whole. Raises SessionNotFound."""
 
-    def fork(
-        self, session_id: str, new_id: str, *, at: int | None = None, title: str = ""
-    ) -> SessionInfo:
+    def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """A new session that begins with the records of this one up to number `at` (None: all),
         without copying them. Raises SessionNotFound, SessionExists, SessionIdError, InputError."""
 

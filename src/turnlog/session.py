@@ -1,0 +1,381 @@
+"""A session: one log, opened for work. Wiring only.
+
+Everything said is appended as a record before anything else happens with it; requests are made from
+the log, so that a session opened again after a crash makes the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from .content import Media, Message, Opaque, Outcome, Part, Text, Tool, ToolCall, ToolResult, sha256_hex
+from .errors import InputError
+from .log import Draft, SessionInfo, Store
+from .models import Target, target
+from .providers import provider
+from .providers.protocol import Reply
+from .records import (
+    Body,
+    Configuration,
+    Count,
+    Decision,
+    MessageRecord,
+    Note,
+    PartialAnswer,
+    Record,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+    UsageRecord,
+)
+from .request import Prepared, prepare
+from .tokens import COUNTER, count_message, count_tools
+from .tools import read_tools
+from .view.ledger import fate_of
+from .view.select import active_decisions, select
+from .view.shown import Loss, Shown
+from .view.window import window
+
+__all__ = ["Answer", "Content", "Session"]
+
+Content = str | Part | Sequence[str | Part]
+"""What a message is given as: text, a part, or several."""
+
+_RESERVED_FOR_ANSWER = 4_000
+
+
+class Session:
+    """One conversation. Use `turnlog.open` to get one; it is a context manager.
+
+    Sessions are made for one thread at a time. Several processes may append to one session: what
+    others appended is seen at the next request.
+    """
+
+    def __init__(self, store: Store, info: SessionInfo, *, owns_store: bool = False) -> None:
+        self._store = store
+        self._owns_store = owns_store
+        self.id = info.id
+        self._records: list[Record] = list(store.read(info.id))
+        self._target: Target | None = self._configured_target()
+
+    # -- opening and closing ---------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the store, if this session opened it."""
+        if self._owns_store:
+            self._store.close()
+
+    # -- recording -------------------------------------------------------------------------------
+
+    def system(self, content: Content) -> Record:
+        """Record system text."""
+        return self.add(Message("system", self._parts(content)))
+
+    def user(self, content: Content) -> Record:
+        """Record what the user said."""
+        return self.add(Message("user", self._parts(content)))
+
+    def assistant(self, content: Content) -> Record:
+        """Record an answer made elsewhere; answers of SDK calls go to `receive`."""
+        return self.add(Message("assistant", self._parts(content)))
+
+    def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
+        """Record the result of a call, given as the call itself or its id."""
+        found = call if isinstance(call, ToolCall) else self._call(call)
+        parts = self._parts(content)
+        allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
+        if len(allowed) != len(parts):
+            raise InputError("a tool result holds text and media only")
+        call_id = call.id if isinstance(call, ToolCall) else call
+        result = ToolResult(
+            call_id=call_id,
+            name=found.name if found else "",
+            parts=allowed,
+            outcome=outcome,
+            kind=found.kind if found else "function",
+        )
+        return self.add(Message("user", (result,)))
+
+    def add(self, message: Message, *, model: str = "") -> Record:
+        """Record a canonical message."""
+        return self._append(MessageRecord(message, count=_count(message), model=model))[0]
+
+    def note(self, topic: str, text: str = "", data: Any = None) -> Record:
+        """Record something that no model is ever sent."""
+        return self._append(Note(topic, text, data))[0]
+
+    def tool_started(self, call: ToolCall) -> Record:
+        """Record that a tool begins to run: after a crash the call is known to perhaps have run."""
+        return self._append(ToolStarted(call.id, self._record_of(call), call.name))[0]
+
+    def tool_finished(
+        self, call: ToolCall, outcome: Outcome = "ok", *, seconds: float = 0.0, reason: str = ""
+    ) -> Record:
+        """Record that a tool ended. Its result is recorded with `tool_result`."""
+        return self._append(ToolFinished(call.id, self._record_of(call), outcome, seconds, reason))[0]
+
+    def media(self, data: bytes, mime: str, *, name: str = "") -> Media:
+        """A media part of these bytes, kept in the store, to be used in a message."""
+        kind = mime.partition("/")[0]
+        if kind not in ("image", "audio", "video"):
+            kind = "document" if mime in ("application/pdf", "text/plain") else "file"
+        self._store.put_blob(data)
+        return Media(kind, mime=mime, sha256=sha256_hex(data), size=len(data), name=name)  # type: ignore[arg-type]
+
+    # -- configuration and decisions -------------------------------------------------------------
+
+    def configure(self, *, tools: Sequence[Tool | Mapping[str, Any]] | None = None, **settings: Any) -> Record:
+        """Set the tools, or settings of the target's provider, for the requests from here on."""
+        now = self.configuration
+        aim = self._aim(None)
+        return self._append(
+            Configuration(
+                provider=aim.provider,
+                model=aim.model,
+                settings={**aim.settings, **settings},
+                tools=now.tools if tools is None else read_tools(tools),
+            )
+        )[0]
+
+    def switch(self, aim: Target, *, why: str = "") -> tuple[Loss, ...]:
+        """Make requests for another target from here on. Returns what it cannot take of the
+        conversation so far; the log keeps it, and switching back brings it back."""
+        now = self.configuration
+        self._target = aim
+        self._append(
+            Configuration(provider=aim.provider, model=aim.model, settings=aim.settings, tools=now.tools, why=why)
+        )
+        return self._prepare(self.view(), aim).losses
+
+    def clear(self, *, why: str = "cleared") -> Record:
+        """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
+        return self._append(Decision("clear", first=1, last=len(self.history()), why=why))[0]
+
+    def pin(self, n: int, *, why: str = "pinned") -> Record:
+        """Keep message record `n` in every view, whatever has to be left out."""
+        if not 1 <= n <= len(self._records) or self._records[n - 1].message is None:
+            raise InputError(f"record {n} of session {self.id!r} is no message that could be pinned")
+        return self._append(Decision("pin", first=n, last=n, why=why))[0]
+
+    def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
+        """A session of its own that begins with this one's records up to number `at` (None: all)."""
+        self._store.fork(self.id, new_id, at=at, title=title)
+        return Session(self._store, self._store.info(new_id))
+
+    # -- views and requests ----------------------------------------------------------------------
+
+    def history(self) -> list[Record]:
+        """The full view: every record, notes and decisions too, oldest first."""
+        self._refresh()
+        return list(self._records)
+
+    def view(self) -> list[Shown]:
+        """The conversation as it stands after clears and rewinds, unrepaired and uncut."""
+        self._refresh()
+        return select(self._records)[0]
+
+    def request(self, aim: Target | None = None) -> Prepared:
+        """The next request: valid for its target and inside its input limit.
+
+        Raises BudgetError if even the newest turn does not fit, InputError without a target.
+        """
+        aim = self._aim(aim)
+        self._refresh()
+        view, hidden = select(self._records)
+        counts = self._counts(view)
+        limit = aim.input_limit - _RESERVED_FOR_ANSWER
+        fitted = window(view, counts, limit=limit, fixed=count_tools(self.configuration.tools), pinned=self._pinned())
+        prepared = self._prepare(fitted.view, aim)
+        return Prepared(
+            request=prepared.request,
+            edits=(*hidden, *fitted.edits, *prepared.edits),
+            losses=prepared.losses,
+            view=prepared.view,
+            target=aim,
+        )
+
+    def receive(self, answer: Any) -> Answer:
+        """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
+
+        A stream that ends early is recorded as far as it came, marked as interrupted; an error of the
+        stream itself is raised again after that.
+        """
+        speaker = provider(self._aim(None).provider)
+        if _is_stream(answer):
+            return self._receive_stream(answer)
+        return self._keep(speaker.parse_response(answer))
+
+    # -- figures ---------------------------------------------------------------------------------
+
+    @property
+    def configuration(self) -> Configuration:
+        """The tools and settings in force."""
+        for record in reversed(self._records):
+            if isinstance(record.body, Configuration):
+                return record.body
+        return Configuration()
+
+    @property
+    def target(self) -> Target | None:
+        """What requests are made for, unless another target is named."""
+        return self._target
+
+    @property
+    def message_count(self) -> int:
+        """How many messages the conversation holds as it stands."""
+        return len(self.view())
+
+    @property
+    def token_count(self) -> int:
+        """Tokens of the conversation as it stands, tools included."""
+        return sum(self._counts(self.view())) + count_tools(self.configuration.tools)
+
+    @property
+    def tokens_available(self) -> int:
+        """Tokens left of the target's input limit; negative if older turns will be left out."""
+        return self._aim(None).input_limit - _RESERVED_FOR_ANSWER - self.token_count
+
+    @property
+    def usage(self) -> Usage:
+        """What all requests of this session were billed, summed."""
+        bills = [record.body.usage for record in self.history() if isinstance(record.body, UsageRecord)]
+        return Usage(
+            input=sum(bill.input for bill in bills),
+            output=sum(bill.output for bill in bills),
+            cached=sum(bill.cached for bill in bills),
+            cache_write=sum(bill.cache_write for bill in bills),
+            reasoning=sum(bill.reasoning for bill in bills),
+        )
+
+    @property
+    def title(self) -> str:
+        """The session's title."""
+        return self._store.info(self.id).title
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _append(self, *bodies: Body) -> tuple[Record, ...]:
+        records = self._store.append(self.id, [Draft(body) for body in bodies])
+        if records[0].n != len(self._records) + 1:
+            self._refresh()
+        else:
+            self._records.extend(records)
+        return records
+
+    def _refresh(self) -> None:
+        """Take in what other processes appended."""
+        self._records.extend(self._store.read(self.id, first=len(self._records) + 1))
+
+    def _configured_target(self) -> Target | None:
+        now = self.configuration
+        return target(now.provider, now.model, **now.settings) if now.provider and now.model else None
+
+    def _aim(self, aim: Target | None) -> Target:
+        found = aim or self._target
+        if found is None:
+            raise InputError(
+                "no target: open the session with target=turnlog.target(PROVIDER, MODEL), or name one here"
+            )
+        return found
+
+    def _parts(self, content: Content) -> tuple[Part, ...]:
+        if isinstance(content, str):
+            return (Text(content),)
+        if isinstance(content, Sequence):
+            return tuple(Text(item) if isinstance(item, str) else item for item in content)
+        return (content,)
+
+    def _call(self, call_id: str) -> ToolCall | None:
+        for record in reversed(self._records):
+            if record.message is not None:
+                for part in record.message.parts:
+                    if isinstance(part, ToolCall) and part.id == call_id:
+                        return part
+        return None
+
+    def _record_of(self, call: ToolCall) -> int:
+        for record in reversed(self._records):
+            if record.message is not None and call in record.message.parts:
+                return record.n
+        raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self.id!r}: receive the answer first")
+
+    def _pinned(self) -> frozenset[int]:
+        return frozenset(d.first for d in active_decisions(self._records).values() if d.action == "pin")
+
+    def _counts(self, view: Iterable[Shown]) -> list[int]:
+        stored = {
+            record.n: record.body.count.tokens
+            for record in self._records
+            if isinstance(record.body, (MessageRecord, PartialAnswer)) and record.body.count is not None
+        }
+        return [
+            stored[shown.records[0]]
+            if len(shown.records) == 1 and shown.records[0] in stored
+            else count_message(shown.message)
+            for shown in view
+        ]
+
+    def _prepare(self, view: Sequence[Shown], aim: Target) -> Prepared:
+        return prepare(view, self.configuration, aim, self._store.get_blob, fate=fate_of(self._records))
+
+    def _receive_stream(self, chunks: Iterable[Any]) -> Answer:
+        assembler = provider(self._aim(None).provider).assembler()
+        try:
+            for chunk in chunks:
+                assembler.feed(chunk)
+        except BaseException as error:
+            self._keep(assembler.reply(), reason=f"{type(error).__name__}: {error}")
+            raise
+        return self._keep(assembler.reply())
+
+    def _keep(self, reply: Reply, *, reason: str = "") -> Answer:
+        for data in reply.blobs.values():
+            self._store.put_blob(data)
+        aim = self._aim(None)
+        bodies: list[Body] = []
+        count = _count(reply.message)
+        if reply.complete and not reason:
+            bodies.append(
+                MessageRecord(
+                    reply.message, count=count, model=reply.model, stop=reply.stop, response_id=reply.response_id
+                )
+            )
+        else:
+            why = reason or reply.error or "the stream ended early"
+            bodies.append(PartialAnswer(reply.message, why, fragments=reply.fragments, count=count, model=reply.model))
+        if reply.usage is not None:
+            bodies.append(UsageRecord(aim.provider, reply.model or aim.model, reply.usage, reply.raw_usage))
+        records = self._append(*bodies)
+        return Answer(reply, records[0])
+
+
+class Answer:
+    """What `receive` recorded: the message, its tool calls, and whether it came to its end."""
+
+    def __init__(self, reply: Reply, record: Record) -> None:
+        self.record = record
+        self.message = reply.message
+        self.usage = reply.usage
+        self.complete = isinstance(record.body, MessageRecord)
+        self.tool_calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
+        self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
+
+
+def _count(message: Message) -> Count:
+    return Count(count_message(message), COUNTER)
+
+
+def _is_stream(answer: Any) -> bool:
+    if isinstance(answer, (Mapping, str, bytes)) or hasattr(answer, "model_dump"):
+        return False
+    return hasattr(answer, "__iter__") or hasattr(answer, "__next__")

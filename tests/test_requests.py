@@ -1,0 +1,60 @@
+"""Any history, any target: the request is accepted, and nothing is lost in silence."""
+
+from __future__ import annotations
+
+import random
+from types import ModuleType
+
+import pytest
+
+from accounting import unaccounted
+from judging import TARGETS, errors_of, shown
+from turnlog.models import Target
+from turnlog.records import Configuration
+from turnlog.request import prepare
+from turnlog.testing import DAMAGES, damaged_history, sound_history
+
+HISTORIES = 500
+"""In CI; `python bench/damaged.py --histories 50000` is the long run."""
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_damaged_histories_make_requests_that_are_accepted(aim: Target, oracle: ModuleType) -> None:
+    """A refused request is a bricked session: the complaint that this library exists to end."""
+    refused = []
+    for seed in range(HISTORIES):
+        history = damaged_history(random.Random(seed))
+        prepared = prepare(shown(history), Configuration(), aim, history.blobs.__getitem__)
+        missing = unaccounted(
+            enumerate(history.messages, 1), prepared.request, [*prepared.edits, *prepared.losses], history.blobs
+        )
+        refused += [(seed, error) for error in (*errors_of(oracle, aim, prepared.request), *missing)]
+    assert refused == []
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_sound_histories_need_no_edits_but_tools_and_an_end(aim: Target, oracle: ModuleType) -> None:
+    """Edits on an undamaged conversation would be changes that nobody asked for."""
+    for seed in range(HISTORIES // 5):
+        history = sound_history(random.Random(seed))
+        prepared = prepare(shown(history), Configuration(), aim, history.blobs.__getitem__)
+        assert errors_of(oracle, aim, prepared.request) == []
+        assert {edit.kind for edit in prepared.edits} <= {"tool", "ends_with_assistant", "thinking"}
+
+
+def test_each_damage_is_done_to_at_least_a_tenth_of_the_histories() -> None:
+    """A damage that the generator hardly ever does is not tested by it."""
+    done = [damaged_history(random.Random(seed)).damages for seed in range(HISTORIES)]
+    rare = [name for name in DAMAGES if sum(name in damages for damages in done) < HISTORIES / 10]
+    assert rare == []
+
+
+def test_the_same_history_makes_the_same_bytes() -> None:
+    """A prompt cache is keyed by bytes; a replay is judged by them."""
+    for aim in TARGETS:
+        first, second = (
+            prepare(shown(history), Configuration(), aim, history.blobs.__getitem__).request
+            for history in (damaged_history(random.Random(7)), damaged_history(random.Random(7)))
+        )
+        assert first == second
+        assert list(first) == list(second)

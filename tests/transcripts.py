@@ -1,0 +1,69 @@
+"""Real transcripts before the judge: whole and cut, for every API, with nothing lost in silence."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from accounting import unaccounted
+from judging import errors_of
+from turnlog.importers import Imported, read_file
+from turnlog.log import Draft
+from turnlog.models import Target, target
+from turnlog.records import Configuration, Record
+from turnlog.request import prepare
+from turnlog.view.ledger import fate_of
+from turnlog.view.select import select
+
+__all__ = ["FOLDERS", "JUDGED", "cuts", "imported", "judge"]
+
+FOLDERS = (
+    "claude-code-entire", "claude-code-log", "agentcmd/claude", "cua", "codex-entire", "agentcmd/codex", "vibe-tracker",
+    "agent-sessions-fixtures", "codexbar-forks", "tau-bench",
+)  # fmt: skip
+"""Where the shared material holds transcripts that there are importers for."""
+
+JUDGED: tuple[Target, ...] = (
+    target("openai-chat", "gpt-4o"),
+    target("openai-responses", "gpt-5", store=False),
+    target("anthropic", "claude-sonnet-4-5"),
+    target("google", "gemini-3-pro"),
+)
+
+
+_NO_CONFIGURATION = Configuration()
+
+
+def imported(shared: Path) -> Iterator[tuple[Path, Imported]]:
+    """Every session of every transcript."""
+    for folder in FOLDERS:
+        for path in sorted((shared / "data" / folder).rglob("*")):
+            if path.suffix in (".jsonl", ".json") and not path.name.endswith((".meta.json", "gemini.jsonl")):
+                yield from ((path, session) for session in read_file(path))
+
+
+def records_of(drafts: Iterable[Draft]) -> list[Record]:
+    """Drafts as an empty log would number them."""
+    return [Record(n, draft.time, draft.body) for n, draft in enumerate(drafts, start=1)]
+
+
+def cuts(session: Imported, times: int) -> Iterator[list[Record]]:
+    """The whole log, then its beginning or its end, cut at random records."""
+    records = records_of(session.drafts)
+    yield records
+    chance = random.Random(session.session_id)
+    for turn in range(times if len(records) > 1 else 0):
+        at = chance.randrange(1, len(records))
+        yield records[:at] if turn % 2 else records[at:]
+
+
+def judge(records: list[Record], session: Imported, aim: Target, oracle: ModuleType) -> tuple[list[str], set[str]]:
+    """What is wrong with the request for these records, and the kinds of edits it took."""
+    view, hidden = select(records)
+    prepared = prepare(view, _NO_CONFIGURATION, aim, session.blobs.__getitem__, fate=fate_of(records))
+    numbered = [(record.n, record.message) for record in records if record.message is not None]
+    changes = [*hidden, *prepared.edits, *prepared.losses]
+    missing = unaccounted(numbered, prepared.request, changes, session.blobs)
+    return [*errors_of(oracle, aim, prepared.request), *missing], {edit.kind for edit in (*hidden, *prepared.edits)}
