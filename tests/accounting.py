@@ -41,9 +41,14 @@ def unaccounted(
     """What is neither in the request nor named, as sentences; `messages` come with their numbers."""
     named: dict[int, set[str]] = defaultdict(set)
     for change in changes:
-        for n in change.records:
+        through = getattr(change, "through", 0)
+        for n in range(change.records[0], through + 1) if through else change.records:
             named[n].add(change.kind)
     leaves = Counter(_leaves(request))
+    # A result's text is looked for without the line ends that a call's arguments keep.
+    stripped: Counter[str] = Counter()
+    for leaf, times in leaves.items():
+        stripped[leaf.rstrip()] += times
     keys_went = any(change.kind in ("unknown_key", "unknown_value") for change in changes)
     needed: Counter[str] = Counter()
     origin: dict[str, int] = {}
@@ -60,7 +65,7 @@ def unaccounted(
                 needed[needle] += 1
                 origin.setdefault(needle, n)
     for needle, times in needed.items():
-        if leaves[needle] < times and _occurrences(needle, leaves) < times:
+        if max(leaves[needle], stripped[needle]) < times and _occurrences(needle, leaves) < times:
             kinds = named[origin[needle]]
             missing.append(f"record {origin[needle]}: {needle[:80]!r} is gone ({sorted(kinds)})")
     return missing

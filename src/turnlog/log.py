@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
+from time import time_ns
 from typing import Protocol
 
 from msgspec import Struct
 
 from .errors import SessionIdError
-from .records import Body, Record
+from .records import Body, Configuration, Decision, Record
 
 __all__ = [
     "BlobStore",
@@ -25,8 +27,15 @@ __all__ = [
     "SessionInfo",
     "Store",
     "check_session_id",
+    "is_landmark",
     "utc_now",
 ]
+
+
+def is_landmark(record: Record) -> bool:
+    """Whether a record shapes every view from afar."""
+    message = record.message
+    return isinstance(record.body, (Configuration, Decision)) or (message is not None and message.role == "system")
 
 
 class Draft(Struct, frozen=True):
@@ -41,7 +50,7 @@ class Draft(Struct, frozen=True):
     raw: bytes | None = None
 
 
-class SessionInfo(Struct, frozen=True):
+class SessionInfo(Struct, frozen=True, gc=False):
     """What a listing says of a session.
 
     `created` and `updated` are UTC, ISO 8601. `records` is the number of the last record,
@@ -86,6 +95,10 @@ class RecordStore(Protocol):
         Raises SessionNotFound, and CorruptRecord where a record is damaged or missing: what came
         before it has been yielded.
         """
+
+    def landmarks(self, session_id: str) -> Iterator[Record]:
+        """The records that shape every view from afar: decisions, configurations, system messages; in
+        order, without reading the others if the store can help it. Raises as `read`."""
 
 
 class SessionIndex(Protocol):
@@ -151,4 +164,11 @@ def check_session_id(session_id: str) -> str:
 
 def utc_now() -> str:
     """The time as records hold it: UTC, ISO 8601, milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    seconds, milliseconds = divmod(time_ns() // 1_000_000, 1000)
+    return f"{_to_seconds(seconds)}.{milliseconds:03}Z"
+
+
+@lru_cache(maxsize=1)
+def _to_seconds(seconds: int) -> str:
+    """Seconds since 1970 as text. Remembered: to write it takes longer than to number a record."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -13,26 +14,107 @@ from .models import Target
 from .providers import provider
 from .providers.protocol import BlobReader, Provider, SettingPaths
 from .records import Configuration
+from .rules import Rules
 from .view.arrange import Fate, with_parts
 from .view.repair import declare_tools, repair
 from .view.shown import Edit, Loss, Shown
 from .view.sniff import sniff
 
-__all__ = ["Prepared", "prepare", "render_only", "translate", "without_unknown"]
+__all__ = ["Plan", "Prepared", "as_known", "follow", "plan", "prepare", "translate", "without_unknown"]
 
 
-class Prepared(Struct, frozen=True):
+class Prepared:
     """A request that can be sent as it is, and how it came about.
 
-    `request` is a plain dict for the SDK call. `edits` are changes made so that the provider accepts
-    it, `losses` what the target cannot take; both name record numbers. `view` is what was rendered.
+    What is given as a function is worked out when it is first asked for: most callers send the
+    request and look at little else.
     """
 
-    request: dict[str, Any]
-    edits: tuple[Edit, ...]
-    losses: tuple[Loss, ...]
-    view: tuple[Shown, ...]
+    def __init__(
+        self,
+        *,
+        target: Target,
+        request: dict[str, Any] | Callable[[], dict[str, Any]],
+        edits: tuple[Edit, ...] | Callable[[], tuple[Edit, ...]],
+        losses: tuple[Loss, ...] | Callable[[], tuple[Loss, ...]],
+        view: tuple[Shown, ...],
+        fragments: tuple[bytes, ...] = (),
+    ) -> None:
+        self.target = target
+        self.view = view
+        """What was rendered."""
+        self._request = request
+        self._edits = edits
+        self._losses = losses
+        self._fragments = fragments
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """A plain dict for the SDK call."""
+        return self._request() if callable(self._request) else self._request
+
+    @cached_property
+    def edits(self) -> tuple[Edit, ...]:
+        """Changes made so that the provider accepts the request; they name record numbers."""
+        return self._edits() if callable(self._edits) else self._edits
+
+    @cached_property
+    def losses(self) -> tuple[Loss, ...]:
+        """What the target cannot take; by record numbers."""
+        return self._losses() if callable(self._losses) else self._losses
+
+    @property
+    def from_pieces(self) -> bool:
+        """Whether it was put together from kept pieces."""
+        return bool(self._fragments)
+
+    def body(self) -> bytes:
+        """The request as JSON, for an HTTP client."""
+        return b"".join(self._fragments) or msgspec.json.encode(self.request)
+
+    def after(self, edits: tuple[Edit, ...]) -> Prepared:
+        """The same request, with edits made before it."""
+        return Prepared(
+            target=self.target,
+            request=lambda: self.request,
+            edits=lambda: (*edits, *self.edits),
+            losses=lambda: self.losses,
+            view=self.view,
+            fragments=self._fragments,
+        )
+
+    def __repr__(self) -> str:
+        return f"Prepared(request={self.request!r}, edits={self.edits!r}, losses={self.losses!r})"
+
+
+class Plan(Struct, frozen=True, eq=False):
+    """How requests for a target are made: everything about one but its conversation.
+
+    `local` is the configuration in the provider's terms, `losses` what it has no word for. `kept` is
+    for whoever makes requests by the plan to keep things in from one to the next.
+    """
+
+    provider: Provider
     target: Target
+    local: Configuration
+    rules: Rules
+    losses: tuple[Loss, ...]
+    kept: dict[str, Any] = {}
+
+
+def plan(configuration: Configuration, target: Target, *, complete: bool = True) -> Plan:
+    """The plan for a target.
+
+    `configuration` holds tools and settings in the terms of any provider; what the target's provider
+    has no word for is a loss. `target.settings` are laid over it. With `complete`, settings that no
+    request may be without are filled in; else their absence is mended as an edit.
+    """
+    to = provider(target.provider)
+    local, lost = translate(configuration, to)
+    required = to.required_settings(target) if complete else {}
+    settings = {**required, **local.settings, **target.settings}
+    local = msgspec.structs.replace(local, model=target.model, settings=settings)
+    return Plan(to, target, local, to.rules(target, settings), tuple(lost))
 
 
 def prepare(
@@ -44,33 +126,34 @@ def prepare(
     fate: Fate | None = None,
     complete: bool = True,
 ) -> Prepared:
-    """The request for `view`: valid for `target`, whatever the view holds.
+    """The request for `view`; the other arguments as for `plan` and `follow`."""
+    return follow(plan(configuration, target, complete=complete), view, blob, fate)
 
-    `configuration` holds tools and settings in the terms of any provider; what the target's provider
-    has no word for is a loss. `target.settings` are laid over it. With `complete`, settings that no
-    request may be without are filled in; else their absence is mended as an edit.
-    """
-    to = provider(target.provider)
-    local, lost = translate(configuration, to)
-    required = to.required_settings(target) if complete else {}
-    settings = {**required, **local.settings, **target.settings}
-    local = msgspec.structs.replace(local, model=target.model, settings=settings)
-    rules = to.rules(target, local.settings)
-    known = without_unknown(sniff(view, blob, lost), to, lost)
-    repaired = repair(known, rules, fate)
+
+def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | None = None) -> Prepared:
+    """The request for `view` by a plan: valid for the plan's target, whatever the view holds. `fate` is what the
+    log knows of calls without a result."""
+    to, local = plan.provider, plan.local
+    lost: list[Loss] = []
+    repaired = repair(as_known(view, to, blob, lost), plan.rules, fate)
     if repaired.thinking_off:
         local = msgspec.structs.replace(local, settings=to.without_thinking(local.settings))
-    tools, declared = declare_tools(repaired.view, local.tools, rules)
+    tools, declared = declare_tools(repaired.view, local.tools, plan.rules)
     local = msgspec.structs.replace(local, tools=tools)
-    rendered = to.render(repaired.view, local, target, blob)
-    tidied = to.tidy(rendered.request, target)
+    rendered = to.render(repaired.view, local, plan.target, blob)
+    tidied = to.tidy(rendered.request, plan.target)
     return Prepared(
         request=tidied.request,
         edits=(*repaired.edits, *declared, *rendered.edits, *tidied.edits),
-        losses=(*lost, *repaired.losses, *rendered.losses, *tidied.losses),
+        losses=(*plan.losses, *lost, *repaired.losses, *rendered.losses, *tidied.losses),
         view=repaired.view,
-        target=target,
+        target=plan.target,
     )
+
+
+def as_known(view: Sequence[Shown], to: Provider, blob: BlobReader, losses: list[Loss]) -> list[Shown]:
+    """The view with media as they really are, and without what the provider would not know."""
+    return without_unknown(sniff(view, blob, losses), to, losses)
 
 
 def without_unknown(view: Sequence[Shown], to: Provider, losses: list[Loss]) -> list[Shown]:
@@ -86,13 +169,6 @@ def without_unknown(view: Sequence[Shown], to: Provider, losses: list[Loss]) -> 
         if kept or not shown.message.parts:
             out.append(with_parts(shown, tuple(kept)))
     return out
-
-
-def render_only(
-    view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader
-) -> dict[str, Any]:
-    """The request as the view and its forms spell it, unrepaired: what came in goes out again."""
-    return provider(target.provider).render(view, configuration, target, blob).request
 
 
 def translate(configuration: Configuration, to: Provider) -> tuple[Configuration, list[Loss]]:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from .content import Media, Message, Opaque, Outcome, Part, Text, Tool, ToolCall, ToolResult, sha256_hex
+from .context import Context
 from .errors import InputError
 from .log import Draft, SessionInfo, Store
 from .models import Target, target
@@ -30,13 +31,11 @@ from .records import (
     Usage,
     UsageRecord,
 )
-from .request import Prepared, prepare
-from .tokens import COUNTER, count_message, count_tools
+from .request import Prepared
+from .tokens import COUNTER, count_message
 from .tools import read_tools
-from .view.ledger import fate_of
-from .view.select import active_decisions, select
+from .view.select import select
 from .view.shown import Loss, Shown
-from .view.window import window
 
 __all__ = ["Answer", "Content", "Session"]
 
@@ -44,6 +43,7 @@ Content = str | Part | Sequence[str | Part]
 """What a message is given as: text, a part, or several."""
 
 _RESERVED_FOR_ANSWER = 4_000
+"""Tokens of the input limit that no request fills."""
 
 
 class Session:
@@ -57,8 +57,8 @@ class Session:
         self._store = store
         self._owns_store = owns_store
         self.id = info.id
-        self._records: list[Record] = list(store.read(info.id))
-        self._target: Target | None = self._configured_target()
+        self._context = Context(store, info.id, reach=0)
+        self._target = self._configured_target()
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -110,6 +110,10 @@ class Session:
         """Record a canonical message."""
         return self._append(MessageRecord(message, count=_count(message), model=model))[0]
 
+    def extend(self, messages: Iterable[Message]) -> tuple[Record, ...]:
+        """Record several messages at once: all are kept, or none."""
+        return self._append(*(MessageRecord(message, count=_count(message)) for message in messages))
+
     def note(self, topic: str, text: str = "", data: Any = None) -> Record:
         """Record something that no model is ever sent."""
         return self._append(Note(topic, text, data))[0]
@@ -155,15 +159,16 @@ class Session:
         self._append(
             Configuration(provider=aim.provider, model=aim.model, settings=aim.settings, tools=now.tools, why=why)
         )
-        return self._prepare(self.view(), aim).losses
+        return self._context.request(aim, _limit(aim)).losses
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
-        return self._append(Decision("clear", first=1, last=len(self.history()), why=why))[0]
+        return self._append(Decision("clear", first=1, last=self._last(), why=why))[0]
 
     def pin(self, n: int, *, why: str = "pinned") -> Record:
         """Keep message record `n` in every view, whatever has to be left out."""
-        if not 1 <= n <= len(self._records) or self._records[n - 1].message is None:
+        found = list(self._store.read(self.id, first=n, last=n)) if n > 0 else []
+        if not found or found[0].message is None:
             raise InputError(f"record {n} of session {self.id!r} is no message that could be pinned")
         return self._append(Decision("pin", first=n, last=n, why=why))[0]
 
@@ -176,33 +181,20 @@ class Session:
 
     def history(self) -> list[Record]:
         """The full view: every record, notes and decisions too, oldest first."""
-        self._refresh()
-        return list(self._records)
+        return list(self._store.read(self.id))
 
     def view(self) -> list[Shown]:
         """The conversation as it stands after clears and rewinds, unrepaired and uncut."""
-        self._refresh()
-        return select(self._records)[0]
+        return select(self.history())[0]
 
     def request(self, aim: Target | None = None) -> Prepared:
         """The next request: valid for its target and inside its input limit.
 
         Raises BudgetError if even the newest turn does not fit, InputError without a target.
         """
-        aim = self._aim(aim)
-        self._refresh()
-        view, hidden = select(self._records)
-        counts = self._counts(view)
-        limit = aim.input_limit - _RESERVED_FOR_ANSWER
-        fitted = window(view, counts, limit=limit, fixed=count_tools(self.configuration.tools), pinned=self._pinned())
-        prepared = self._prepare(fitted.view, aim)
-        return Prepared(
-            request=prepared.request,
-            edits=(*hidden, *fitted.edits, *prepared.edits),
-            losses=prepared.losses,
-            view=prepared.view,
-            target=aim,
-        )
+        found = self._aim(aim)
+        self._context.refresh()
+        return self._context.request(found, _limit(found))
 
     def receive(self, answer: Any) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
@@ -220,10 +212,7 @@ class Session:
     @property
     def configuration(self) -> Configuration:
         """The tools and settings in force."""
-        for record in reversed(self._records):
-            if isinstance(record.body, Configuration):
-                return record.body
-        return Configuration()
+        return self._context.configuration
 
     @property
     def target(self) -> Target | None:
@@ -232,18 +221,19 @@ class Session:
 
     @property
     def message_count(self) -> int:
-        """How many messages the conversation holds as it stands."""
-        return len(self.view())
+        """How many messages the log holds."""
+        return self._store.info(self.id).messages
 
     @property
     def token_count(self) -> int:
-        """Tokens of the conversation as it stands, tools included."""
-        return sum(self._counts(self.view())) + count_tools(self.configuration.tools)
+        """Tokens of what the next request shows, system text and tools included."""
+        self._context.refresh()
+        return self._context.tokens(_limit(self._aim(None)))
 
     @property
     def tokens_available(self) -> int:
-        """Tokens left of the target's input limit; negative if older turns will be left out."""
-        return self._aim(None).input_limit - _RESERVED_FOR_ANSWER - self.token_count
+        """Tokens left of the target's input limit before older turns have to leave the view."""
+        return _limit(self._aim(None)) - self.token_count
 
     @property
     def usage(self) -> Usage:
@@ -266,15 +256,12 @@ class Session:
 
     def _append(self, *bodies: Body) -> tuple[Record, ...]:
         records = self._store.append(self.id, [Draft(body) for body in bodies])
-        if records[0].n != len(self._records) + 1:
-            self._refresh()
-        else:
-            self._records.extend(records)
+        self._context.take(records)
         return records
 
-    def _refresh(self) -> None:
-        """Take in what other processes appended."""
-        self._records.extend(self._store.read(self.id, first=len(self._records) + 1))
+    def _last(self) -> int:
+        self._context.refresh()
+        return self._context.last
 
     def _configured_target(self) -> Target | None:
         now = self.configuration
@@ -296,37 +283,17 @@ class Session:
         return (content,)
 
     def _call(self, call_id: str) -> ToolCall | None:
-        for record in reversed(self._records):
-            if record.message is not None:
-                for part in record.message.parts:
-                    if isinstance(part, ToolCall) and part.id == call_id:
-                        return part
+        for shown in self._context.newest():
+            for part in shown.message.parts:
+                if isinstance(part, ToolCall) and part.id == call_id:
+                    return part
         return None
 
     def _record_of(self, call: ToolCall) -> int:
-        for record in reversed(self._records):
-            if record.message is not None and call in record.message.parts:
-                return record.n
+        for shown in self._context.newest():
+            if call in shown.message.parts:
+                return shown.records[0]
         raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self.id!r}: receive the answer first")
-
-    def _pinned(self) -> frozenset[int]:
-        return frozenset(d.first for d in active_decisions(self._records).values() if d.action == "pin")
-
-    def _counts(self, view: Iterable[Shown]) -> list[int]:
-        stored = {
-            record.n: record.body.count.tokens
-            for record in self._records
-            if isinstance(record.body, (MessageRecord, PartialAnswer)) and record.body.count is not None
-        }
-        return [
-            stored[shown.records[0]]
-            if len(shown.records) == 1 and shown.records[0] in stored
-            else count_message(shown.message)
-            for shown in view
-        ]
-
-    def _prepare(self, view: Sequence[Shown], aim: Target) -> Prepared:
-        return prepare(view, self.configuration, aim, self._store.get_blob, fate=fate_of(self._records))
 
     def _receive_stream(self, chunks: Iterable[Any]) -> Answer:
         assembler = provider(self._aim(None).provider).assembler()
@@ -369,6 +336,10 @@ class Answer:
         self.complete = isinstance(record.body, MessageRecord)
         self.tool_calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
         self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
+
+
+def _limit(aim: Target) -> int:
+    return aim.input_limit - _RESERVED_FOR_ANSWER
 
 
 def _count(message: Message) -> Count:

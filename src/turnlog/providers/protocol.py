@@ -103,6 +103,9 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     name: str
 
+    conversation: str
+    """The key of a request body under which the conversation stands, a list."""
+
     setting_paths: SettingPaths
 
     parse: Callable[[Mapping[str, Any]], Parsed]
@@ -128,6 +131,9 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     with_tool_choice: Callable[[dict[str, Any], str], dict[str, Any]]
     """Settings with a tool choice given in common words."""
+
+    counted_key: str = ""
+    """A key of messages of which a whole request may hold only so many."""
 
     knows: Callable[[Opaque], bool] = _always
     """Whether an opaque part of this provider's own is one that it takes in requests."""

@@ -17,7 +17,7 @@ from .shown import Edit, Shown
 __all__ = ["own_calls"]
 
 
-def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
+def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit], *, more: bool) -> list[Shown]:
     """The view without calls and answers of the provider's own that lost their counterpart."""
     if not rules.own_calls:
         return list(view)
@@ -31,7 +31,7 @@ def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit]) -> list[Sh
             out.append(view[i])
             i += 1
         else:
-            out += _turn(view[start:i], rules, edits, still_open=_is_open(view[i:], rules))
+            out += _turn(view[start:i], rules, edits, still_open=not more and _is_open(view[i:], rules))
     return out
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..content import Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
+from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult
 from ..rules import Rules
 from .arrange import Fate, arrange, with_parts
 from .clean import clean, sendable_name
@@ -23,7 +23,7 @@ from .own_calls import own_calls
 from .pairing import pair
 from .shown import Edit, Loss, Shown
 
-__all__ = ["CONTINUE", "EARLIER", "NOTHING", "Repaired", "declare_tools", "repair"]
+__all__ = ["CONTINUE", "EARLIER", "NOTHING", "Repaired", "close", "count_media", "declare_tools", "finish", "mend", "repair"]
 
 EARLIER = "[The conversation began earlier.]"
 NOTHING = "[No message yet.]"
@@ -44,6 +44,16 @@ class Repaired(Struct, frozen=True):
 
 def repair(view: Sequence[Shown], rules: Rules, fate: Fate | None = None) -> Repaired:
     """`view` as `rules` accept it. `fate` is what the log knows of unanswered calls."""
+    return finish(mend(view, rules, fate or {}), rules)
+
+
+def mend(
+    view: Sequence[Shown], rules: Rules, fate: Fate, *, leading: bool = True, follows: Role | None = None
+) -> Repaired:
+    """What can be done to a stretch of conversation without looking beyond it: all but the ends.
+
+    `leading` says that nothing stands before the stretch, `follows` the role of what comes behind it.
+    """
     edits: list[Edit] = []
     losses: list[Loss] = []
     cleaned: list[Shown] = []
@@ -53,21 +63,33 @@ def repair(view: Sequence[Shown], rules: Rules, fate: Fate | None = None) -> Rep
         losses += lost
         if kept is not None:
             cleaned.append(kept)
-    arranged, changes = arrange(cleaned, pair(cleaned), rules, fate or {})
+    mended, changes = arrange(cleaned, pair(cleaned), rules, fate)
     edits += changes
-    arranged = own_calls(arranged, rules, edits)
-    arranged = _sign(arranged, rules, losses)
-    arranged = _reasoning(arranged, rules, edits)
-    arranged = _system(arranged, rules, losses)
-    arranged = _media_count(arranged, rules, losses)
-    arranged = _ends(arranged, rules, edits)
+    mended = own_calls(mended, rules, edits, more=follows is not None)
+    mended = _sign(mended, rules, losses)
+    mended = _reasoning(mended, rules, edits)
+    mended = _system(mended, rules, losses, leading=leading, behind=follows)
     if rules.merge_calls:
-        arranged = _join(arranged)
-    off = rules.loop_needs_reasoning and _open_loop_without_reasoning(arranged)
+        mended = _join(mended)
+    return Repaired(tuple(mended), tuple(edits), tuple(losses))
+
+
+def finish(mended: Repaired, rules: Rules) -> Repaired:
+    """What only a whole view tells: media counts, both ends, an open tool loop without reasoning."""
+    losses = list(mended.losses)
+    view = _media_count(list(mended.view), rules, losses)
+    closed = close(view, rules)
+    return Repaired(closed.view, (*mended.edits, *closed.edits), tuple(losses), closed.thinking_off)
+
+
+def close(view: Sequence[Shown], rules: Rules) -> Repaired:
+    """A mended view with legal ends: only its first and last messages are looked at."""
+    edits: list[Edit] = []
+    ended = _ends(list(view), rules, edits)
+    off = rules.loop_needs_reasoning and _open_loop_without_reasoning(ended)
     if off:
-        records = arranged[-1].records
-        edits.append(Edit("thinking", "thinking switched off until the open tool loop closes", records))
-    return Repaired(tuple(arranged), tuple(edits), tuple(losses), off)
+        edits.append(Edit("thinking", "thinking switched off until the open tool loop closes", ended[-1].records))
+    return Repaired(tuple(ended), tuple(edits), (), off)
 
 
 def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
@@ -101,18 +123,18 @@ def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) ->
     return tuple(declared), edits
 
 
-def _system(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
+def _system(view: list[Shown], rules: Rules, losses: list[Loss], *, leading: bool, behind: Role | None) -> list[Shown]:
     """System text where it may stand; elsewhere it is shown as a user's."""
     if rules.system == "inline":
         return view
-    leading = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view))
+    first = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view)) if leading else 0
     out = list(view)
-    for i in range(len(view) - 1, leading - 1, -1):  # backwards: what follows decides
+    for i in range(len(view) - 1, first - 1, -1):  # backwards: what follows decides
         shown = view[i]
         if shown.message.role != "system":
             continue
-        follows = out[i + 1].message.role if i + 1 < len(out) else "assistant"
-        legal = view[i - 1].message.role != "assistant" and follows != "user"
+        follows = out[i + 1].message.role if i + 1 < len(out) else behind or "assistant"
+        legal = i > 0 and view[i - 1].message.role != "assistant" and follows != "user"
         if rules.system == "top_or_after_user" and legal:
             continue
         losses.append(Loss("place", "system text in mid-conversation shown as a user message", shown.records))
@@ -166,10 +188,14 @@ def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown
     return out[::-1]
 
 
+def count_media(view: Sequence[Shown]) -> int:
+    """How many media parts a view holds, those inside tool results included."""
+    return sum(isinstance(p, Media) for shown in view for part in shown.message.parts for p in _flat(part))
+
+
 def _media_count(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
     """At most as much media as one request may hold; the oldest become placeholders."""
-    total = sum(isinstance(p, Media) for shown in view for part in shown.message.parts for p in _flat(part))
-    surplus = total - rules.media_max_count
+    surplus = count_media(view) - rules.media_max_count
     if surplus <= 0:
         return view
     out: list[Shown] = []

@@ -14,13 +14,15 @@ from ..content import Message, Text
 from ..records import Decision, MessageRecord, PartialAnswer, Record
 from .shown import Edit, Shown
 
-__all__ = ["INTERRUPTED", "active_decisions", "select"]
+__all__ = ["HIDING", "INTERRUPTED", "active_decisions", "as_shown", "hiding", "is_hidden", "replacement", "select"]
 
 INTERRUPTED = "[This answer was interrupted here.]"
 """Stands at the end of an answer that did not come to its end, so that a model does not take half
 a sentence for a whole one."""
 
-_HIDING = frozenset({"clear", "compact", "rewind"})
+HIDING = frozenset({"clear", "compact", "rewind"})
+"""Actions of decisions that leave records out of the conversation."""
+
 _HIDES_SYSTEM = frozenset({"rewind"})
 
 
@@ -47,22 +49,28 @@ def select(records: Sequence[Record]) -> tuple[list[Shown], list[Edit]]:
     hidden: set[int] = set()
     edits: list[Edit] = []
     for n, decision in decisions.items():
-        if decision.action in _HIDING:
-            went = tuple(record.n for record in records if _is_hidden(record, decision))
-            hidden.update(went)
-            edits.append(Edit(decision.action, f"left out by decision {n}: {decision.why}".rstrip(": "), went))
+        if decision.action in HIDING:
+            hidden.update(record.n for record in records if is_hidden(record, decision))
+            edits.append(hiding(n, decision))
     view: list[Shown] = []
     for record in records:
         if record.n in hidden:
             continue
         if record.n in decisions:
-            view.extend(_replacement(record.n, decisions[record.n]))
+            view.extend(replacement(record.n, decisions[record.n]))
         else:
-            view.extend(_shown(record))
+            view.extend(as_shown(record))
     return view, edits
 
 
-def _is_hidden(record: Record, decision: Decision) -> bool:
+def hiding(number: int, decision: Decision) -> Edit:
+    """The edit that says what a decision hides."""
+    detail = f"left out by decision {number}: {decision.why}".rstrip(": ")
+    return Edit(decision.action, detail, (decision.first,), through=decision.last)
+
+
+def is_hidden(record: Record, decision: Decision) -> bool:
+    """Whether a decision leaves a record out of the conversation."""
     if not decision.first <= record.n <= decision.last:
         return False
     if isinstance(record.body, Decision):
@@ -71,7 +79,8 @@ def _is_hidden(record: Record, decision: Decision) -> bool:
     return message is not None and (message.role != "system" or decision.action in _HIDES_SYSTEM)
 
 
-def _shown(record: Record) -> list[Shown]:
+def as_shown(record: Record) -> list[Shown]:
+    """What a record adds to the conversation by itself: a message, or nothing."""
     match record.body:
         case MessageRecord(message=message):
             return [Shown(message, (record.n,))]
@@ -82,7 +91,7 @@ def _shown(record: Record) -> list[Shown]:
             return []
 
 
-def _replacement(number: int, decision: Decision) -> list[Shown]:
+def replacement(number: int, decision: Decision) -> list[Shown]:
     """The messages that stand in for what a compaction hid."""
     messages = decision.detail.get("replacement") or []
     return [Shown(msgspec.convert(message, Message), (number,), "summarised") for message in messages]

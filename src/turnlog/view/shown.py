@@ -30,13 +30,15 @@ class Edit(Struct, frozen=True, omit_defaults=True):
 
     `records` are the numbers of the records concerned, or empty for a change of the request's own
     settings. `kind` is a short stable word, `detail` a sentence for people that names call, key or
-    part. `rule` is what the provider would have answered.
+    part. `rule` is what the provider would have answered. With `through`, the change concerns all
+    records from the one in `records` to that number, except those that always stay.
     """
 
     kind: str
     detail: str
     records: tuple[int, ...] = ()
     rule: str = ""
+    through: int = 0
 
 
 class Loss(Struct, frozen=True, omit_defaults=True):

@@ -16,6 +16,8 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
+    conversation="messages",
+    counted_key="cache_control",
     setting_paths={
         "max_output_tokens": ("max_tokens",),
         "temperature": ("temperature",),

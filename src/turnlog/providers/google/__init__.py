@@ -15,6 +15,7 @@ __all__ = ["PROVIDER", "sdk_arguments"]
 
 PROVIDER = Provider(
     name=NAME,
+    conversation="contents",
     setting_paths=SETTING_PATHS,
     parse=parse,
     parse_response=parse_response,

@@ -16,6 +16,7 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
+    conversation="messages",
     setting_paths={
         "max_output_tokens": ("max_completion_tokens",),
         "temperature": ("temperature",),

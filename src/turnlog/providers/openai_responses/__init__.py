@@ -17,6 +17,7 @@ __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
     name=NAME,
+    conversation="input",
     setting_paths={
         "max_output_tokens": ("max_output_tokens",),
         "temperature": ("temperature",),

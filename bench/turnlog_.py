@@ -1,0 +1,61 @@
+"""turnlog on the shared speed bench: one turn at 1,000 to 50,000 messages within a token window.
+
+The bench calls this adapter; messages are OpenAI-chat dicts. Appends are SQLite, synchronous NORMAL.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from turnlog.content import Message
+from turnlog.models import Target, target
+from turnlog.providers import provider
+from turnlog.request import Prepared
+from turnlog.session import Session as TurnlogSession
+from turnlog.stores import open_store
+
+CHAT = provider("openai-chat")
+
+
+def aim(budget: int) -> Target:
+    """gpt-4o, its window set to the bench's budget plus what a session reserves."""
+    return msgspec.structs.replace(target("openai-chat", "gpt-4o"), input_limit=budget + 4_000)
+
+
+class Session:
+    """One session of one store."""
+
+    def __init__(self, budget: int, window: int, folder: str) -> None:
+        self.path = f"{folder}/turnlog.db"
+        self.aim = aim(budget)
+        self.store = open_store(self.path)
+        self.session = TurnlogSession(self.store, self.store.create("bench"))
+        self.session.switch(self.aim)
+
+    def read(self, message: dict) -> Message:
+        return CHAT.parse({"messages": [message]}).messages[0]
+
+    def fill(self, messages: list[dict]) -> None:
+        for at in range(0, len(messages), 500):
+            read = [self.read(message) for message in messages[at : at + 500]]
+            self.session.extend(read)
+        self.session.request()
+
+    def add(self, message: dict) -> None:
+        self.session.add(self.read(message))
+
+    def request(self) -> Prepared:
+        return self.session.request()
+
+    def body(self, view: Prepared) -> bytes:
+        return view.body()
+
+    def neutral(self, view: Prepared) -> list[dict]:
+        return view.request["messages"]
+
+    def reload(self) -> bytes:
+        store = open_store(self.path)
+        try:
+            return TurnlogSession(store, store.info("bench")).request(self.aim).body()
+        finally:
+            store.close()

@@ -1,0 +1,273 @@
+"""Requests put together from pieces that are kept.
+
+A conversation is cut into pieces: a user's word, or a run of assistant messages with their results.
+What a piece becomes in a request depends on nothing outside it, apart from a few irregular ones, so
+it is repaired, rendered and encoded once. A new turn costs what is new and copying pointers.
+
+`assemble` gives the same request as `request.follow` does on the whole view, which it falls back to
+wherever that is not certain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from .content import Role, Tool, ToolCall
+from .providers.protocol import BlobReader
+from .request import Plan, Prepared, as_known, follow
+from .view.arrange import Fate
+from .view.pairing import pair
+from .view.repair import close, count_media, declare_tools, mend
+from .view.shown import Edit, Loss, Shown
+from .view.window import starts_turn
+
+__all__ = ["Piece", "assemble", "starts_piece"]
+
+
+class _Mended(Struct, frozen=True):
+    """A stretch of conversation, repaired by itself. `regular` says that this was safe."""
+
+    view: tuple[Shown, ...]
+    edits: tuple[Edit, ...]
+    losses: tuple[Loss, ...]
+    media: int
+    call_ids: tuple[str, ...]
+    callers: tuple[Shown, ...]
+    called: frozenset[str]
+    regular: bool
+
+
+class _Wire(Struct, frozen=True):
+    """The wire messages of a stretch, their JSON without brackets, and what had to change in them."""
+
+    messages: list[Any]
+    encoded: bytes
+    edits: tuple[Edit, ...]
+    losses: tuple[Loss, ...]
+
+
+class _Front(Struct, frozen=True):
+    """The request without the conversation behind its head."""
+
+    request: dict[str, Any]
+    wire: _Wire
+    edits: tuple[Edit, ...]
+    losses: tuple[Loss, ...]
+
+
+class Piece(Struct):
+    """A stretch of conversation, and what it was last made into.
+
+    `start` is the number of its first record, `tokens` the size of its messages. `plan`, `mended` and
+    `wire` are kept from the last request in which something followed it.
+    """
+
+    items: list[Shown]
+    start: int
+    tokens: int
+    opens_turn: bool
+    plan: Plan | None = None
+    mended: _Mended | None = None
+    wire: _Wire | None = None
+
+
+def starts_piece(shown: Shown, before: Shown | None) -> bool:
+    """Whether a message begins a new piece."""
+    if before is None or starts_turn(shown):
+        return True
+    return shown.message.role == "assistant" and before.message.role != "assistant"
+
+
+def assemble(head: Sequence[Shown], pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Prepared:
+    """The request that shows `head` (what always stays) and then `pieces`."""
+    made = _assembled(head, pieces, plan, blob, fate)
+    if made is None:
+        return follow(plan, [*head, *(shown for piece in pieces for shown in piece.items)], blob, fate)
+    return made
+
+
+def _assembled(
+    head: Sequence[Shown], pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate
+) -> Prepared | None:
+    if not pieces or plan.local.form is not None:
+        return None
+    opening = _opening(head, pieces[0].items[0].message.role, plan, blob, fate)
+    middle = [_kept(piece, behind, plan, blob, fate) for piece, behind in pairwise(pieces)]
+    tail = _mend(pieces[-1].items, plan, blob, fate, leading=False, follows=None)
+    parts = [opening, *(mended for mended, _ in middle), tail]
+    if not _are_regular(parts, plan):
+        return None
+    whole = [shown for part in parts for shown in part.view]
+    closed = close(whole, plan.rules)
+    if closed.thinking_off:
+        return None
+    begin = len(opening.view)
+    begin += closed.view[begin] is not whole[begin]  # a user's word was put ahead of the first answer
+    end = begin + sum(len(mended.view) for mended, _ in middle)
+    front = _front(closed.view[:begin], parts, plan, blob)
+    wires = [front.wire, *(wire for _, wire in middle), _spell(closed.view[end:], plan, blob)]
+    if _counts(plan, wires):
+        return None
+    key = plan.provider.conversation
+    return Prepared(
+        target=plan.target,
+        request=lambda: {**front.request, key: [message for wire in wires for message in wire.messages]},
+        edits=lambda: (
+            *(edit for part in parts for edit in part.edits),
+            *closed.edits,
+            *front.edits,
+            *_numbered(wires, key),
+        ),
+        losses=lambda: (
+            *plan.losses,
+            *(loss for part in parts for loss in part.losses),
+            *front.losses,
+            *(loss for wire in wires for loss in wire.losses),
+        ),
+        view=closed.view,
+        fragments=_fragments(front.request, key, wires),
+    )
+
+
+def _opening(head: Sequence[Shown], follows: Role, plan: Plan, blob: BlobReader, fate: Fate) -> _Mended:
+    """The head, mended; the same as for the last request as long as it is the same head."""
+    kept: tuple[Sequence[Shown], Role, _Mended] | None = plan.kept.get("opening")
+    if kept is None or kept[1] != follows or not _same(kept[0], head):
+        kept = (list(head), follows, _mend(head, plan, blob, fate, leading=True, follows=follows))
+        plan.kept["opening"] = kept
+    return kept[2]
+
+
+def _front(view: Sequence[Shown], parts: Sequence[_Mended], plan: Plan, blob: BlobReader) -> _Front:
+    """Everything of a request but the conversation behind its head."""
+    tools, declared = declare_tools(_first_callers(parts), plan.local.tools, plan.rules)
+    kept: tuple[Sequence[Shown], tuple[Tool, ...], _Front] | None = plan.kept.get("front")
+    if kept is None or kept[1] != tools or not _same(kept[0], view):
+        local = msgspec.structs.replace(plan.local, tools=tools)
+        rendered = plan.provider.render(view, local, plan.target, blob)
+        top = plan.provider.tidy(rendered.request, plan.target)
+        messages = top.request.get(plan.provider.conversation, [])
+        front = _Front(
+            request=top.request,
+            wire=_Wire(messages=messages, encoded=_encoded(messages), edits=(), losses=()),
+            edits=(*declared, *rendered.edits, *top.edits),
+            losses=(*rendered.losses, *top.losses),
+        )
+        kept = plan.kept["front"] = (list(view), tools, front)
+    return kept[2]
+
+
+def _first_callers(parts: Sequence[_Mended]) -> list[Shown]:
+    """The messages that call a tool which none before them called."""
+    seen: set[str] = set()
+    found: list[Shown] = []
+    for part in parts:
+        if not part.called <= seen:
+            seen |= part.called
+            found += part.callers
+    return found
+
+
+def _same(left: Sequence[Shown], right: Sequence[Shown]) -> bool:
+    return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))
+
+
+def _kept(piece: Piece, behind: Piece, plan: Plan, blob: BlobReader, fate: Fate) -> tuple[_Mended, _Wire]:
+    """A piece that something follows: made once by each plan."""
+    if piece.mended is None or piece.wire is None or piece.plan is not plan:
+        role = behind.items[0].message.role
+        piece.mended = _mend(piece.items, plan, blob, fate, leading=False, follows=role)
+        piece.wire = _spell(piece.mended.view, plan, blob)
+        piece.plan = plan
+    return piece.mended, piece.wire
+
+
+def _mend(
+    items: Sequence[Shown], plan: Plan, blob: BlobReader, fate: Fate, *, leading: bool, follows: Role | None
+) -> _Mended:
+    lost: list[Loss] = []
+    known = as_known(items, plan.provider, blob, lost)
+    mended = mend(known, plan.rules, fate, leading=leading, follows=follows)
+    pairs = pair(known)
+    # What stands before a piece was repaired relying on the role that it begins with.
+    same_start = leading or (bool(known and mended.view) and known[0].message.role == mended.view[0].message.role)
+    callers = tuple(s for s in mended.view if any(isinstance(part, ToolCall) for part in s.message.parts))
+    calls = [part for s in callers for part in s.message.parts if isinstance(part, ToolCall)]
+    return _Mended(
+        view=mended.view,
+        edits=mended.edits,
+        losses=(*lost, *mended.losses),
+        media=count_media(mended.view),
+        call_ids=tuple(call.id for call in calls),
+        callers=callers,
+        called=frozenset(call.name for call in calls),
+        regular=same_start and not pairs.orphans and not pairs.duplicates,
+    )
+
+
+def _are_regular(parts: Sequence[_Mended], plan: Plan) -> bool:
+    if not all(part.regular for part in parts):
+        return False
+    if sum(part.media for part in parts) > plan.rules.media_max_count:
+        return False
+    if plan.rules.call_id_unique == "turn":
+        return True
+    ids = Counter(call_id for part in parts for call_id in part.call_ids)
+    return not ids or max(ids.values()) == 1
+
+
+def _spell(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> _Wire:
+    """The wire messages of a view; what concerns the request as a whole is the front's to report."""
+    key = plan.provider.conversation
+    local = msgspec.structs.replace(plan.local, tools=())
+    rendered = plan.provider.render(view, local, plan.target, blob)
+    tidied = plan.provider.tidy(rendered.request, plan.target)
+    messages = tidied.request.get(key, [])
+    return _Wire(
+        messages=messages,
+        encoded=_encoded(messages),
+        edits=tuple(edit for edit in (*rendered.edits, *tidied.edits) if edit.detail.startswith(key)),
+        losses=tuple(loss for loss in (*rendered.losses, *tidied.losses) if loss.records),
+    )
+
+
+def _encoded(messages: list[Any]) -> bytes:
+    return msgspec.json.encode(messages)[1:-1]
+
+
+def _counts(plan: Plan, wires: Iterable[_Wire]) -> bool:
+    """Whether there is something that only the whole request can be checked for."""
+    key = plan.provider.counted_key.encode()
+    return bool(key) and any(key in wire.encoded for wire in wires)
+
+
+def _numbered(wires: Sequence[_Wire], key: str) -> list[Edit]:
+    """The edits of wire messages, their paths counted over the whole conversation."""
+    edits: list[Edit] = []
+    before = 0
+    for wire in wires:
+        for edit in wire.edits:
+            found = re.match(rf"({key}\W)(\d+)(.*)", edit.detail, re.DOTALL)
+            moved = f"{found[1]}{int(found[2]) + before}{found[3]}" if found else edit.detail
+            edits.append(msgspec.structs.replace(edit, detail=moved))
+        before += len(wire.messages)
+    return edits
+
+
+def _fragments(request: dict[str, Any], key: str, wires: Sequence[_Wire]) -> tuple[bytes, ...]:
+    """The request as JSON, in pieces: what stands before the conversation, it, and what stands behind."""
+    names = list(request)
+    at = names.index(key) if key in names else len(names)
+    before = msgspec.json.encode({name: request[name] for name in names[:at]})[1:-1]
+    behind = msgspec.json.encode({name: request[name] for name in names[at + 1 :]})[1:-1]
+    opening = b"{" + before + (b"," if before else b"") + b'"' + key.encode() + b'":['
+    encoded = [wire.encoded for wire in wires if wire.encoded]
+    joined = [piece for one in encoded for piece in (b",", one)][1:]
+    return (opening, *joined, b"]" + (b"," if behind else b"") + behind + b"}")

@@ -1,0 +1,130 @@
+"""A session's context: the same request whether put together from kept pieces or made at once."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judging import TARGETS
+from turnlog.content import Message, Text
+from turnlog.context import Context
+from turnlog.errors import BudgetError
+from turnlog.log import Draft
+from turnlog.models import Target
+from turnlog.records import Configuration, Decision, MessageRecord
+from turnlog.request import Prepared, follow, plan
+from turnlog.stores import MemoryStore
+from turnlog.testing import History, sound_history
+from turnlog.testing.strategies import damaged_histories, sound_histories
+from turnlog.view.shown import Shown
+
+WIDE = 1_000_000
+
+
+def opened(history: History, *, decisions: dict[int, Decision] | None = None) -> MemoryStore:
+    """A store with one session, `s`, that holds a history; decisions follow the message of their number."""
+    store = MemoryStore()
+    store.create("s")
+    for data in history.blobs.values():
+        store.put_blob(data)
+    for n, message in enumerate(history.messages, start=1):
+        store.append("s", [Draft(MessageRecord(message))])
+        if decisions and n in decisions:
+            store.append("s", [Draft(decisions[n])])
+    return store
+
+
+def gist(made: Prepared) -> tuple[object, Counter[object], Counter[object]]:
+    """A request with its edits and losses, whatever the order of the latter."""
+    return made.request, Counter(map(repr, made.edits)), Counter(map(repr, made.losses))
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+@given(history=st.one_of(damaged_histories(), sound_histories()))
+@settings(max_examples=40)
+def test_pieces_make_the_same_request_as_the_whole(aim: Target, history: History) -> None:
+    """A kept piece that depends on its neighbours would be sent wrongly for as long as it is kept."""
+    store = opened(History((), history.blobs, frozenset()))
+    context = Context(store, "s", reach=0)
+    for message in history.messages:
+        context.take(store.append("s", [Draft(MessageRecord(message))]))
+        made = context.request(aim, WIDE)
+        shown = [shown for record in store.read("s") for shown in _shown(record.n, record.message)]
+        assert gist(made) == gist(follow(plan(Configuration(), aim), shown, store.get_blob))
+        assert json.loads(made.body()) == json.loads(msgspec.json.encode(made.request))
+
+
+def _shown(n: int, message: Message | None) -> list[Shown]:
+    return [] if message is None else [Shown(message, (n,))]
+
+
+@given(history=damaged_histories(), limit=st.integers(100, 1_500), aim=st.sampled_from(TARGETS))
+def test_resuming_makes_the_same_request(history: History, limit: int, aim: Target) -> None:
+    """A session opened again after a crash must go on where it was: same bytes, same edits."""
+    store = opened(History((), history.blobs, frozenset()))
+    context = Context(store, "s", reach=0)
+    for message in history.messages:
+        context.take(store.append("s", [Draft(MessageRecord(message))]))
+        made, again = (_attempt(each, aim, limit) for each in (context, Context(store, "s", reach=0)))
+        assert made == again
+
+
+def _attempt(context: Context, aim: Target, limit: int) -> object:
+    try:
+        made = context.request(aim, limit)
+    except BudgetError as error:
+        return sorted(error.floor)
+    return made.request, made.edits, made.losses, made.body()
+
+
+def test_the_pieces_are_really_kept() -> None:
+    """If every request fell back to the whole, nothing would be wrong and everything slow."""
+    kept = total = 0
+    for seed in range(60):
+        history = sound_history(random.Random(seed))
+        store = opened(history)
+        for aim in TARGETS:
+            context = Context(store, "s", reach=WIDE)
+            made = context.request(aim, WIDE)
+            total += 1
+            kept += made.from_pieces
+    assert kept > total * 0.8
+
+
+def test_clearing_and_undoing_are_followed() -> None:
+    """A cleared message that came back into a request would be a leak; system text stays."""
+    said = [Message("system", (Text("be brief"),)), *(Message("user", (Text(f"word {n}"),)) for n in range(4))]
+    store = opened(History(tuple(said), {}, frozenset()))
+    context = Context(store, "s", reach=0)
+    context.take(store.append("s", [Draft(Decision("clear", first=1, last=5))]))
+    context.take(store.append("s", [Draft(MessageRecord(Message("user", (Text("afresh"),))))]))
+    texts = [m["content"] for m in context.request(TARGETS[0], WIDE).request["messages"]]
+    assert texts == ["be brief", "afresh"]
+    context.take(store.append("s", [Draft(Decision("undo", supersedes=6))]))
+    texts = [m["content"] for m in context.request(TARGETS[0], WIDE).request["messages"]]
+    assert texts == ["be brief", "word 0", "word 1", "word 2", "word 3", "afresh"]
+
+
+def test_the_task_and_what_is_pinned_stay_when_the_window_moves() -> None:
+    """The first user message is the task: without it the model does not know what it works on."""
+    said = [Message("user", (Text(f"word {n} " + "x" * 300),)) for n in range(10)]
+    store = opened(History(tuple(said), {}, frozenset()))
+    store.append("s", [Draft(Decision("pin", first=4, last=4))])
+    made = Context(store, "s", reach=0).request(TARGETS[0], 600)
+    assert [m["content"][:6] for m in made.request["messages"]] == ["word 0", "word 3", "word 7", "word 8", "word 9"]
+    window = made.edits[0]
+    assert (window.kind, window.records, window.through) == ("window", (1,), 7)
+
+
+def test_a_turn_that_does_not_fit_is_an_error_that_itemises() -> None:
+    """Sending it would be refused by the provider; cutting inside it is for strategies to decide."""
+    said = [Message("system", (Text("s" * 300),)), Message("user", (Text("u" * 3_000),))]
+    with pytest.raises(BudgetError) as raised:
+        Context(opened(History(tuple(said), {}, frozenset())), "s", reach=0).request(TARGETS[0], 900)
+    assert raised.value.floor == {"tools": 0, "system text": 108, "pinned messages": 0, "the newest turn": 1008}
