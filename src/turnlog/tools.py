@@ -22,6 +22,9 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
         if isinstance(tool, Tool):
             found.append(tool)
             continue
+        if isinstance(tool.get("name"), str) and "type" not in tool and "input_schema" not in tool:
+            found.append(_plain(tool))
+            continue
         shape = _shape(tool)
         if shape is None:
             raise InputError(
@@ -31,6 +34,16 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
         key = "contents" if shape == "google" else "input" if shape == "openai-responses" else "messages"
         found.extend(provider(shape).parse({key: [], "tools": [dict(tool)]}).configuration.tools)
     return tuple(found)
+
+
+def _plain(tool: Mapping[str, Any]) -> Tool:
+    """A tool given as name, description and parameters, in no provider's shape."""
+    unknown = tool.keys() - {"name", "description", "parameters"}
+    parameters = tool.get("parameters")
+    if unknown or not isinstance(parameters, (dict, type(None))):
+        what = f"unknown key {min(unknown)!r}" if unknown else "'parameters' is no JSON schema"
+        raise InputError(f"tool {tool['name']!r}: {what}; give it 'name', 'description' and 'parameters'")
+    return Tool(tool["name"], description=str(tool.get("description") or ""), parameters=parameters)
 
 
 def _shape(tool: Mapping[str, Any]) -> str | None:

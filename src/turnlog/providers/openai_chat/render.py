@@ -118,7 +118,7 @@ class _Writer:
         named = legacy or "named" in held
         media = [part for part in result.parts if isinstance(part, Media)]
         contents = self._contents([part for part in result.parts if not isinstance(part, Media)], "tool result")
-        if result.outcome != "ok":
+        if result.outcome != "ok" and not result.synthetic:  # that one says so itself
             self._lose("outcome", f"call {result.call_id} {result.outcome}: only the text of its result can say so")
         if media:
             kinds = " and ".join(sorted({part.kind for part in media}))

@@ -30,10 +30,14 @@ class ChatAssembler:
         self._model = self._id = self._stop = self._error = ""
 
     def feed(self, chunk: Any) -> None:
-        """Take the next chunk: an SDK object, or its JSON as a dict. Raises FormatError."""
+        """Take the next chunk: an SDK object, or its JSON as a dict. Raises FormatError.
+
+        The SDK's stream helper (`chat.completions.stream`) hands each chunk out inside an event, and
+        says it again in events of its own: those hold no choices and say nothing here.
+        """
         if chunk == "[DONE]":
             return
-        data = plain(chunk)
+        data = plain(getattr(chunk, "chunk", chunk))
         self._model = self._model or str(data.get("model") or "")
         self._id = self._id or str(data.get("id") or "")
         self._error = self._error or error_text(data)

@@ -170,7 +170,7 @@ class _Writer:
             self._lose_part(part, shown)
         for part in result.parts:
             self._note_extras(getattr(part, "form", None), "part of a result", shown)
-        if result.outcome != "ok" and kind not in ("apply_patch_call_output", "shell_call_output"):
+        if result.outcome != "ok" and not result.synthetic and kind not in ("apply_patch_call_output", "shell_call_output"):
             self._lose("outcome", f"result of {result.call_id}: {result.outcome!r} has no place of its own", shown)
         self._push(item, result.form, shown)
 
