@@ -1,4 +1,4 @@
-"""What the store costs over plain sqlite3: appends, listings, reading, bytes on disk.
+"""What the stores cost over plain sqlite3: appends, listings, reading, searching, bytes on disk.
 
     python bench/store_speed.py
 
@@ -17,13 +17,17 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+from turnlog.codec import decode_record
 from turnlog.content import Message, Text
 from turnlog.log import Draft, SessionInfo
 from turnlog.records import MessageRecord
-from turnlog.stores import Durability, SqliteStore
+from turnlog.stores import Durability, FilesStore, SqliteStore
+from turnlog.stores.schema import upgrade
 
-APPENDS = 1500
+APPENDS = 3000
+BLOCK = 50
 SESSIONS = 10_000
+ZEROS = bytes(32)
 
 
 def seconds(use: Callable[..., object], *values: object) -> float:
@@ -54,27 +58,61 @@ def raw_append(db: sqlite3.Connection, n: int, text: str, bump: bool) -> None:
     db.execute("commit")
 
 
+def same_shape(path: Path, durability: Durability) -> sqlite3.Connection:
+    """The store's own tables, to be written to by bare statements."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("pragma journal_mode = wal")
+    db.execute(f"pragma synchronous = {durability}")
+    upgrade(db, str(path))
+    row = (1, "s", "", "2026", "2026", 0, 0, ZEROS, "", 0, None, ZEROS)
+    db.execute(f"insert into sessions values ({', '.join('?' * len(row))})", row)
+    return db
+
+
+def same_append(db: sqlite3.Connection, n: int, text: str) -> None:
+    db.execute("begin immediate")
+    db.execute("insert into records values (?, 'message', ?, ?)", (1 << 32 | n, ZEROS, text))
+    db.execute(
+        "update sessions set updated = ?, records = ?, messages = ?, head = ?, seal = ? where no = 1",
+        (text[:24], n, n, ZEROS, ZEROS),
+    )
+    db.execute("commit")
+
+
 def measure_appends(folder: Path, durability: Durability) -> None:
+    """Blocks of appends by turns, so that each is as warm as in a program that does little else."""
     store = SqliteStore(folder / f"store-{durability}.db", durability=durability)
-    store.create("s")
+    files = FilesStore(folder / f"files-{durability}", durability=durability)
+    for one in (store, files):
+        one.create("s")
     plain = raw_database(folder / f"raw-{durability}.db", durability)
     bumped = raw_database(folder / f"bumped-{durability}.db", durability)
+    same = same_shape(folder / f"same-{durability}.db", durability)
     text = "word " * 220
-    encoded = (store.append("s", [draft(text)])[0].raw or b"").decode()
-    store_times, plain_times, bumped_times = [], [], []
-    for n in range(1, APPENDS + 1):
-        store_times.append(seconds(store.append, "s", [draft(text)]))
-        plain_times.append(seconds(raw_append, plain, n, encoded, False))
-        bumped_times.append(seconds(raw_append, bumped, n, encoded, True))
-    mine, floor, with_row = median(store_times), median(plain_times), median(bumped_times)
-    print(
-        f"append {durability}: {mine * 1e6:.0f} us, {mine / floor:.2f} of one insert ({floor * 1e6:.0f} us), "
-        f"{mine / with_row:.2f} of insert and session row ({with_row * 1e6:.0f} us); "
-        f"totals {sum(store_times) / sum(plain_times):.2f}, {sum(store_times) / sum(bumped_times):.2f}"
-    )
-    plain.close()
-    bumped.close()
-    store.close()
+    drafts = [draft(text)]
+    encoded = (store.append("s", drafts)[0].raw or b"").decode()
+    times: dict[str, list[float]] = {name: [] for name in ("store", "files", "insert", "bumped", "same")}
+    for start in range(1, APPENDS + 1, BLOCK):
+        block = range(start, start + BLOCK)
+        times["store"] += [seconds(store.append, "s", drafts) for _ in block]
+        times["insert"] += [seconds(raw_append, plain, n, encoded, False) for n in block]
+        times["bumped"] += [seconds(raw_append, bumped, n, encoded, True) for n in block]
+        times["same"] += [seconds(same_append, same, n, encoded) for n in block]
+        times["files"] += [seconds(files.append, "s", drafts) for _ in block]
+    floors = {
+        "one insert": times["insert"],
+        "insert and session row": times["bumped"],
+        "the same rows without turnlog": times["same"],
+    }
+    for name in ("store", "files"):
+        mine = times[name]
+        ratios = ", ".join(
+            f"{median(mine) / median(floor):.2f} (in all {sum(mine) / sum(floor):.2f}) of {what}"
+            for what, floor in floors.items()
+        )
+        print(f"append {durability}, {name}: {median(mine) * 1e6:.0f} us, {ratios}")
+    for one in (plain, bumped, same, store, files):
+        one.close()
 
 
 def measure_listing(folder: Path) -> None:
@@ -99,25 +137,101 @@ def measure_listing(folder: Path) -> None:
     store.close()
 
 
+def prototype_tail(path: Path) -> list[bytes]:
+    """The newest 400 rows by the simplest code there is: opened, fetched, closed."""
+    db = sqlite3.connect(path)
+    rows = [
+        blob
+        for _, _, blob in db.execute("select seq, tokens, blob from events where sid = 's' order by seq desc limit 400")
+    ]
+    db.close()
+    return rows
+
+
 def measure_reading(folder: Path) -> None:
-    store = SqliteStore(folder / "reading.db")
+    path = folder / "reading.db"
+    store = SqliteStore(path)
     store.create("s")
+    raw = sqlite3.connect(folder / "prototype.db", isolation_level=None)
+    raw.execute("pragma journal_mode = wal")
+    raw.execute("create table events (sid text, seq int, tokens int, blob blob, primary key (sid, seq))")
     for _ in range(100):
-        store.append("s", [draft("word " * 220) for _ in range(100)])
+        records = store.append("s", [draft("word " * 220) for _ in range(100)])
+        raw.executemany("insert into events values ('s', ?, 300, ?)", [(record.n, record.raw) for record in records])
+    raw.close()
     whole = median(seconds(lambda: sum(1 for _ in store.read("s"))) for _ in range(5))
     back = median(seconds(lambda: next(store.read("s", reverse=True))) for _ in range(50))
-    tail = median(seconds(lambda: list(store.read("s", first=9_601, reverse=True))) for _ in range(20))
-    forking = []
-    for number in range(20):
-        forking.append(seconds(store.fork, "s", f"fork-{number}"))
+    tail, cold, floor, decoded = [], [], [], []
+    for _ in range(30):
+        tail.append(seconds(lambda: list(store.read("s", first=9_601, reverse=True))))
+        floor.append(seconds(prototype_tail, folder / "prototype.db"))
+        decoded.append(seconds(lambda: [decode_record(raw) for raw in prototype_tail(folder / "prototype.db")]))
+
+        def opened() -> None:
+            again = SqliteStore(path)
+            list(again.read("s", first=9_601, reverse=True))
+            again.close()
+
+        cold.append(seconds(opened))
+    forking = [seconds(store.fork, "s", f"fork-{number}") for number in range(20)]
     print(
-        f"read 10,000 records: {whole * 1e3:.0f} ms; the last 400 backwards: {tail * 1e3:.2f} ms, "
-        f"the last one: {back * 1e6:.0f} us; fork of them: {median(forking) * 1e3:.2f} ms"
+        f"read 10,000 records: {whole * 1e3:.0f} ms; the last 400 backwards: {median(tail) * 1e3:.2f} ms, "
+        f"{median(tail) / median(floor):.2f} of the prototype ({median(floor) * 1e3:.2f} ms), "
+        f"{median(tail) / median(decoded):.2f} of it with decoding; opened for it {median(cold) * 1e3:.2f} ms, "
+        f"{median(cold) / median(floor):.2f}; the last one: {back * 1e6:.0f} us; fork: {median(forking) * 1e3:.2f} ms"
     )
     store.close()
 
 
+def measure_search(folder: Path) -> None:
+    """Against FTS5 on the same table: its row ids alone, and with the rows that a hit is made of."""
+    path = folder / "search.db"
+    store = SqliteStore(path)
+    words = [f"word{number}" for number in range(4000)]
+    for session in range(20):
+        store.create(f"s{session}")
+        for start in range(0, 1000, 100):
+            texts = (
+                " ".join(words[(start + n) * (session + 7) * k % (37 + k * 19) % 4000] for k in range(1, 200))
+                for n in range(100)
+            )
+            store.append(f"s{session}", [draft(f"{text} number{start + n}") for n, text in enumerate(texts)])
+    filling = seconds(store.search, "word1")
+    db = sqlite3.connect(path)
+    newest = "select rowid from search where search match ? order by rowid desc limit 20"
+    with_rows = (
+        "select search.rowid, record, sessions.id from search join records on records.id = search.rowid "
+        "join sessions on sessions.no = search.rowid >> 32 where search match ? order by search.rowid desc limit 20"
+    )
+    for query in ("word1", "word1 word2", "number77"):
+        mine, bare, rows = [], [], []
+        for _ in range(60):
+            mine.append(seconds(lambda query=query: store.search(query, limit=20)))
+            bare.append(seconds(lambda query=query: db.execute(newest, (query,)).fetchall()))
+            rows.append(seconds(lambda query=query: db.execute(with_rows, (query,)).fetchall()))
+        print(
+            f"search {query!r}, newest 20 of 20,000 records: {median(mine) * 1e3:.2f} ms, {median(mine) / median(bare):.2f} "
+            f"of FTS5's row ids, {median(mine) / median(rows):.2f} of the rows"
+        )
+    store.append("s3", [draft("fresh")])
+    again = seconds(store.search, "fresh")
+    deleting = seconds(store.delete, "s7")
+    print(
+        f"index of 20,000 records made in {filling:.1f} s; search after an append {again * 1e3:.2f} ms; "
+        f"delete of 1,000 of the records {deleting * 1e3:.0f} ms"
+    )
+    db.close()
+    store.close()
+
+
 def measure_size(folder: Path) -> None:
+    small = SqliteStore(folder / "small.db")
+    small.create("s")
+    for turn in range(400):
+        small.append("s", [draft(f"{turn:04} " + "a" * 795)])
+    beside = sum(os.path.getsize(file) for file in folder.glob("small.db*"))
+    small.close()
+    print(f"400 messages of 800 characters: {beside / 1e6:.2f} MB while open")
     path = folder / "size.db"
     store = SqliteStore(path)
     store.create("s")
@@ -137,6 +251,7 @@ def main() -> int:
         measure_appends(folder, "full")
         measure_listing(folder)
         measure_reading(folder)
+        measure_search(folder)
         measure_size(folder)
     return 0
 

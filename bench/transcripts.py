@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 def work(index: int, jobs: int, shared: str, times: int) -> tuple[Counter[str], list[str]]:
     sys.path.insert(0, str(Path(shared) / "oracle"))
     oracle = importlib.import_module("oracle")
-    transcripts = importlib.import_module("transcripts")
+    transcripts = importlib.import_module("real_transcripts")
     tally: Counter[str] = Counter()
     findings: list[str] = []
     for number, (path, session) in enumerate(transcripts.imported(Path(shared))):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ._version import __version__
 from .content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
+from .counting import TokenCount, count
 from .errors import BudgetError, InputError, StoreError, TurnlogError
 from .models import Target, target
 from .oneshot import Violation, check, convert, repair
@@ -29,6 +30,7 @@ __all__ = [
     "StoreError",
     "Target",
     "Text",
+    "TokenCount",
     "Tool",
     "ToolCall",
     "ToolResult",
@@ -37,6 +39,7 @@ __all__ = [
     "__version__",
     "check",
     "convert",
+    "count",
     "open",
     "repair",
     "target",

@@ -21,8 +21,10 @@ from .records import Body, Configuration, Decision, Record
 __all__ = [
     "BlobStore",
     "Draft",
+    "Hit",
     "Problem",
     "RecordStore",
+    "Searchable",
     "SessionIndex",
     "SessionInfo",
     "Store",
@@ -74,6 +76,23 @@ class Problem(Struct, frozen=True):
     session: str
     record: int
     what: str
+
+
+class Hit(Struct, frozen=True, gc=False):
+    """A record that a search found.
+
+    `role` is whose words it holds: `system`, `user`, `assistant`, or `tool` for the results of tools;
+    of records that are no message, their kind. `snippet` is one line of its text, and `start` to
+    `end` the characters of it where the first word stands (0 and 0: not in the text that is shown).
+    """
+
+    session: str
+    record: int
+    role: str
+    time: str
+    snippet: str
+    start: int = 0
+    end: int = 0
 
 
 class RecordStore(Protocol):
@@ -132,6 +151,32 @@ class BlobStore(Protocol):
 
     def get_blob(self, sha256: str) -> bytes:
         """The bytes of that hash. Raises BlobMissing, CorruptRecord."""
+
+
+class Searchable(Protocol):
+    """A store whose records can be searched by what they say."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        role: str | None = None,
+        tool: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = 50,
+    ) -> list[Hit]:
+        """The records that hold every word of `query`: the session made last first, and of each its
+        newest records first.
+
+        A query is words and "phrases"; `word*` stands for all that begin so. Case and accents do
+        not count, nor does anything else that is no letter or digit. `role` is as in `Hit`, `tool`
+        the name of a tool whose call or result it is. `since` and `until` are times as records hold
+        them or the beginnings of such (a day, a month), both inclusive. A record that several
+        sessions share is found once, in the oldest of them; with `session`, in that one.
+        Raises SessionNotFound, InputError.
+        """
 
 
 class Store(RecordStore, SessionIndex, BlobStore, Protocol):

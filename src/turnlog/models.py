@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from .errors import UnknownProvider
+from .errors import InputError, UnknownProvider
 
 __all__ = ["Target", "model_facts", "target"]
 
@@ -77,11 +77,13 @@ def model_facts(model: str) -> dict[str, Any] | None:
     return table[max(known, key=len)] if known else None
 
 
-def target(provider: str, model: str, **settings: Any) -> Target:
+def target(provider: str, model: str, /, **settings: Any) -> Target:
     """The target for a provider's model, e.g. `target("anthropic", "claude-sonnet-4-5", max_tokens=2000)`.
 
     `settings` are top-level request keys of that provider. Raises UnknownProvider.
     """
+    if not isinstance(provider, str) or not isinstance(model, str):
+        raise InputError(f"a target is a provider's name and a model's, not {provider!r} and {model!r}")
     owner = _OWNER.get(provider, provider)
     if owner not in _COMMON or provider == "openai":
         raise UnknownProvider(

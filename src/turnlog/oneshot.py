@@ -57,7 +57,9 @@ def repair(body: Mapping[str, Any], provider: str, *, model: str = "") -> Prepar
 
 def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = "") -> Prepared:
     """The request for another provider, valid there. `source` is told from the body if not given."""
-    parsed = provider(source or detect(body)).parse(body)
+    speaker = provider(source or detect(body))
+    _check_body(body)
+    parsed = speaker.parse(body)
     aim = aimed(parsed, to, model)
 
     def blob(sha256: str) -> bytes:
@@ -67,6 +69,23 @@ def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = 
 
     foreign = parsed.configuration.provider != to
     return prepare(shown_messages(parsed), parsed.configuration, aim, blob, complete=foreign)
+
+
+def _check_body(body: Mapping[str, Any]) -> None:
+    """Raises FormatError for what is no JSON object, or nested so deeply that nobody means it."""
+    if not isinstance(body, Mapping):
+        raise FormatError(f"a request body is an object (a dict), this is {type(body).__name__}")
+    level: list[Any] = [body]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for value in level
+            for inner in (value.values() if isinstance(value, Mapping) else value)
+            if isinstance(inner, (Mapping, list, tuple))
+        ]
+        if not level:
+            return
+    raise FormatError(f"nested more than {_DEEPEST} levels deep")
 
 
 def aimed(parsed: Parsed, to: str, model: str) -> Target:
@@ -89,11 +108,16 @@ def shown_messages(parsed: Parsed) -> list[Shown]:
     return [Shown(message, (n,)) for n, message in enumerate(parsed.messages, start=1)]
 
 
+_DEEPEST = 200
+"""Levels of nesting that a body may have: what a record can hold (see docs/format.md)."""
+
 _ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"})
 
 
 def detect(body: Mapping[str, Any]) -> str:
     """Whose request a body is. Raises InputError if it is none of the four."""
+    if not isinstance(body, Mapping):
+        raise InputError(f"a request body is an object (a dict), this is {type(body).__name__}")
     if "contents" in body:
         return "google"
     if "input" in body:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import NoneType
 
-from .errors import SessionNotFound
-from .log import Store, utc_now
+from .errors import InputError, SessionExists, SessionNotFound
+from .log import SessionInfo, Store, utc_now
 from .models import Target
 from .session import Session
 from .stores import default_path, open_store
@@ -27,18 +28,33 @@ def open(
     for the user's own (see `turnlog.stores.default_path`). `target` is what requests are made for;
     a session opened again keeps the target it had unless another is given.
     """
-    opened = store if store is not None and not isinstance(store, (str, Path)) else None
-    owns = opened is None
-    home = opened if opened is not None else open_store(store if isinstance(store, (str, Path)) else default_path())
-    session_id = session_id or _new_id(title)
-    try:
-        info = home.info(session_id)
-    except SessionNotFound:
-        info = home.create(session_id, title=title)
-    session = Session(home, info, owns_store=owns)
-    if target is not None and target != session.target:
+    for what, value in (("session id", session_id), ("title", title)):
+        if not isinstance(value, str):
+            raise InputError(f"a {what} is a string, not {type(value).__name__}")
+    owns = store is None or isinstance(store, (str, Path))
+    home = open_store(default_path() if store is None else store) if isinstance(store, (str, Path, NoneType)) else store
+    session = Session(home, _found_or_made(home, session_id or _new_id(title), title), owns_store=owns)
+    if target is not None and not _holds(session, target):
         session.switch(target, why="resumed with another target" if session.target else "opened")
     return session
+
+
+def _found_or_made(store: Store, session_id: str, title: str) -> SessionInfo:
+    try:
+        return store.info(session_id)
+    except SessionNotFound:
+        pass
+    try:
+        return store.create(session_id, title=title)
+    except SessionExists:  # another process was quicker, or an id that differs by case alone
+        return store.info(session_id)
+
+
+def _holds(session: Session, target: Target) -> bool:
+    """Whether a session already makes requests for this target, with these settings."""
+    now = session.configuration
+    same = (now.provider, now.model) == (target.provider, target.model)
+    return same and target.settings.items() <= now.settings.items()
 
 
 def _new_id(title: str) -> str:

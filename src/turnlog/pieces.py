@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from .content import Role, Tool, ToolCall
 from .providers.protocol import BlobReader
-from .request import Plan, Prepared, as_known, follow
+from .request import Plan, Prepared, as_known, as_text, follow
 from .view.arrange import Fate
 from .view.pairing import pair
 from .view.repair import close, count_media, declare_tools, mend
@@ -111,7 +111,8 @@ def _assembled(
     begin = len(opening.view)
     begin += closed.view[begin] is not whole[begin]  # a user's word was put ahead of the first answer
     end = begin + sum(len(mended.view) for mended, _ in middle)
-    front = _front(closed.view[:begin], parts, plan, blob)
+    tools, declared = declare_tools(_first_callers(parts), plan.local.tools, plan.rules)
+    front = _front(closed.view[:begin], tools, plan, blob)
     wires = [front.wire, *(wire for _, wire in middle), _spell(closed.view[end:], plan, blob)]
     if _counts(plan, wires):
         return None
@@ -122,6 +123,7 @@ def _assembled(
         edits=lambda: (
             *(edit for part in parts for edit in part.edits),
             *closed.edits,
+            *declared,
             *front.edits,
             *_numbered(wires, key),
         ),
@@ -145,19 +147,19 @@ def _opening(head: Sequence[Shown], follows: Role, plan: Plan, blob: BlobReader,
     return kept[2]
 
 
-def _front(view: Sequence[Shown], parts: Sequence[_Mended], plan: Plan, blob: BlobReader) -> _Front:
-    """Everything of a request but the conversation behind its head."""
-    tools, declared = declare_tools(_first_callers(parts), plan.local.tools, plan.rules)
+def _front(view: Sequence[Shown], tools: tuple[Tool, ...], plan: Plan, blob: BlobReader) -> _Front:
+    """Everything of a request but the conversation behind its head; kept while that stays the same."""
     kept: tuple[Sequence[Shown], tuple[Tool, ...], _Front] | None = plan.kept.get("front")
     if kept is None or kept[1] != tools or not _same(kept[0], view):
         local = msgspec.structs.replace(plan.local, tools=tools)
         rendered = plan.provider.render(view, local, plan.target, blob)
         top = plan.provider.tidy(rendered.request, plan.target)
-        messages = top.request.get(plan.provider.conversation, [])
+        request, replaced = as_text(top.request)
+        messages = request.get(plan.provider.conversation, [])
         front = _Front(
-            request=top.request,
+            request=request,
             wire=_Wire(messages=messages, encoded=_encoded(messages), edits=(), losses=()),
-            edits=(*declared, *rendered.edits, *top.edits),
+            edits=(*rendered.edits, *top.edits, *replaced),
             losses=(*rendered.losses, *top.losses),
         )
         kept = plan.kept["front"] = (list(view), tools, front)
@@ -229,11 +231,11 @@ def _spell(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> _Wire:
     local = msgspec.structs.replace(plan.local, tools=())
     rendered = plan.provider.render(view, local, plan.target, blob)
     tidied = plan.provider.tidy(rendered.request, plan.target)
-    messages = tidied.request.get(key, [])
+    messages, replaced = as_text(tidied.request.get(key, []))
     return _Wire(
         messages=messages,
         encoded=_encoded(messages),
-        edits=tuple(edit for edit in (*rendered.edits, *tidied.edits) if edit.detail.startswith(key)),
+        edits=(*(edit for edit in (*rendered.edits, *tidied.edits) if edit.detail.startswith(key)), *replaced),
         losses=tuple(loss for loss in (*rendered.losses, *tidied.losses) if loss.records),
     )
 

@@ -16,11 +16,11 @@ from .providers.protocol import BlobReader, Provider, SettingPaths
 from .records import Configuration
 from .rules import Rules
 from .view.arrange import Fate, with_parts
-from .view.repair import declare_tools, repair
+from .view.repair import declare_tools, named_tools, repair
 from .view.shown import Edit, Loss, Shown
 from .view.sniff import sniff
 
-__all__ = ["Plan", "Prepared", "as_known", "follow", "plan", "prepare", "translate", "without_unknown"]
+__all__ = ["Plan", "Prepared", "as_known", "as_text", "follow", "plan", "prepare", "translate", "without_unknown"]
 
 
 class Prepared:
@@ -90,7 +90,8 @@ class Prepared:
 class Plan(Struct, frozen=True, eq=False):
     """How requests for a target are made: everything about one but its conversation.
 
-    `local` is the configuration in the provider's terms, `losses` what it has no word for. `kept` is
+    `local` is the configuration in the provider's terms, `losses` what it has no word for. `complete`
+    says that the request is of our own making, not somebody's to be mended. `kept` is
     for whoever makes requests by the plan to keep things in from one to the next.
     """
 
@@ -99,6 +100,7 @@ class Plan(Struct, frozen=True, eq=False):
     local: Configuration
     rules: Rules
     losses: tuple[Loss, ...]
+    complete: bool
     kept: dict[str, Any] = {}
 
 
@@ -114,7 +116,7 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
     required = to.required_settings(target) if complete else {}
     settings = {**required, **local.settings, **target.settings}
     local = msgspec.structs.replace(local, model=target.model, settings=settings)
-    return Plan(to, target, local, to.rules(target, settings), tuple(lost))
+    return Plan(to, target, local, to.rules(target, settings), tuple(lost), complete)
 
 
 def prepare(
@@ -138,17 +140,39 @@ def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | Non
     repaired = repair(as_known(view, to, blob, lost), plan.rules, fate)
     if repaired.thinking_off:
         local = msgspec.structs.replace(local, settings=to.without_thinking(local.settings))
-    tools, declared = declare_tools(repaired.view, local.tools, plan.rules)
+    if plan.complete or plan.rules.tools_required:
+        tools, declared = declare_tools(repaired.view, local.tools, plan.rules)
+    else:
+        tools, declared = named_tools(local.tools, plan.rules)
     local = msgspec.structs.replace(local, tools=tools)
     rendered = to.render(repaired.view, local, plan.target, blob)
     tidied = to.tidy(rendered.request, plan.target)
+    request, replaced = as_text(tidied.request)
     return Prepared(
-        request=tidied.request,
-        edits=(*repaired.edits, *declared, *rendered.edits, *tidied.edits),
+        request=request,
+        edits=(*repaired.edits, *declared, *rendered.edits, *tidied.edits, *replaced),
         losses=(*plan.losses, *lost, *repaired.losses, *rendered.losses, *tidied.losses),
         view=repaired.view,
         target=plan.target,
     )
+
+
+def as_text(value: Any) -> tuple[Any, tuple[Edit, ...]]:
+    """JSON that can be sent: what is left of lone surrogates, outside the conversation's own texts (in
+    names, settings, schemas), becomes U+FFFD, which is an edit."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return _replaced(value), (Edit("text", "lone surrogates in names or settings sent as U+FFFD"),)
+    return value, ()
+
+
+def _replaced(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_replaced(key): _replaced(item) for key, item in value.items()}
+    return [_replaced(item) for item in value] if isinstance(value, list) else value
 
 
 def as_known(view: Sequence[Shown], to: Provider, blob: BlobReader, losses: list[Loss]) -> list[Shown]:

@@ -46,6 +46,16 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Where system text may stand: anywhere, ahead of everything, or there and after a user turn
     if an assistant message or the end follows."""
 
+    calls_elsewhere: bool = False
+    """Whether calls may stand outside the request, at the provider: results without a call stay, and
+    there need not be a message."""
+
+    tools_required: bool = False
+    """Whether a request with calls or results must declare tools."""
+
+    system_only: bool = False
+    """Whether a request with nothing but system text is accepted."""
+
     call_id_pattern: str = r".+"
     call_id_max: int = NO_LIMIT
     call_id_unique: Literal["turn", "view"] = "turn"

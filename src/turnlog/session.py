@@ -10,11 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from .content import Media, Message, Opaque, Outcome, Part, Text, Tool, ToolCall, ToolResult, sha256_hex
+import msgspec
+
+from .content import Media, Message, Opaque, Outcome, Part, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
 from .context import Context
 from .errors import InputError
+from .intake import admitted
 from .log import Draft, SessionInfo, Store
-from .models import Target, target
+from .models import Target
+from .models import target as make_target
 from .providers import provider
 from .providers.protocol import Reply
 from .records import (
@@ -31,7 +35,7 @@ from .records import (
     Usage,
     UsageRecord,
 )
-from .request import Prepared
+from .request import Prepared, plan, translate
 from .tokens import COUNTER, count_message
 from .tools import read_tools
 from .view.select import select
@@ -42,6 +46,7 @@ __all__ = ["Answer", "Content", "Session"]
 Content = str | Part | Sequence[str | Part]
 """What a message is given as: text, a part, or several."""
 
+_PARTS = (Text, Media, Reasoning, ToolCall, ToolResult, Opaque)
 _RESERVED_FOR_ANSWER = 4_000
 """Tokens of the input limit that no request fills."""
 
@@ -58,7 +63,6 @@ class Session:
         self._owns_store = owns_store
         self.id = info.id
         self._context = Context(store, info.id, reach=0)
-        self._target = self._configured_target()
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -79,20 +83,20 @@ class Session:
 
     def system(self, content: Content) -> Record:
         """Record system text."""
-        return self.add(Message("system", self._parts(content)))
+        return self.add(Message("system", _parts(content)))
 
     def user(self, content: Content) -> Record:
         """Record what the user said."""
-        return self.add(Message("user", self._parts(content)))
+        return self.add(Message("user", _parts(content)))
 
     def assistant(self, content: Content) -> Record:
         """Record an answer made elsewhere; answers of SDK calls go to `receive`."""
-        return self.add(Message("assistant", self._parts(content)))
+        return self.add(Message("assistant", _parts(content)))
 
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
         """Record the result of a call, given as the call itself or its id."""
         found = call if isinstance(call, ToolCall) else self._call(call)
-        parts = self._parts(content)
+        parts = _parts(content)
         allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
         if len(allowed) != len(parts):
             raise InputError("a tool result holds text and media only")
@@ -108,11 +112,11 @@ class Session:
 
     def add(self, message: Message, *, model: str = "") -> Record:
         """Record a canonical message."""
-        return self._append(MessageRecord(message, count=_count(message), model=model))[0]
+        return self._append(MessageRecord(message, model=model))[0]
 
     def extend(self, messages: Iterable[Message]) -> tuple[Record, ...]:
         """Record several messages at once: all are kept, or none."""
-        return self._append(*(MessageRecord(message, count=_count(message)) for message in messages))
+        return self._append(*map(MessageRecord, messages))
 
     def note(self, topic: str, text: str = "", data: Any = None) -> Record:
         """Record something that no model is ever sent."""
@@ -120,16 +124,20 @@ class Session:
 
     def tool_started(self, call: ToolCall) -> Record:
         """Record that a tool begins to run: after a crash the call is known to perhaps have run."""
-        return self._append(ToolStarted(call.id, self._record_of(call), call.name))[0]
+        record = self._record_of(call)
+        return self._append(ToolStarted(call.id, record, call.name))[0]
 
     def tool_finished(
         self, call: ToolCall, outcome: Outcome = "ok", *, seconds: float = 0.0, reason: str = ""
     ) -> Record:
         """Record that a tool ended. Its result is recorded with `tool_result`."""
-        return self._append(ToolFinished(call.id, self._record_of(call), outcome, seconds, reason))[0]
+        record = self._record_of(call)
+        return self._append(ToolFinished(call.id, record, outcome, seconds, reason))[0]
 
     def media(self, data: bytes, mime: str, *, name: str = "") -> Media:
         """A media part of these bytes, kept in the store, to be used in a message."""
+        if not isinstance(data, bytes) or not isinstance(mime, str):
+            raise InputError("media is given as bytes and a MIME type, e.g. media(data, 'image/png')")
         kind = mime.partition("/")[0]
         if kind not in ("image", "audio", "video"):
             kind = "document" if mime in ("application/pdf", "text/plain") else "file"
@@ -139,27 +147,43 @@ class Session:
     # -- configuration and decisions -------------------------------------------------------------
 
     def configure(self, *, tools: Sequence[Tool | Mapping[str, Any]] | None = None, **settings: Any) -> Record:
-        """Set the tools, or settings of the target's provider, for the requests from here on."""
-        now = self.configuration
-        aim = self._aim(None)
+        """Set the tools, or settings of the target's provider, for the requests from here on; those not
+        named stay as they are, one given as None goes."""
+        self._context.refresh()
+        aim, now = self._aim(None), self.configuration
+        reserved = {"provider", "model", "messages", "input", "contents", "system", "instructions"} & settings.keys()
+        if reserved:
+            raise InputError(
+                f"{min(reserved)!r} is no setting: use switch() for the model, system() and user() for text"
+            )
+        merged = {**now.settings, **settings}
         return self._append(
             Configuration(
                 provider=aim.provider,
                 model=aim.model,
-                settings={**aim.settings, **settings},
+                settings={key: value for key, value in merged.items() if value is not None},
                 tools=now.tools if tools is None else read_tools(tools),
             )
         )[0]
 
     def switch(self, aim: Target, *, why: str = "") -> tuple[Loss, ...]:
-        """Make requests for another target from here on. Returns what it cannot take of the
-        conversation so far; the log keeps it, and switching back brings it back."""
-        now = self.configuration
-        self._target = aim
+        """Make requests for another target from here on. Settings that both providers have are carried
+        over, `aim.settings` laid over them. Returns what the target cannot take of settings and of the
+        conversation so far; the log keeps that, and switching back brings the conversation back."""
+        self._context.refresh()
+        made = plan(self.configuration, _target_of(aim))
+        lost = made.losses
+        carried = translate(self.configuration, made.provider)[0]
         self._append(
-            Configuration(provider=aim.provider, model=aim.model, settings=aim.settings, tools=now.tools, why=why)
+            Configuration(
+                provider=aim.provider,
+                model=aim.model,
+                settings={**carried.settings, **aim.settings},
+                tools=carried.tools,
+                why=why,
+            )
         )
-        return self._context.request(aim, _limit(aim)).losses
+        return (*lost, *self._context.request(self._aim(None), _limit(aim)).losses)
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
@@ -167,9 +191,9 @@ class Session:
 
     def pin(self, n: int, *, why: str = "pinned") -> Record:
         """Keep message record `n` in every view, whatever has to be left out."""
-        found = list(self._store.read(self.id, first=n, last=n)) if n > 0 else []
+        found = list(self._store.read(self.id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
         if not found or found[0].message is None:
-            raise InputError(f"record {n} of session {self.id!r} is no message that could be pinned")
+            raise InputError(f"record {n!r} of session {self.id!r} is no message that could be pinned")
         return self._append(Decision("pin", first=n, last=n, why=why))[0]
 
     def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
@@ -192,20 +216,23 @@ class Session:
 
         Raises BudgetError if even the newest turn does not fit, InputError without a target.
         """
-        found = self._aim(aim)
         self._context.refresh()
+        found = self._aim(aim)
         return self._context.request(found, _limit(found))
 
-    def receive(self, answer: Any) -> Answer:
+    def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
 
-        A stream that ends early is recorded as far as it came, marked as interrupted; an error of the
-        stream itself is raised again after that.
+        `aim` is the target that was asked, if it was not the session's own. A stream that ends early is
+        recorded as far as it came, marked as interrupted; an error of the stream itself is raised again
+        after that.
         """
-        speaker = provider(self._aim(None).provider)
+        asked = self._aim(aim)
+        if hasattr(answer, "__aiter__"):
+            raise InputError("this stream is asynchronous: collect it first, `[chunk async for chunk in stream]`")
         if _is_stream(answer):
-            return self._receive_stream(answer)
-        return self._keep(speaker.parse_response(answer))
+            return self._receive_stream(answer, asked)
+        return self._keep(provider(asked.provider).parse_response(answer), asked)
 
     # -- figures ---------------------------------------------------------------------------------
 
@@ -216,8 +243,9 @@ class Session:
 
     @property
     def target(self) -> Target | None:
-        """What requests are made for, unless another target is named."""
-        return self._target
+        """What requests are made for, unless another target is named: the last one on record."""
+        now = self.configuration
+        return make_target(now.provider, now.model) if now.provider and now.model else None
 
     @property
     def message_count(self) -> int:
@@ -255,7 +283,7 @@ class Session:
     # -- inside ----------------------------------------------------------------------------------
 
     def _append(self, *bodies: Body) -> tuple[Record, ...]:
-        records = self._store.append(self.id, [Draft(body) for body in bodies])
+        records = self._store.append(self.id, [Draft(_counted(admitted(body))) for body in bodies])
         self._context.take(records)
         return records
 
@@ -263,26 +291,16 @@ class Session:
         self._context.refresh()
         return self._context.last
 
-    def _configured_target(self) -> Target | None:
-        now = self.configuration
-        return target(now.provider, now.model, **now.settings) if now.provider and now.model else None
-
     def _aim(self, aim: Target | None) -> Target:
-        found = aim or self._target
+        found = self.target if aim is None else _target_of(aim)
         if found is None:
             raise InputError(
                 "no target: open the session with target=turnlog.target(PROVIDER, MODEL), or name one here"
             )
         return found
 
-    def _parts(self, content: Content) -> tuple[Part, ...]:
-        if isinstance(content, str):
-            return (Text(content),)
-        if isinstance(content, Sequence):
-            return tuple(Text(item) if isinstance(item, str) else item for item in content)
-        return (content,)
-
     def _call(self, call_id: str) -> ToolCall | None:
+        self._context.refresh()
         for shown in self._context.newest():
             for part in shown.message.parts:
                 if isinstance(part, ToolCall) and part.id == call_id:
@@ -290,38 +308,37 @@ class Session:
         return None
 
     def _record_of(self, call: ToolCall) -> int:
+        if not isinstance(call, ToolCall):
+            raise InputError(f"a call is one of `Answer.tool_calls`, not {type(call).__name__}")
+        self._context.refresh()
         for shown in self._context.newest():
             if call in shown.message.parts:
                 return shown.records[0]
         raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self.id!r}: receive the answer first")
 
-    def _receive_stream(self, chunks: Iterable[Any]) -> Answer:
-        assembler = provider(self._aim(None).provider).assembler()
+    def _receive_stream(self, chunks: Iterable[Any], asked: Target) -> Answer:
+        assembler = provider(asked.provider).assembler()
         try:
             for chunk in chunks:
                 assembler.feed(chunk)
         except BaseException as error:
-            self._keep(assembler.reply(), reason=f"{type(error).__name__}: {error}")
+            self._keep(assembler.reply(), asked, reason=f"{type(error).__name__}: {error}")
             raise
-        return self._keep(assembler.reply())
+        return self._keep(assembler.reply(), asked)
 
-    def _keep(self, reply: Reply, *, reason: str = "") -> Answer:
+    def _keep(self, reply: Reply, asked: Target, *, reason: str = "") -> Answer:
         for data in reply.blobs.values():
             self._store.put_blob(data)
-        aim = self._aim(None)
         bodies: list[Body] = []
-        count = _count(reply.message)
         if reply.complete and not reason:
             bodies.append(
-                MessageRecord(
-                    reply.message, count=count, model=reply.model, stop=reply.stop, response_id=reply.response_id
-                )
+                MessageRecord(reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
             )
         else:
             why = reason or reply.error or "the stream ended early"
-            bodies.append(PartialAnswer(reply.message, why, fragments=reply.fragments, count=count, model=reply.model))
+            bodies.append(PartialAnswer(reply.message, why, fragments=reply.fragments, model=reply.model))
         if reply.usage is not None:
-            bodies.append(UsageRecord(aim.provider, reply.model or aim.model, reply.usage, reply.raw_usage))
+            bodies.append(UsageRecord(asked.provider, reply.model or asked.model, reply.usage, reply.raw_usage))
         records = self._append(*bodies)
         return Answer(reply, records[0])
 
@@ -338,12 +355,41 @@ class Answer:
         self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
 
 
+def _parts(content: Content) -> tuple[Part, ...]:
+    """Content as parts. Raises InputError for what is neither text nor a part."""
+    if isinstance(content, str):
+        return (Text(content),)
+    if isinstance(content, _PARTS):
+        return (content,)
+    if isinstance(content, (list, tuple)):
+        parts = tuple(
+            Text(item) if isinstance(item, str) else item for item in content if item != "" or len(content) == 1
+        )
+        wrong = [part for part in parts if not isinstance(part, _PARTS)]
+        if not wrong:
+            return parts
+        content = wrong[0]
+    raise InputError(
+        f"content is text, a part or a list of them, not {type(content).__name__}: use turnlog.Text, "
+        "session.media(data, mime), ...; `add` takes a whole Message, `receive` a provider's answer"
+    )
+
+
+def _target_of(aim: Target) -> Target:
+    if not isinstance(aim, Target):
+        raise InputError(f"a target is made by turnlog.target(PROVIDER, MODEL), this is {type(aim).__name__}")
+    return aim
+
+
 def _limit(aim: Target) -> int:
     return aim.input_limit - _RESERVED_FOR_ANSWER
 
 
-def _count(message: Message) -> Count:
-    return Count(count_message(message), COUNTER)
+def _counted(body: Body) -> Body:
+    """A message with its tokens: counted once, when it is recorded."""
+    if isinstance(body, (MessageRecord, PartialAnswer)) and body.count is None:
+        return msgspec.structs.replace(body, count=Count(count_message(body.message), COUNTER))
+    return body
 
 
 def _is_stream(answer: Any) -> bool:

@@ -22,6 +22,8 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
         if isinstance(tool, Tool):
             found.append(tool)
             continue
+        if not isinstance(tool, Mapping):
+            raise InputError(f"tools[{i}] is {type(tool).__name__}: declare a tool by a dict or turnlog.Tool")
         if isinstance(tool.get("name"), str) and "type" not in tool and "input_schema" not in tool:
             found.append(_plain(tool))
             continue

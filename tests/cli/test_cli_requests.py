@@ -63,13 +63,12 @@ def test_explained(turnlog: Any, tmp_path: Path) -> None:
     name = write(tmp_path / "bad.json", BAD)
     ended = turnlog("request", name, "--to", "openai-chat", "--explain")
     assert ended.out == (
-        "openai-chat gpt-4o: 4 messages, 1 edit, 1 loss\n"
+        "openai-chat gpt-4o: 4 messages, 1 edit, 0 losses\n"
         "        2  user       verbatim     hi\n"
         "        3  assistant  verbatim     [calls look]\n"
         "        3  user       synthetic    [result look lost]\n"
         "        4  user       verbatim     well?\n"
         "edit unanswered: call of 'look' (c1) has no result: lost (record 3)\n"
-        "loss outcome: call c1 lost: only the text of its result can say so (record 3)\n"
     )
     rows = turnlog("request", name, "--to", "openai-chat", "--explain", "--json").rows
     detail = "call of 'look' (c1) has no result: lost"

@@ -38,6 +38,25 @@ def test_a_body_of_each_api(api: str) -> None:
     assert session.title == "u"
 
 
+@pytest.mark.parametrize(
+    "contents",
+    [
+        [{"parts": [{"text": "u"}]}],
+        {"parts": [{"text": "u"}]},
+        [{"role": "", "parts": {"text": "u"}}],
+        [{"role": None, "parts": [{"text": "u"}, {"inline_data": {"mime_type": "image/png", "data": "AAAA"}}]}],
+    ],
+)
+def test_a_google_turn_needs_no_role(contents: Any) -> None:
+    """Every quickstart of Google's sends one like this; it would be refused as no conversation."""
+    body = {"contents": contents, "generationConfig": {"topK": 1}}
+    for data in (json.dumps(body).encode(), jsonl([body]), json.dumps({"request": body}).encode()):
+        (session,) = read_file(data)
+        assert session.format == "google"
+        assert [(message.role, text_of(message)) for message in messages_of(session)] == [("user", "u")]
+        assert [one.settings for one in of_kind(session, Configuration)] == [{"generationConfig": {"topK": 1}}]
+
+
 def test_a_list_of_messages_is_one_session_in_json_and_in_lines() -> None:
     """The commonest export of all; a line each, it must not become a session each."""
     messages = CHAT["messages"]

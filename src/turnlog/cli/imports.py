@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from ..content import ToolCall
 from ..errors import Conflict, CorruptRecord, ImportFailed, InputError, TurnlogError
 from ..export import visible
 from ..importers import Imported, Origin, detect, read_file
+from ..importers.discovery import discover
+from ..importers.protocol import origin_name
 from ..log import Store
 from ..records import MessageRecord, PartialAnswer
 from .keeping import Kept, keep
@@ -27,17 +31,24 @@ __all__ = ["add_to", "transcripts"]
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("import", parents=[store], help="read transcripts of agents and request bodies")
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, or a folder of them; - is standard input")
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="a file, or a folder of them; - is standard input")
+    text = "import what the agents of a home folder keep in it (default: your own)"
+    parser.add_argument("--discover", metavar="HOME", nargs="?", const="~", help=text)
     parser.add_argument("--json", action="store_true", help="one JSON object a session, one a line")
     parser.set_defaults(run=_import)
 
 
 def _import(arguments: Namespace) -> int:
+    if not arguments.paths and arguments.discover is None:
+        raise InputError("nothing to import: name files or folders, or use --discover")
     code = passed_over = 0
     seen: set[str] = set()
-    progress = _Progress()
+    found = [] if arguments.discover is None else _discovered(arguments.discover)
+    progress = _Progress(0 if arguments.paths else len(found))
+    # What another transcript brought in is not read again.
+    new = (origin for origin in found if not isinstance(origin, Path) or str(origin) not in seen)
     with opened(arguments, write=True) as store:
-        for origin in transcripts(arguments.paths, seen):
+        for origin in chain(new, transcripts(arguments.paths, seen)):
             progress.show(origin)
             if origin is None:
                 passed_over += 1
@@ -49,11 +60,30 @@ def _import(arguments: Namespace) -> int:
                 failed = _keep(store, imported, arguments.json) or failed
             if failed is not None:
                 say(f"turnlog: {failed}")
-                code = code or failed.exit_code
+                code = max(code, failed.exit_code)
     progress.clear()
     if passed_over:
         say(f"passed over as no transcript: {counted(passed_over, 'file')}")
     return code
+
+
+def _discovered(home: str) -> list[Origin | InputError]:
+    """The files that agents keep in a home folder, and an error for each folder that cannot be read."""
+    folder = Path(home).expanduser()
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no folder; give the home folder of whoever ran the agents")
+    unreadable: list[OSError] = []
+    found = list(discover(folder, unreadable.append))
+    agents = Counter(each.agent for each in found)
+    told = ", ".join(f"{agent} {counted(number, 'file')}" for agent, number in agents.items())
+    say(f"found in {folder}: {told or 'no sessions of agents'}")
+    return [*(_unreadable(error, Path(str(error.filename))) for error in unreadable), *(each.path for each in found)]
+
+
+class _Bug(TurnlogError):
+    """An error of ours while a transcript was being read or kept."""
+
+    exit_code = 70
 
 
 def _read(origin: Origin | InputError) -> tuple[list[Imported], TurnlogError | None]:
@@ -62,6 +92,23 @@ def _read(origin: Origin | InputError) -> tuple[list[Imported], TurnlogError | N
         return ([], origin) if isinstance(origin, InputError) else (read_file(origin), None)
     except ImportFailed as error:
         return [], error
+    except OSError as error:
+        return [], ImportFailed(f"{_name(origin)}: cannot be read ({error.strerror or error})")
+    except Exception as error:  # noqa: BLE001 - an error of ours must not keep the other files from anybody
+        return [], _bug(_name(origin), error)
+
+
+def _name(origin: Origin | InputError) -> str:
+    return str(origin) if isinstance(origin, InputError) else origin_name(origin)
+
+
+def _bug(name: str, error: Exception) -> _Bug:
+    """What to say of an error of ours, with the place it came from."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    at = f" ({trace.tb_frame.f_globals.get('__name__', '?')}, line {trace.tb_lineno})" if trace else ""
+    return _Bug(f"{name}: an error in turnlog itself, please report it: {type(error).__name__}: {error}{at}")
 
 
 def _keep(store: Store, imported: Imported, json: bool) -> TurnlogError | None:
@@ -72,6 +119,10 @@ def _keep(store: Store, imported: Imported, json: bool) -> TurnlogError | None:
         kept = keep(store, imported)
     except (InputError, Conflict, CorruptRecord) as error:
         return error
+    except (TurnlogError, OSError):  # the store, not the transcript
+        raise
+    except Exception as error:  # noqa: BLE001 - as in `_read`
+        return _bug(imported.files[0] if imported.files else imported.session_id, error)
     if json:
         out_json(_summary(imported, kept))
     else:
@@ -170,13 +221,16 @@ def _is_known(path: Path) -> bool:
         return False
     except OSError:
         return True
+    except Exception:  # noqa: BLE001 - reading it says what went wrong
+        return True
     return True
 
 
 class _Progress:
     """A line on a terminal that says how far an import has come, from its second second on."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int) -> None:
+        self._of = f" of {expected}" if expected else ""
         self._watched = is_terminal(sys.stderr)
         self._begun = time.monotonic()
         self._shown = False
@@ -187,7 +241,7 @@ class _Progress:
         self._done += 1
         if self._watched and time.monotonic() - self._begun > 1:
             name = origin if isinstance(origin, Path) else "..."
-            line = visible(f"file {self._done}: {name}", one_line=True)[:78]
+            line = visible(f"file {self._done}{self._of}: {name}", one_line=True)[:78]
             print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
             self._shown = True
 

@@ -25,7 +25,7 @@ from .keeping import keep
 from .stores import is_missing, opened, place
 from .terminal import as_json, counted, out_bytes, out_json, out_line, say, shorten, stdin_bytes
 
-__all__ = ["add_to", "changes"]
+__all__ = ["add_to", "changes", "session_of"]
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 
 def _request(arguments: Namespace) -> int:
-    with _session(arguments) as session:
+    with session_of(arguments) as session:
         prepared = session.request(_target(session, arguments.to, arguments.model))
     if arguments.explain and arguments.json:
         for kind, change in changes(prepared):
@@ -58,7 +58,7 @@ def _request(arguments: Namespace) -> int:
 
 
 @contextmanager
-def _session(arguments: Namespace) -> Iterator[Session]:
+def session_of(arguments: Namespace) -> Iterator[Session]:
     """The session that SOURCE names. An existing file comes first, and is read into memory only."""
     path = Path(arguments.source)
     origin: Origin = path

@@ -6,12 +6,11 @@ import os
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from ..log import Store
-from ..stores import default_path, open_store
+from ..stores import default_path, local_path, open_store
 
-__all__ = ["VARIABLE", "is_missing", "opened", "place"]
+__all__ = ["VARIABLE", "is_missing", "is_writable", "opened", "place"]
 
 VARIABLE = "TURNLOG_STORE"
 """Environment variable that names the store where `--store` does not."""
@@ -23,9 +22,15 @@ def place(arguments: Namespace) -> str:
 
 
 def is_missing(arguments: Namespace) -> bool:
-    """Whether the store is a file that is not there (yet)."""
-    path = place(arguments)
-    return "://" not in path and path != ":memory:" and not Path(path).exists()
+    """Whether the store is a file or a folder that is not there (yet)."""
+    path = local_path(place(arguments))
+    return path is not None and not path.exists()
+
+
+def is_writable(arguments: Namespace) -> bool:
+    """Whether the store can be opened for writing, as far as can be told from outside."""
+    path = local_path(place(arguments))
+    return path is None or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 @contextmanager

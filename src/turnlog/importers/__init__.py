@@ -9,12 +9,43 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import ImportFailed
-from . import bodies, claude_code, codex, turnlog_export
+from . import (
+    bodies,
+    claude_code,
+    claude_stream,
+    cline,
+    codex,
+    gemini_cli,
+    gemini_responses,
+    mini_swe,
+    openhands,
+    pi,
+    swe_agent,
+    tarko,
+    turnlog_export,
+    webvoyager,
+)
 from .protocol import Damage, Imported, Importer, Origin, contents, origin_name
+from .refusals import refusal
 
 __all__ = ["Damage", "IMPORTERS", "Imported", "Importer", "Origin", "detect", "read_file"]
 
-IMPORTERS: tuple[Importer, ...] = (turnlog_export.IMPORTER, claude_code.IMPORTER, codex.IMPORTER, bodies.IMPORTER)
+IMPORTERS: tuple[Importer, ...] = (
+    turnlog_export.IMPORTER,
+    claude_code.IMPORTER,
+    codex.IMPORTER,
+    gemini_cli.IMPORTER,
+    gemini_responses.IMPORTER,
+    pi.IMPORTER,
+    cline.IMPORTER,
+    claude_stream.IMPORTER,
+    webvoyager.IMPORTER,
+    tarko.IMPORTER,
+    openhands.IMPORTER,
+    mini_swe.IMPORTER,
+    swe_agent.IMPORTER,
+    bodies.IMPORTER,
+)
 """All importers. Where two are equally sure of a file, the earlier one reads it."""
 
 _HEAD = 1 << 16
@@ -65,6 +96,8 @@ def _looks(head: bytes) -> str:
     """What a file looks like, for people."""
     if not head.strip():
         return "it is empty, or a folder without a known transcript"
+    if known := refusal(head):
+        return f"it is {known}"
     if b"\0" in head[:1024]:
         return f"binary data beginning {head[:16].hex(' ')}"
     start = head.lstrip()[:60].decode("utf-8", "replace")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..providers.google.keys import camel
+from ..providers.google.parts import DATA
+
 __all__ = ["LIST_KEYS", "api_of", "api_of_messages", "is_body", "is_message"]
 
 LIST_KEYS = {
@@ -33,6 +36,8 @@ def is_message(value: Any) -> bool:
     """
     if not isinstance(value, dict):
         return False
+    if not value.get("role") and _has_google_parts(value.get("parts")):
+        return True
     if value.get("role") in _ROLES:
         content = value.get("content")
         first = content[0] if isinstance(content, list) and content else None
@@ -49,13 +54,15 @@ def is_body(value: Any) -> bool:
     items = value.get("input")
     if isinstance(items, list) and all(isinstance(item, dict) and item.keys() & {"type", "role"} for item in items):
         return True
+    if isinstance(value.get("contents"), dict):
+        return is_message(value["contents"])
     lists = [value[key] for key in ("messages", "contents") if isinstance(value.get(key), list)]
     return any(all(is_message(item) for item in messages[:3]) for messages in lists)
 
 
 def api_of(body: Mapping[str, Any]) -> str:
     """The API of a request body."""
-    if isinstance(body.get("contents"), list):
+    if isinstance(body.get("contents"), (list, dict)):
         return "google"
     messages = body.get("messages")
     if not isinstance(messages, list):
@@ -84,6 +91,15 @@ def api_of_messages(messages: Sequence[Any]) -> str:
         if types & _ANTHROPIC_BLOCKS or _has_source(message):
             return "anthropic"
     return "openai-chat"
+
+
+def _has_google_parts(parts: Any) -> bool:
+    """Whether these are parts of a Google content, which needs no role in a request of one turn
+    ("single turn requests end with a user role or the role field is empty")."""
+    found = [parts] if isinstance(parts, dict) else parts
+    if not isinstance(found, list) or not found:
+        return False
+    return all(isinstance(part, dict) and any(camel(key) in DATA for key in part) for part in found)
 
 
 def _is_item(message: Mapping[str, Any]) -> bool:

@@ -79,7 +79,7 @@ def prune(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
     for key, item in value.items():
         where = f"{path}.{key}" if path else key
         inner = shape.keys.get(key)
-        if isinstance(inner, OneOf) and item is not None and item not in inner.words:
+        if isinstance(inner, OneOf) and not conforms(item, inner):
             changed = True
             edits.append(Edit("unknown_value", f"{where} dropped: {item!r}", rule=f"Invalid value: '{item}'."))
             continue
@@ -98,7 +98,7 @@ def conforms(value: Any, shape: Shape) -> bool:
     if isinstance(shape, Many):
         return not isinstance(value, list) or all(conforms(item, shape.of) for item in value)
     if isinstance(shape, OneOf):
-        return value is None or value in shape.words
+        return value is None or (isinstance(value, str) and value in shape.words)
     if not isinstance(value, dict):
         return True
     if isinstance(shape, Tagged):

@@ -59,7 +59,11 @@ def difference(default: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str,
 
 
 def spell(default: Mapping[str, Any], delta: Mapping[str, Any] | None) -> dict[str, Any]:
-    """`default` in the spelling that `delta` holds; the opposite of `difference`."""
+    """`default` in the spelling that `delta` holds; the opposite of `difference`.
+
+    An id or a name that `default` has and that was not there, or was null, has been given by repair
+    since: it stays.
+    """
     if not delta:
         return dict(default)
     respelled = delta.get("=", {})
@@ -67,13 +71,16 @@ def spell(default: Mapping[str, Any], delta: Mapping[str, Any] | None) -> dict[s
     nested = delta.get("~", {})
     result: dict[str, Any] = {}
     for key, value in default.items():
-        if key in missing:
+        given = key in _IDENTITY and bool(value)
+        if key in missing and not given:
             continue
         inner = nested.get(key)
         result[respelled.get(key, key)] = (
             spell(value, inner) if inner is not None and isinstance(value, dict) else value
         )
-    result.update(delta.get("+", {}))
+    for key, value in delta.get("+", {}).items():
+        if value or not (key in _IDENTITY and result.get(key)):
+            result[key] = value
     return result
 
 
@@ -89,6 +96,8 @@ def extra_keys(form: Form | None) -> tuple[str, ...]:
         return ()
     return tuple(key for key, value in form.delta.get("+", {}).items() if value not in (None, [], {}, ""))
 
+
+_IDENTITY = frozenset({"call_id", "id", "name", "tool_call_id", "tool_use_id"})
 
 _BOUNDARY = re.compile(r"(?<=[a-z0-9])([A-Z])")
 

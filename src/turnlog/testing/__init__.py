@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .damages import DAMAGES, damaged_history
 from .histories import History, sound_history
+from .providers import check_provider
 from .stores import check_store
 
-__all__ = ["DAMAGES", "History", "check_store", "damaged_history", "sound_history"]
+__all__ = ["DAMAGES", "History", "check_provider", "check_store", "damaged_history", "sound_history"]

@@ -134,7 +134,7 @@ class _Arranger:
         ]
         answers = [self.pairs.answers.get(at) for at, _ in calls]
         if self.rules.results == "later":
-            return None not in answers and all(at in self.answered_at for at in results)
+            return None not in answers and all(at in self.answered_at or self._may_stay(at) for at in results)
         if None in answers or set(results) != set(answers):
             return False
         if not results:
@@ -160,7 +160,8 @@ class _Arranger:
         shown = self.view[i]
         parts: list[Part] = []
         for j, part in enumerate(shown.message.parts):
-            parts.append(self._matching((i, j), part) if isinstance(part, ToolResult) else part)
+            known = isinstance(part, ToolResult) and (i, j) in self.answered_at
+            parts.append(self._matching((i, j), part) if known and isinstance(part, ToolResult) else part)
         return with_parts(shown, tuple(parts))
 
     def _matching(self, at: At, result: ToolResult) -> ToolResult:
@@ -220,10 +221,16 @@ class _Arranger:
             elif (i, j) in self.answered_at:
                 if stays:
                     parts.append(self._matching((i, j), part))
+            elif self._may_stay((i, j)):
+                parts.append(part)
             else:
                 self._stray((i, j), part)
         if parts:
             self.out.append(with_parts(shown, tuple(parts)))
+
+    def _may_stay(self, at: At) -> bool:
+        """Whether a result without a call in the view may answer one that the provider holds."""
+        return self.rules.calls_elsewhere and at not in self.pairs.duplicates
 
     def _stray(self, at: At, result: ToolResult) -> None:
         records = self.view[at[0]].records

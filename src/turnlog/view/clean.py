@@ -50,6 +50,12 @@ def sendable_name(name: str, rules: Rules) -> str:
     return f"{stem[: min(rules.name_max, 64) - 9]}_{digest}"
 
 
+def _extras(message: Message) -> str:
+    """The keys that go with a message which goes."""
+    added = (message.form.delta or {}).get("+", {}) if message.form is not None else {}
+    return f" with {', '.join(sorted(added))}" if added else ""
+
+
 def _is_url(url: str, schemes: frozenset[str]) -> bool:
     parts = urlsplit(url)
     return parts.scheme in schemes and bool(parts.netloc)
@@ -89,9 +95,9 @@ class _Cleaner:
     def _empty(self, message: Message) -> Message | None:
         """A message without content: a user's is shown as such, others leave the view."""
         if message.role != "user":
-            self.edits.append(Edit("empty", f"empty {message.role} message left out", self.records))
+            self.edits.append(Edit("empty", f"empty {message.role} message{_extras(message)} left out", self.records))
             return None
-        self.edits.append(Edit("empty", "empty user message shown as a placeholder", self.records))
+        self.edits.append(Edit("empty", f"empty user message{_extras(message)} shown as a placeholder", self.records))
         return Message(role="user", parts=(Text(BLANK),), name=message.name)
 
     def part(self, part: Part) -> Part | None:
@@ -142,6 +148,10 @@ class _Cleaner:
         rules = self.rules
         if media.kind not in allowed and media.mime not in allowed:
             return f"this model takes no {media.kind} here"
+        if not (media.sha256 or media.url or media.file_id):
+            return "it has no source"
+        if media.sha256 and not media.size:
+            return "it is empty"
         if media.file_id and media.provider != rules.provider:
             return f"a file of {media.provider or 'another provider'} cannot be sent to this one"
         if media.url and not _is_url(media.url, rules.media_url_schemes):
@@ -156,6 +166,9 @@ class _Cleaner:
         rules = self.rules
         if part.provider != rules.provider or rules.reasoning == "none":
             self.losses.append(Loss("reasoning", f"reasoning of {part.provider} left out", self.records))
+            return None
+        if any(_SURROGATE.search(text) for text in (part.text, *part.summary)):
+            self.edits.append(Edit("reasoning", "reasoning that is no valid text left out", self.records))
             return None
         proof = part.encrypted if rules.reasoning == "encrypted" else part.signature or part.encrypted
         if rules.reasoning != "own" and not proof:

@@ -23,7 +23,19 @@ from .own_calls import own_calls
 from .pairing import pair
 from .shown import Edit, Loss, Shown
 
-__all__ = ["CONTINUE", "EARLIER", "NOTHING", "Repaired", "close", "count_media", "declare_tools", "finish", "mend", "repair"]
+__all__ = [
+    "CONTINUE",
+    "EARLIER",
+    "NOTHING",
+    "Repaired",
+    "close",
+    "count_media",
+    "declare_tools",
+    "finish",
+    "mend",
+    "named_tools",
+    "repair",
+]
 
 EARLIER = "[The conversation began earlier.]"
 NOTHING = "[No message yet.]"
@@ -92,22 +104,29 @@ def close(view: Sequence[Shown], rules: Rules) -> Repaired:
     return Repaired(tuple(ended), tuple(edits), (), off)
 
 
-def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
-    """The tools of a request: those given, under names the rules accept; if there are none, and the
-    view holds calls, a declaration for each tool called, one that takes any object.
-
-    A tool that is called in the history and not among those given was taken away: it stays away.
-    """
+def named_tools(tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
+    """Tools under names that the rules accept."""
     edits: list[Edit] = []
-    declared: list[Tool] = []
+    named: list[Tool] = []
     for tool in tools:
         name = tool.name if tool.kind == "hosted" else sendable_name(tool.name, rules)
         if name != tool.name:
             edits.append(Edit("name", f"tool {tool.name!r} declared as {name!r}"))
             tool = msgspec.structs.replace(tool, name=name)
-        declared.append(tool)
-    if declared:
-        return tuple(declared), edits
+        named.append(tool)
+    return tuple(named), edits
+
+
+def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
+    """The tools of a request: those given; if there are none, and the view holds calls, a declaration
+    for each tool called, one that takes any object.
+
+    A tool that is called in the history and not among those given was taken away: it stays away.
+    """
+    if tools:
+        return named_tools(tools, rules)
+    edits: list[Edit] = []
+    declared: list[Tool] = []
     names: set[str] = set()
     for shown in view:
         for part in shown.message.parts:
@@ -231,6 +250,8 @@ def _flat(part: Part) -> tuple[Part, ...]:
 def _ends(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
     """A legal beginning and a legal end."""
     talk = [shown for shown in view if shown.message.role != "system"]
+    if not talk and (rules.calls_elsewhere or (view and rules.system_only)):
+        return view
     if not talk:
         edits.append(Edit("empty", "no message to send: a placeholder stands for one"))
         return [*view, Shown(Message("user", (Text(NOTHING),)), (), "synthetic")]

@@ -58,7 +58,7 @@ def _true_media(media: Media, blob: Callable[[str], bytes], shown: Shown, losses
     except StoreError as error:
         losses.append(Loss("media", f"{media.kind} shown as a placeholder: {error}", shown.records))
         return Text(f"[{media.kind} left out ({media.name or media.mime or media.kind}): its bytes are missing]")
-    if media.kind != "image" or media.mime not in _CHECKED:
+    if not data or media.kind != "image" or media.mime not in _CHECKED:
         return media
     found = image_type(data) or _NO_IMAGE
     if found == media.mime:

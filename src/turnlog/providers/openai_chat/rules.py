@@ -58,6 +58,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         last="any",
         strip_last=False,
         system="inline",
+        system_only=True,
         # "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40"
         call_id_max=40,
         call_id_unique="turn",

@@ -18,6 +18,7 @@ __all__ = ["tidy"]
 _SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
 """Sampling settings and the only value that models with fixed sampling take."""
 
+_RANGES = {"temperature": (0, 2), "top_p": (0, 1), "presence_penalty": (-2, 2), "frequency_penalty": (-2, 2)}
 _MAX_STOPS = 4
 _NAME_MAX = 64
 _NOT_IN_NAME = re.compile(r"[\s<|\\/>]")
@@ -28,7 +29,7 @@ def tidy(request: dict[str, Any], target: Target) -> Rendered:
     edits: list[Edit] = []
     model = target.model or str(request.get("model") or "")
     body: dict[str, Any] = dict(prune(request, request_shape(model), "", edits))
-    for step in (_model, _nulls, _tools, _limits, _habits, _messages):
+    for step in (_model, _nulls, _tools, _limits, _habits, _ranges, _messages):
         step(body, model, edits)
     return Rendered(request=body, edits=tuple(edits))
 
@@ -92,6 +93,15 @@ def _habits(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
                 _drop(body, key, f"Unsupported value: '{key}' with this model.", edits)
     if no_stop(model) and body.get("stop"):
         _drop(body, "stop", "Unsupported parameter: 'stop' is not supported with this model.", edits)
+
+
+def _ranges(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
+    for key, (low, high) in _RANGES.items():
+        value = body.get(key)
+        if isinstance(value, (int, float)) and not low <= value <= high:
+            body[key] = min(max(value, low), high)
+            rule = f"Invalid '{key}': expected a value from {low} to {high}."
+            edits.append(Edit("setting", f"{key} {value} sent as {body[key]}", rule=rule))
 
 
 def _messages(body: dict[str, Any], model: str, edits: list[Edit]) -> None:

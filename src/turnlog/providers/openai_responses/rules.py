@@ -42,6 +42,9 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         last="any",
         strip_last=False,
         system="inline",
+        system_only=True,
+        # What went before may lie at the provider.
+        calls_elsewhere=any(settings.get(key) for key in ("previous_response_id", "conversation", "prompt")),
         # "Invalid 'input[109].call_id': string too long. Expected ... maximum length 64".
         call_id_max=64,
         call_id_unique="view",

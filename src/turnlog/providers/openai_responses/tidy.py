@@ -18,6 +18,7 @@ from .wire import ID_MAY_GO, ID_PREFIX
 __all__ = ["tidy"]
 
 _LEAST_OUTPUT = 16
+_RANGES = {"temperature": (0, 2), "top_p": (0, 1)}
 _TEXT_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -68,6 +69,12 @@ def _settings(body: dict[str, Any], target: Target, edits: list[Edit]) -> dict[s
             if body.get(key) is not None and body[key] != 1:
                 rule = f"Unsupported parameter: '{key}' is not supported with this model."
                 body = _without(body, key, "", rule, edits)
+    for key, (low, high) in _RANGES.items():
+        value = body.get(key)
+        if isinstance(value, (int, float)) and not low <= value <= high:
+            body = {**body, key: min(max(value, low), high)}
+            rule = f"Invalid '{key}': expected a value from {low} to {high}."
+            edits.append(Edit("setting", f"{key} {value} sent as {body[key]}", rule=rule))
     limit = body.get("max_output_tokens")
     if isinstance(limit, int) and limit < _LEAST_OUTPUT:
         rule = f"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= {_LEAST_OUTPUT}."

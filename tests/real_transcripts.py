@@ -22,6 +22,9 @@ __all__ = ["FOLDERS", "JUDGED", "cuts", "imported", "judge"]
 FOLDERS = (
     "claude-code-entire", "claude-code-log", "agentcmd/claude", "cua", "codex-entire", "agentcmd/codex", "vibe-tracker",
     "agent-sessions-fixtures", "codexbar-forks", "tau-bench",
+    "pi", "cline", "claude-agent-sdk", "webvoyager", "ui-tars",
+    "gemini-entire", "gemini-cli-sessions", "agentcmd/gemini", "gemini-cli-responses",
+    "swe-agent", "mini-swe-agent", "openhands",
 )  # fmt: skip
 """Where the shared material holds transcripts that there are importers for."""
 
@@ -40,7 +43,7 @@ def imported(shared: Path) -> Iterator[tuple[Path, Imported]]:
     """Every session of every transcript."""
     for folder in FOLDERS:
         for path in sorted((shared / "data" / folder).rglob("*")):
-            if path.suffix in (".jsonl", ".json") and not path.name.endswith((".meta.json", "gemini.jsonl")):
+            if path.suffix in (".jsonl", ".json", ".responses", ".traj") and not path.name.endswith(".meta.json"):
                 yield from ((path, session) for session in read_file(path))
 
 

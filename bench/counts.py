@@ -1,0 +1,195 @@
+"""Counts of recorded requests against what providers billed for them.
+
+    python bench/counts.py [--shared ../shared] [--misses N]
+
+Reads token_truth/requests.jsonl: the population that docs/counting.md describes, by the rows' own `split`
+(factors were chosen looking at `dev` alone), then everything outside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import turnlog
+from turnlog.content import ToolCall, ToolResult
+from turnlog.errors import TurnlogError
+from turnlog.providers import PROVIDERS
+
+ROOT = Path(__file__).parent.parent
+APIS = {
+    "openai.chat": "openai-chat",
+    "openai.responses": "openai-responses",
+    "anthropic.messages": "anthropic",
+    "google.generateContent": "google",
+}
+# Rows whose usage does not fit their body, as whoever recorded them notes
+ODD = frozenset(
+    "81ba8ffdec26bf63 f40b82c092e781d5 e49546d8e3c98b8d f686cd1035f92994 94698c2031a299db 304649e712e84858".split()
+)
+MODELS = re.compile(r"gpt-|o\d|claude-(?!1|2|instant)|gemini-")
+OTHER_MODELS = re.compile(r"search|audio|image|realtime|tts|embedding")
+LEFT_OUT = ("thinking", "previous_response_id", "functions", "output_config", "output_format", "response_format")
+
+
+class Row(NamedTuple):
+    """A recorded request, what was billed for it, and what we count."""
+
+    group: str
+    split: str
+    billed: int
+    counted: int
+    certainty: str
+    id: str
+    model: str
+
+    @property
+    def off(self) -> float:
+        return abs(self.counted - self.billed) / self.billed
+
+
+def api_of(row: dict[str, Any]) -> str:
+    return APIS.get(row["api"], "")
+
+
+def model_of(row: dict[str, Any]) -> str:
+    return str(row.get("model") or row.get("model_reported") or "")
+
+
+def _structured(body: dict[str, Any]) -> bool:
+    text = (body.get("text") or {}).get("format") or {}
+    config = body.get("generationConfig") or {}
+    schemas = ("responseSchema", "responseJsonSchema", "response_schema", "thinkingConfig")
+    return text.get("type", "text") != "text" or any(config.get(key) for key in schemas)
+
+
+def _functions_only(row: dict[str, Any]) -> bool:
+    for tool in row["request"].get("tools") or []:
+        kind = tool.get("type")
+        if api_of(row) == "google":
+            if set(tool) - {"functionDeclarations", "function_declarations"}:
+                return False
+        elif kind not in ((None, "custom") if api_of(row) == "anthropic" else (None, "function")):
+            return False
+    return True
+
+
+def in_population(row: dict[str, Any]) -> bool:
+    body, model = row["request"], model_of(row)
+    return (
+        row["tier"].startswith("A")
+        and bool(api_of(row))
+        and row["id"] not in ODD
+        and (row["input_tokens"] or 0) >= 5
+        and bool(MODELS.match(model))
+        and not OTHER_MODELS.search(model)
+        and not any(body.get(key) for key in LEFT_OUT)
+        and not _structured(body)
+        and "defer_loading" not in json.dumps(body)
+        and _functions_only(row)
+    )
+
+
+def with_blobs(value: Any, folder: Path) -> Any:
+    """`value` with `@blob:NAME` replaced by that file in base64."""
+    if isinstance(value, dict):
+        return {key: with_blobs(item, folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_blobs(item, folder) for item in value]
+    if isinstance(value, str) and "@blob:" in value:
+        return re.sub(r"@blob:([\w.]+)", lambda name: base64.b64encode((folder / name[1]).read_bytes()).decode(), value)
+    return value
+
+
+def group_of(row: dict[str, Any]) -> str:
+    provider = api_of(row).split("-")[0]
+    if provider != "openai":
+        return provider
+    parsed = PROVIDERS[api_of(row)].parse(row["request"])
+    parts = [part for message in parsed.messages for part in message.parts]
+    tools = parsed.configuration.tools or any(isinstance(part, (ToolCall, ToolResult)) for part in parts)
+    return "openai, tools" if tools else "openai, plain"
+
+
+def counted(row: dict[str, Any], folder: Path, group: str, *, vertex: bool) -> Row | None:
+    body = with_blobs(row["request"], folder)
+    provider = "google-vertex" if vertex and row["provider"] == "google-vertex" else api_of(row)
+    try:
+        found = turnlog.count(body, model_of(row), provider=provider)
+    except TurnlogError as error:
+        print(f"  cannot be read: {row['id']} {error}")
+        return None
+    return Row(group, row["split"], row["input_tokens"], found.tokens, found.certainty, row["id"], model_of(row))
+
+
+def quantile(values: list[float], at: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * at))]
+
+
+def within(tokens: int, share: float) -> Callable[[Row], bool]:
+    return lambda row: abs(row.counted - row.billed) <= max(tokens, share * row.billed)
+
+
+TESTS: dict[str, tuple[str, Callable[[Row], bool]]] = {
+    "openai, plain": ("exact", lambda row: row.counted == row.billed),
+    "openai, tools": ("exact", lambda row: row.counted == row.billed),
+    "anthropic": ("within 3 tokens or 10 %", within(3, 0.1)),
+    "google": ("within 3 tokens or 15 %", within(3, 0.15)),
+}
+
+
+def report(rows: list[Row], name: str) -> Iterator[str]:
+    errors = [row.off for row in rows]
+    passed = ""
+    if name in TESTS:
+        said, test = TESTS[name]
+        passed = f"{sum(map(test, rows)) / len(rows):7.1%} {said};"
+    bias = statistics.median((row.counted - row.billed) / row.billed for row in rows)
+    p50, p90, p99 = (quantile(errors, at) for at in (0.5, 0.9, 0.99))
+    yield f"{passed:38} error p50 {p50:6.2%}  p90 {p90:6.2%}  p99 {p99:7.2%}  median bias {bias:+6.2%}  n={len(rows)}"
+
+
+def table(rows: list[Row], misses: int) -> None:
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row.group].append(row)
+    for name, members in sorted(groups.items()):
+        print(name)
+        for split in sorted({row.split for row in members}):
+            for line in report([row for row in members if row.split == split], name):
+                print(f"  {split:9} {line}")
+        for row in sorted(members, key=lambda row: -row.off)[:misses]:
+            print(f"    {row.id} {row.model}: billed {row.billed}, counted {row.counted}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
+    parser.add_argument("--misses", type=int, default=0)
+    options = parser.parse_args()
+    folder = Path(options.shared) / "data/token_truth"
+    rows = [json.loads(line) for line in (folder / "requests.jsonl").read_text("utf-8").splitlines()]
+    inside = [row for row in rows if in_population(row)]
+    print(f"population: {len(inside)} requests")
+    judged = [counted(row, folder / "blobs", group_of(row), vertex=False) for row in inside]
+    table([row for row in judged if row], options.misses)
+    aware = [counted(row, folder / "blobs", "google", vertex=True) for row in inside if api_of(row) == "google"]
+    print("google, where Vertex AI is named as the provider")
+    for line in report([row for row in aware if row], "google"):
+        print(f"  {line}")
+    seen = {row["id"] for row in inside}
+    outside = [row for row in rows if row["id"] not in seen and api_of(row) and row["input_tokens"]]
+    print(f"outside the population, by API and tier: {len(outside)} requests")
+    others = [counted(row, folder / "blobs", f"{row['api']}, tier {row['tier'][0]}", vertex=False) for row in outside]
+    table([row for row in others if row], options.misses)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""`search`: where was it said?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Any
+
+import msgspec
+
+from ..errors import InputError
+from ..export import visible
+from ..log import Hit, Searchable
+from .stores import is_missing, is_writable, opened, place
+from .terminal import counted, out, out_json, say
+
+__all__ = ["add_to"]
+
+_MARKS = "»", "«"
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    search = commands.add_parser("search", parents=[store], help="find what was said, in one session or in all")
+    search.add_argument("text", metavar="TEXT", nargs="+", help='words, "phrases" and begin*; all have to be there')
+    search.add_argument("--session", metavar="ID", help="only in this session")
+    search.add_argument(
+        "--role", metavar="R", help="only what user, assistant, system or tool said; or a kind of record"
+    )
+    search.add_argument("--tool", metavar="NAME", help="only calls and results of this tool")
+    search.add_argument("--since", metavar="DATE", help="only from this date on, such as 2026-01-31 (UTC)")
+    search.add_argument("--until", metavar="DATE", help="only up to this date, itself included")
+    search.add_argument("--limit", metavar="N", type=_count, default=50, help="at most N hits (default: 50)")
+    search.add_argument("--json", action="store_true", help="one JSON object a line")
+    search.set_defaults(run=_search)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is no number of hits")
+    return int(text)
+
+
+def _search(arguments: Namespace) -> int:
+    if is_missing(arguments):
+        say(f"nothing to search: there is no store at {place(arguments)}")
+        return 0
+    # A search brings the index up to date first. Where it cannot, it reads everything instead.
+    with opened(arguments, write=is_writable(arguments)) as store:
+        hits = _searchable(store).search(
+            " ".join(arguments.text),
+            session=arguments.session,
+            role=arguments.role,
+            tool=arguments.tool,
+            since=arguments.since,
+            until=arguments.until,
+            limit=arguments.limit,
+        )
+    if arguments.json:
+        for hit in hits:
+            out_json(msgspec.to_builtins(hit))
+    else:
+        width = max((len(hit.session) for hit in hits), default=0)
+        for hit in hits:
+            out(f"{hit.session:<{width}}  {hit.record:>5}  {hit.time[:16]:<16}  {hit.role:<9}  {_marked(hit)}".rstrip())
+    more = "; there may be more, see --limit" if len(hits) == arguments.limit else ""
+    say(counted(len(hits), "hit") + more if hits else "nothing found")
+    return 0
+
+
+def _searchable(store: Any) -> Searchable:
+    if not hasattr(store, "search"):
+        raise InputError("search: this kind of store cannot be searched")
+    found: Searchable = store
+    return found
+
+
+def _marked(hit: Hit) -> str:
+    """The snippet, safe to show, with the place of the hit between marks."""
+    before, found, after = hit.snippet[: hit.start], hit.snippet[hit.start : hit.end], hit.snippet[hit.end :]
+    pieces = [visible(piece, one_line=True) for piece in (before, found, after)]
+    return _MARKS[0].join(pieces[:2]) + _MARKS[1] + pieces[2] if found else pieces[0] + pieces[2]

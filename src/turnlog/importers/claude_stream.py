@@ -1,0 +1,221 @@
+"""What `claude -p --output-format stream-json` prints, and recordings of the Claude Agent SDK.
+
+One JSON object a line, or a recording `{"messages": [{"direction", "message"}]}` of the same objects
+both ways. Kinds as declared in npm @anthropic-ai/claude-agent-sdk, sdk.d.ts. The records are those of
+Claude Code's own session files in other words, so they are put into those words and read as they are
+there. Without `--replay-user-messages` the prompt is not in the output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..content import sha256_hex, text_of
+from ..errors import FormatError, ImportFailed
+from ..providers.anthropic import PROVIDER
+from ..records import MessageRecord, PartialAnswer
+from .claude_code.conversation import draft_conversation
+from .claude_code.steps import Entry, Steps
+from .drafting import Drafting
+from .lines import Line, json_lines
+from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from .salvage import document_or_rest
+
+__all__ = ["ClaudeStream", "IMPORTER"]
+
+_FORMAT = "claude-stream-json"
+
+_KINDS = frozenset({"system", "assistant", "user", "result", "stream_event", "control_request", "control_response"})
+_TYPED = re.compile(rb'"type"\s*:\s*"(%s)"' % "|".join(sorted(_KINDS)).encode())
+_MARKS = re.compile(rb'"(parent_tool_use_id|claude_code_version|duration_api_ms)"\s*:|"subtype"\s*:\s*"(init|success)"')
+_RECORDING = re.compile(rb'"direction"\s*:\s*"(send|recv)"')
+_HEAD = 1 << 16
+_SESSION = re.compile(rb'"(session_id|request_id)"\s*:')
+_OURS = ("parentUuid", "isSidechain", "leafUuid")
+_CONVERSATION = ("user", "assistant")
+_ENVELOPE = frozenset({"type", "subtype", "session_id", "uuid", "timestamp"})
+
+
+class ClaudeStream:
+    """Imports stream-json output and Agent SDK recordings."""
+
+    name = "claude-stream-json"
+
+    def sniff(self, head: bytes, path: Path | None) -> int:
+        """The session file's kinds of records, in snake case."""
+        if not head.lstrip(b"\xef\xbb\xbf\0 \t\r\n").startswith(b"{"):
+            return 0
+        return 75 if _TYPED.search(head) and _SESSION.search(head) and _MARKS.search(head) else 0
+
+    def read(self, origin: Origin) -> list[Imported]:
+        """The session, then its subagents."""
+        data, file = contents(origin), origin_name(origin)
+        warnings: list[Damage] = []
+        lines = _records(data, file, warnings)
+        if not any(_is_kind(line.value) for line in lines):
+            reason = f" ({warnings[0].message})" if warnings else ""
+            raise ImportFailed(
+                f"{file}: no record of Claude's stream-json output in it{reason}; "
+                "give what `claude -p --output-format stream-json --verbose` printed"
+            )
+        own = _session_of(lines) or f"claude-{sha256_hex(data)[:16]}"
+        chains: dict[str, list[Line]] = {"": []}
+        for line in lines:
+            chains.setdefault(_chain(line.value), []).append(line)
+        return [
+            _imported(chain, file, own, agent, [] if agent else warnings)
+            for agent, chain in chains.items()
+            if chain or not agent
+        ]
+
+
+IMPORTER = ClaudeStream()
+
+
+def _records(data: bytes, file: str, warnings: list[Damage]) -> list[Line]:
+    """The records of lines, or of a recording, in which their place counts from 1."""
+    # A recording stands over many lines; of a stream, the first line is a record already.
+    recorded = _RECORDING.search(data[:_HEAD])
+    value = document_or_rest(data, "messages", file, warnings) if recorded else None
+    messages = value.get("messages") if isinstance(value, dict) else None
+    if isinstance(messages, list):
+        found = [
+            Line(number, entry.get("message") if isinstance(entry, dict) and "direction" in entry else entry)
+            for number, entry in enumerate(messages, 1)
+        ]
+    else:
+        found = list(json_lines(data, file, warnings))
+    kept: list[Line] = []
+    said: list[Any] = []
+    for line in found:
+        if not isinstance(line.value, dict) or not line.value:
+            warnings.append(Damage(file, line.number, "left out, no record: a JSON object was expected"))
+        elif not (line.value.get("isReplay") is True and line.value.get("message") in said):
+            kept.append(line)
+            if line.value.get("type") == "user":
+                said.append(line.value.get("message"))
+    return kept
+
+
+def _is_kind(value: Mapping[str, Any]) -> bool:
+    kind = value.get("type")
+    return isinstance(kind, str) and kind in _KINDS and not any(key in value for key in _OURS)
+
+
+def _session_of(lines: Iterable[Line]) -> str:
+    """The first id that Claude gave the session; what is sent to it may call it "default"."""
+    ids = [line.value.get("session_id") for line in lines]
+    return next((own for own in ids if isinstance(own, str) and own not in ("", "default")), "")
+
+
+def _chain(record: Mapping[str, Any]) -> str:
+    """The call that started the subagent a record is of; "" for the main conversation."""
+    agent = record.get("parent_tool_use_id")
+    return agent if isinstance(agent, str) and record.get("type") in (*_CONVERSATION, "stream_event") else ""
+
+
+def _imported(lines: list[Line], file: str, own: str, agent: str, warnings: list[Damage]) -> Imported:
+    log = Drafting(file, warnings)
+    entries = _in_claude_codes_words([line for line in lines if line.value.get("type") != "stream_event"])
+    title = draft_conversation(Steps(entries), log)
+    _streamed(lines, log)
+    return Imported(
+        session_id=session_id_of(f"{own}.agent-{agent}" if agent else own),
+        format=_FORMAT,
+        title=title,
+        parent=session_id_of(own) if agent else "",
+        drafts=log.finished(),
+        blobs=log.blobs,
+        warnings=tuple(log.warnings),
+        files=(file,),
+    )
+
+
+def _in_claude_codes_words(lines: Iterable[Line]) -> list[Entry]:
+    """The records as a session file would have them."""
+    entries: list[Entry] = []
+    compacted = False
+    answer = ""
+    for line in lines:
+        record = line.value
+        kind, subtype = record.get("type"), record.get("subtype")
+        if kind in _CONVERSATION and isinstance(record.get("message"), dict):
+            entry = {key: record[key] for key in ("type", "message", "uuid", "timestamp") if key in record}
+            if "tool_use_result" in record:
+                entry["toolUseResult"] = record["tool_use_result"]
+            if record.get("isSynthetic") is True:
+                # After a compaction Claude writes the summary in the user's name.
+                entry["isCompactSummary" if compacted else "isMeta"] = True
+                compacted = False
+            error = record.get("error")
+            if isinstance(error, str) and error:
+                entry["isApiErrorMessage"] = True
+                entry["error"] = error
+            answer = _text(record["message"]) if kind == "assistant" else answer
+        else:
+            rest = {key: item for key, item in record.items() if key not in _ENVELOPE}
+            if kind == "result" and rest.get("result") == answer:
+                del rest["result"]
+            entry = {key: record[key] for key in ("type", "subtype", "uuid", "timestamp") if key in record}
+            entry["data"] = rest
+            if subtype == "compact_boundary":
+                compacted = True
+                entry["compactMetadata"] = record.get("compact_metadata")
+            asked = rest.get("request")
+            call_id = asked.get("tool_use_id") if isinstance(asked, dict) else None
+            if isinstance(call_id, str):
+                entry["toolUseID"] = call_id
+        entries.append(Entry(line.number, entry))
+    return entries
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _streamed(lines: Iterable[Line], log: Drafting) -> None:
+    """Partial messages (`--include-partial-messages`) repeat what the whole ones say; an answer that
+    was cut off before its whole message came stands in them alone."""
+    whole = {
+        draft.body.response_id: text_of(draft.body.message)
+        for draft in log.drafts
+        if isinstance(draft.body, MessageRecord) and draft.body.response_id
+    }
+    assembler = None
+    for line in [line for line in lines if line.value.get("type") == "stream_event"]:
+        event = line.value.get("event")
+        if isinstance(event, dict) and event.get("type") == "message_start":
+            _cut_answer(assembler, whole, log)
+            assembler = PROVIDER.assembler()
+        if assembler is None:
+            log.warn(line.number, "a piece of an answer whose beginning is missing left out")
+            continue
+        try:
+            assembler.feed(event)
+        except FormatError as error:
+            log.warn(line.number, f"a piece of an answer left out: {error}")
+    _cut_answer(assembler, whole, log)
+
+
+def _cut_answer(assembler: Any, whole: Mapping[str, str], log: Drafting) -> None:
+    if assembler is None:
+        return
+    reply = assembler.reply()
+    said = whole.get(reply.response_id)
+    if said is not None and (reply.complete or text_of(reply.message) in said):
+        return
+    log.blobs.update(reply.blobs)
+    if said is not None:  # blocks that were whole are a message already
+        log.note("partial", {"response_id": reply.response_id}, text_of(reply.message))
+    elif reply.complete:
+        body = MessageRecord(message=reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
+        log.add(body)
+    elif reply.message.parts or reply.fragments:
+        reason = reply.error or "the stream ended early"
+        log.add(PartialAnswer(message=reply.message, reason=reason, fragments=reply.fragments, model=reply.model))

@@ -1,0 +1,284 @@
+"""The entries of a gemini-cli session to drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...content import Message, ToolResult, text_of
+from ...errors import FormatError
+from ...providers.google import PROVIDER
+from ...records import Decision, MessageRecord, TurnClosed, TurnOpened, UsageRecord
+from ..drafting import Drafting, is_empty, title_from, without_repeats
+from .entries import Entry, texts_of
+from .tools import calls_of, judged, record_run, response_parts
+
+__all__ = ["draft_session"]
+
+_NOTICES = frozenset({"info", "warning", "error"})
+"""What gemini-cli tells the user; no model sees it."""
+
+_CANCELLED = "Request cancelled."
+_IGNORED = ("<session_context>", "<hook_context>")
+"""How messages begin that gemini-cli writes in the user's name."""
+
+_USER_KEYS = frozenset({"id", "timestamp", "type", "content"})
+_ANSWER_KEYS = _USER_KEYS | {"toolCalls", "thoughts", "tokens", "model"}
+_THOUGHT = frozenset({"subject", "description"})
+
+_USAGE = {
+    "input": "promptTokenCount",
+    "output": "candidatesTokenCount",
+    "cached": "cachedContentTokenCount",
+    "thoughts": "thoughtsTokenCount",
+    "tool": "toolUsePromptTokenCount",
+    "total": "totalTokenCount",
+}
+"""gemini-cli's names of the counts in Google's usageMetadata."""
+
+
+def draft_session(entries: list[Entry], log: Drafting) -> str:
+    """Fill `log` with the drafts of a session; returns its title."""
+    return _Session(entries, log).run()
+
+
+class _Session:
+    """One pass over the entries, and what it has to remember on the way."""
+
+    def __init__(self, entries: list[Entry], log: Drafting) -> None:
+        self.entries = entries
+        self.log = log
+        self.begins: list[int] = []
+        self.calls: dict[str, Mapping[str, Any]] = {}
+        self.described: dict[str, Any] = {}
+        self.turn = self.summary = self.prompt = ""
+
+    def run(self) -> str:
+        """Draft every entry; returns the title."""
+        for index, entry in enumerate(self.entries):
+            self.begins.append(self.log.last + 1)
+            match entry.kind:
+                case "header":
+                    self._header(entry)
+                case "rewind" | "rewritten":
+                    self._hide(entry)
+                case "unreadable":
+                    self.log.note("unreadable", entry.record)
+                case _:
+                    self._message(index, entry)
+        return self.summary or self.prompt
+
+    def _header(self, entry: Entry) -> None:
+        """The summary is the title. As a record it stands where it was written, which the old format
+        does not tell: there it would begin a session that went on otherwise than before."""
+        facts = {key: item for key, item in entry.record.items() if key != "lastUpdated"}
+        self.log.at(facts.get("startTime") if entry.is_header else entry.record.get("lastUpdated"))
+        summary = facts.get("summary")
+        if isinstance(summary, str) and summary.strip():
+            self.summary = summary.strip()
+            if not entry.line:
+                del facts["summary"]
+        self.log.note_changes("session", facts)
+
+    def _hide(self, entry: Entry) -> None:
+        """History was taken back or written anew: the view follows, the log keeps both."""
+        first = self.begins[entry.target] if entry.target is not None else 0
+        if not first or first > self.log.last:
+            if entry.kind == "rewind":
+                self.log.note("rewind", entry.record)
+            return
+        if entry.kind == "rewind":
+            action, why = "rewind", "the user went back"
+        else:
+            action, why = "compact", "gemini-cli rewrote the history"
+        self.log.add(Decision(action=action, first=first, last=self.log.last, why=why))
+        self.turn = self.turn if action == "compact" else ""
+
+    def _message(self, index: int, entry: Entry) -> None:
+        record = entry.record
+        self.log.at(record.get("timestamp"))
+        if record["type"] == "gemini":
+            self._answer(index, entry)
+        elif record["type"] == "user":
+            self._user(entry)
+        elif not entry.again:
+            self._notice(entry)
+        if entry.superseded:
+            self.log.note("superseded", {"id": record.get("id"), "earlier": entry.superseded})
+
+    def _notice(self, entry: Entry) -> None:
+        record = entry.record
+        text = "\n".join(_texts(record.get("content")))
+        topic = record["type"] or "unknown"
+        left = _USER_KEYS - {"id"} if topic in _NOTICES and text else frozenset({"timestamp", "type"})
+        self.log.note(topic, {key: item for key, item in record.items() if key not in left}, text)
+        if text.startswith(_CANCELLED):
+            self._close_turn(text)
+
+    def _close_turn(self, reason: str) -> None:
+        if self.turn:
+            self.log.add(TurnClosed(turn_id=self.turn, status="cancelled", reason=reason))
+            self.turn = ""
+
+    def _parts(self, value: Any, entry: Entry) -> list[Any]:
+        """Content as wire parts; what is none becomes a note and a warning."""
+        parts: list[Any] = []
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, dict):
+                parts.append(item)
+            elif isinstance(item, str):
+                parts += [{"text": item}] if item else []
+            elif item is not None:
+                self.log.warn(entry.line, f"{entry.place}: a part could not be read; it is kept as a note")
+                self.log.note("unreadable", item)
+        return parts
+
+    def _parsed(self, contents: Sequence[Mapping[str, Any]], entry: Entry) -> tuple[Message, ...]:
+        try:
+            parsed = PROVIDER.parse({"contents": contents})
+        except FormatError as error:
+            self.log.warn(entry.line, f"{entry.place} could not be read ({error}); it is kept as a note")
+            self.log.note("unreadable", entry.record)
+            return ()
+        self.log.blobs.update(parsed.blobs)
+        return parsed.messages
+
+    def _user(self, entry: Entry) -> None:
+        record = entry.record
+        content = {"role": "user", "parts": self._parts(record.get("content"), entry)}
+        for message in self._parsed([content], entry):
+            answers = any(isinstance(part, ToolResult) for part in message.parts)
+            text = "\n".join(_texts(record.get("displayContent"))) or text_of(message)
+            if not answers and not entry.again and not text.startswith(_IGNORED):
+                self.prompt = self.prompt or title_from(text)
+                self.turn = str(record.get("id") or entry.place)
+                self.log.add(TurnOpened(turn_id=self.turn))
+            self.log.add(MessageRecord(message=judged(message, self.calls, self.log), source=_source(entry)))
+        self._rest({key: item for key, item in record.items() if key not in _USER_KEYS}, entry)
+
+    def _answer(self, index: int, entry: Entry) -> None:
+        record = entry.record
+        calls = calls_of(record)
+        self.calls.update({call["id"]: call for call in calls if isinstance(call.get("id"), str)})
+        content = self._parts(record.get("content"), entry)
+        answers = self._parts(response_parts(calls, self._answered_next(index)), entry)
+        contents = [{"role": "model", "parts": _model_parts(record, content, calls)}]
+        contents += [{"role": "user", "parts": answers}] if answers else []
+        messages = self._parsed(contents, entry)
+        if not messages:
+            return
+        model = record.get("model")
+        model = model if isinstance(model, str) else ""
+        self.log.add(MessageRecord(message=messages[0], model=model, source=_source(entry)))
+        if not entry.again:
+            self._usage(record.get("tokens"), model)
+            self._rest(_unread(record, content), entry)
+        results = [judged(message, self.calls, self.log) for message in messages[1:]]
+        for message in results:
+            if calls:
+                self.log.at(calls[-1].get("timestamp"))
+            self.log.add(MessageRecord(message=message, source=_source(entry)))
+        if not entry.again:
+            self._runs(calls, results)
+
+    def _runs(self, calls: Sequence[Mapping[str, Any]], messages: Sequence[Message]) -> None:
+        results = {part.call_id: part for one in messages for part in one.parts if isinstance(part, ToolResult)}
+        for call in calls:
+            record_run(call, results.get(str(call.get("id"))), self.described, self.log)
+        if calls and all(call.get("status") == "cancelled" for call in calls):
+            self._close_turn("all tool calls were cancelled")
+
+    def _answered_next(self, index: int) -> list[Any]:
+        """The calls whose answers are the next message: since 2026 they stand there, too."""
+        for entry in self.entries[index + 1 :]:
+            kind = entry.record.get("type") if entry.kind == "message" else None
+            if entry.kind == "header" or kind in _NOTICES:
+                continue
+            content = entry.record.get("content") if kind == "user" else None
+            responses = [part.get("functionResponse") for part in _dicts(content)]
+            return [one["id"] for one in responses if isinstance(one, dict) and one.get("id")]
+        return []
+
+    def _usage(self, tokens: Any, model: str) -> None:
+        if not isinstance(tokens, dict):
+            return
+        raw = {wire: tokens[key] for key, wire in _USAGE.items() if key in tokens}
+        usage = PROVIDER.parse_response({"candidates": [], "usageMetadata": raw}).usage
+        if usage is None:
+            self.log.note("usage", tokens)
+        else:
+            self.log.add(UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=tokens))
+
+    def _rest(self, rest: Mapping[str, Any], entry: Entry) -> None:
+        """Keep what a message says beside its content."""
+        kept = {key: item for key, item in rest.items() if not is_empty(item)}
+        if kept and not entry.again:
+            self.log.note("message", {"id": entry.record.get("id"), **kept})
+
+
+def _source(entry: Entry) -> str:
+    own = entry.record.get("id")
+    return f"{entry.place} id {own}" if isinstance(own, str) and own else entry.place
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _texts(content: Any) -> list[str]:
+    """The texts of a part list, or of a text."""
+    if isinstance(content, str):
+        return [content]
+    items = content if isinstance(content, list) else [content]
+    texts = [item.get("text") if isinstance(item, dict) else item for item in items]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _model_parts(record: Mapping[str, Any], content: list[Any], calls: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """The parts that the model wrote: thoughts, content, calls. Content that holds thoughts or calls
+    itself is the model's own turn, of which the lists beside it are a copy."""
+    parts: list[Any] = [] if _has_thoughts(content) else [_thought(one) for one in _thoughts(record)]
+    parts += content
+    inside = [part["functionCall"] for part in content if isinstance(part.get("functionCall"), dict)]
+    known = [call.get("id") for call in inside]
+    if not inside or None not in known:
+        parts += [_call(call) for call in calls if call.get("id") not in known]
+    return parts
+
+
+def _has_thoughts(content: list[Any]) -> bool:
+    return any(part.get("thought") is True for part in content)
+
+
+def _thoughts(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in _dicts(record.get("thoughts")) if isinstance(one.get("description", ""), str)]
+
+
+def _thought(thought: Mapping[str, Any]) -> dict[str, Any]:
+    """A thought as Google writes it: its subject is a bold heading."""
+    subject, description = thought.get("subject"), thought.get("description", "")
+    text = f"**{subject}** {description}" if isinstance(subject, str) and subject else description
+    return {"text": text, "thought": True}
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    return {"functionCall": {key: call[key] for key in ("id", "name", "args") if call.get(key) is not None}}
+
+
+def _unread(record: Mapping[str, Any], content: list[Any]) -> dict[str, Any]:
+    """What an answer's record says that its message and usage do not: times of thoughts, new keys."""
+    rest: dict[str, Any] = {key: item for key, item in record.items() if key not in _ANSWER_KEYS}
+    thoughts = record.get("thoughts")
+    if _has_thoughts(content):
+        rest["thoughts"] = without_repeats(thoughts, list(texts_of(content)), {})
+    elif isinstance(thoughts, list):
+        told = _thoughts(record)
+        rest["thoughts"] = [
+            {key: item for key, item in one.items() if key not in _THOUGHT} if one in told else one for one in thoughts
+        ]
+    elif thoughts is not None:
+        rest["thoughts"] = thoughts
+    calls = record.get("toolCalls")
+    if not isinstance(calls, list) or len(calls_of(record)) != len(calls):
+        rest["toolCalls"] = calls
+    return rest

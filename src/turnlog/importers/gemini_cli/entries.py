@@ -1,0 +1,224 @@
+"""A gemini-cli file as entries: messages as last written, and what happened to them in between.
+
+The new format appends a whole message whenever it changes, so the last write of an id counts, at
+the place of the first. `$rewindTo` takes back a message and all after it, `$set` changes the header
+and may hold `messages`, a new history in place of the old one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from ..drafting import is_empty, without_repeats
+from ..lines import Line, json_document, json_lines, plain_utf8
+from ..protocol import Damage
+
+__all__ = ["Entry", "Session", "read_session", "texts_of"]
+
+_HEADER = frozenset({"sessionId", "projectHash", "startTime", "kind"})
+_BY_ID = frozenset({"id", "type"})
+_MESSAGES = re.compile(r'"messages"\s*:\s*\[')
+_FACT = re.compile(r'"(sessionId|projectHash|startTime|kind)"\s*:\s*"([^"\\]*)"')
+_NEXT = re.compile(r'\{\s*"id"\s*:')
+_decoder = json.JSONDecoder()
+
+
+class Entry(Struct):
+    """What stands in the file, in its order.
+
+    `place` is where. `message`: a message as last written; `superseded` is what earlier writes of it
+    said and the last does not; `again` if an earlier history held it. `header`: session facts, new
+    or changed. `rewind`: `target` is the entry from which all is taken back, None if there is no
+    such. `rewritten`: all from entry `target` on makes way for what follows. `unreadable`: anything
+    else.
+    """
+
+    kind: Literal["message", "header", "rewind", "rewritten", "unreadable"]
+    record: Any
+    line: int = 0
+    place: str = ""
+    superseded: list[Any] = field(default_factory=list)
+    again: bool = False
+    target: int | None = None
+    is_header: bool = False
+
+
+class Session(Struct):
+    """The entries of a file, and what it says of itself. `document`: it is one JSON object."""
+
+    entries: list[Entry]
+    id: str = ""
+    subagent: bool = False
+    document: bool = False
+
+
+def read_session(data: bytes, file: str, warnings: list[Damage]) -> Session:
+    """The entries of a file. What is damaged becomes a warning."""
+    try:
+        value = json_document(data)
+    except ValueError:
+        value = _cut_document(data, file, warnings)
+    reading = _Reading(file, warnings)
+    document = isinstance(value, dict) and isinstance(value.get("messages"), list)
+    if document:
+        reading.document(value)
+    else:
+        reading.lines(json_lines(data, file, warnings))
+    headers = [entry.record for entry in reading.entries if entry.kind == "header"]
+    ids = [header["sessionId"] for header in headers if isinstance(header.get("sessionId"), str)]
+    return Session(
+        entries=reading.entries,
+        id=ids[0] if ids else "",
+        subagent=any(header.get("kind") == "subagent" for header in headers),
+        document=document,
+    )
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """Every text inside a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts_of(item)
+
+
+class _Reading:
+    """Gathers entries; `live` are those of the history as it stands, by message id; `rewritten`
+    the ids of the one that is just being replaced."""
+
+    def __init__(self, file: str, warnings: list[Damage]) -> None:
+        self.file = file
+        self.warnings = warnings
+        self.entries: list[Entry] = []
+        self.live: dict[str, int] = {}
+        self.rewritten: set[str] = set()
+
+    def document(self, value: dict[str, Any]) -> None:
+        """The old format. Two messages of one id stay two: nothing was written twice there."""
+        header = {key: item for key, item in value.items() if key != "messages"}
+        self.entries.append(Entry("header", header, is_header=True))
+        for index, message in enumerate(value["messages"]):
+            self.message(message, 0, f"messages[{index}]", merged=False)
+
+    def lines(self, lines: Iterable[Line]) -> None:
+        """The new format."""
+        for line in lines:
+            record = line.value
+            place = f"line {line.number}"
+            if not isinstance(record, dict):
+                self.message(record, line.number, place)
+            elif isinstance(record.get("$rewindTo"), str):
+                self.rewind(record, line.number, place)
+            elif isinstance(record.get("$set"), dict):
+                self.patch(record["$set"], line.number, place)
+            elif "type" not in record and record.keys() & _HEADER:
+                header = {key: item for key, item in record.items() if key != "messages"}
+                self.entries.append(Entry("header", header, line.number, place, is_header=True))
+                self.messages(record.get("messages"), line.number)
+            else:
+                self.message(record, line.number, place)
+
+    def messages(self, messages: Any, line: int) -> None:
+        """The messages of a list on one line."""
+        for index, message in enumerate(messages if isinstance(messages, list) else []):
+            self.message(message, line, f"line {line} messages[{index}]")
+
+    def message(self, record: Any, line: int, place: str, *, merged: bool = True) -> None:
+        """A message: a new one, or what is true now of one that is there."""
+        if not isinstance(record, dict) or not isinstance(record.get("type"), str):
+            self.warnings.append(Damage(self.file, line, f"{place}: no message; it is kept as a note"))
+            self.entries.append(Entry("unreadable", record, line, place))
+            return
+        own = record.get("id")
+        if not isinstance(own, str):
+            self.entries.append(Entry("message", record, line, place))
+            return
+        known = self.live.get(own) if merged else None
+        if known is None:
+            self.live[own] = len(self.entries)
+            again = own in self.rewritten
+            self.entries.append(Entry("message", record, line, place, again=again))
+            return
+        entry = self.entries[known]
+        lost = _lost(entry.record, record)
+        if lost is not None:
+            entry.superseded.append(lost)
+        entry.record = record
+        entry.place = f"{entry.place.replace('line ', 'lines ', 1)}, {line}"
+
+    def rewind(self, record: dict[str, Any], line: int, place: str) -> None:
+        """gemini-cli clears everything if the target is missing; that loses a session to one bad line."""
+        target = self.live.get(record["$rewindTo"])
+        if target is None:
+            what = f"goes back to {record['$rewindTo']!r}, which is not in the conversation; nothing is taken back"
+            self.warnings.append(Damage(self.file, line, what))
+        else:
+            self.live = {own: index for own, index in self.live.items() if index < target}
+        self.entries.append(Entry("rewind", record, line, place, target=target))
+
+    def patch(self, patch: dict[str, Any], line: int, place: str) -> None:
+        """A change of the header, or of the whole history (compression, masked tool output)."""
+        header = {key: item for key, item in patch.items() if key != "messages"}
+        if header:
+            self.entries.append(Entry("header", header, line, place))
+        if isinstance(patch.get("messages"), list):
+            target = min(self.live.values(), default=None)
+            self.entries.append(Entry("rewritten", None, line, place, target=target))
+            self.rewritten = set(self.live)
+            self.live = {}
+            self.messages(patch["messages"], line)
+            self.rewritten = set()
+        elif "messages" in patch:
+            self.message(patch["messages"], line, place)
+
+
+def _lost(earlier: dict[str, Any], later: dict[str, Any]) -> Any:
+    """What an earlier write of a message says and the later does not; None if nothing."""
+    changed = {key: item for key, item in earlier.items() if key not in _BY_ID and not _grew(item, later.get(key))}
+    return without_repeats(changed, list(texts_of(later)), {}) if changed else None
+
+
+def _grew(earlier: Any, later: Any) -> bool:
+    """Whether the later value holds the earlier one."""
+    if isinstance(earlier, list) and isinstance(later, list):
+        return later[: len(earlier)] == earlier
+    return is_empty(earlier) or earlier == later
+
+
+def _cut_document(data: bytes, file: str, warnings: list[Damage]) -> Any:
+    """What is left of a damaged document of the old format: a header and the messages that can be
+    read. None if it is none, for instance JSON lines."""
+    text = plain_utf8(data).decode("utf-8", "replace")
+    start = _MESSAGES.search(text)
+    if start is None or '"type"' in text[: start.start()] or _is_json(text.lstrip().partition("\n")[0]):
+        return None
+    messages: list[Any] = []
+    found = _NEXT.search(text, start.end())
+    while found is not None:
+        position = found.end()
+        try:
+            _, end = _decoder.raw_decode(text, found.start())
+            value = json_document(text[found.start() : end].encode())
+        except (ValueError, RecursionError):
+            value = {}
+        # What fits may be a tool call of a message that is damaged itself.
+        if isinstance(value.get("type"), str) and "timestamp" in value:
+            messages.append(value)
+            position = end
+        found = _NEXT.search(text, position)
+    warnings.append(Damage(file, 0, f"the JSON is damaged or cut; {len(messages)} messages of it could be read"))
+    return {**dict(_FACT.findall(text[: start.start()])), "messages": messages}
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json_document(text.encode())
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,154 @@
+"""What gemini-cli recorded of a tool's run: result, outcome, changed file, and how it was shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...content import Message, Outcome, ToolResult
+from ...records import Approval, ToolFinished
+from ..drafting import Drafting, result_text, without_repeats
+
+__all__ = ["calls_of", "judged", "record_run", "response_parts"]
+
+_OUTCOMES: dict[str, Outcome] = {"success": "ok", "error": "failed", "cancelled": "canceled"}
+"""Statuses of a call that ended; others (scheduled, executing, awaiting_approval) are no end."""
+
+_DENIED = re.compile(r"User denied execution|User did not allow tool call")
+_INTERRUPTED = re.compile(
+    r"User cancelled the operation|cancelled tool execution|cancelled by user|\[Operation Cancelled\] (?!Reason: )"
+)
+"""Reasons that gemini-cli gives for calls that may have been running. What its scheduler cancelled
+before they began (a denied call's siblings) reads otherwise."""
+_TIMED_OUT = "Command was automatically cancelled because it exceeded the timeout"
+
+_CONVERSATION = frozenset({"id", "name", "args", "result", "status", "timestamp", "resultDisplay"})
+_ABOUT = ("displayName", "description", "renderOutputAsMarkdown")
+"""What is said of a tool with every call, mostly the same."""
+_DIFF = frozenset({"fileDiff", "filePath", "originalContent", "newContent"})
+
+
+def calls_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tool calls of a message record that are objects."""
+    calls = record.get("toolCalls")
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def response_parts(calls: Sequence[Mapping[str, Any]], answered: Sequence[Any]) -> list[Any]:
+    """The wire parts that answer these calls: function responses, and media that stand beside them.
+
+    A call's result may hold the whole turn that answered it and its siblings; that is taken once.
+    `answered` are ids of calls whose answers stand in a message of their own.
+    """
+    parts: list[Any] = []
+    turns: list[Any] = []
+    told: list[Any] = []  # ids answered by a whole turn
+    for call in calls:
+        result, own = call.get("result"), call.get("id")
+        if result is None or own in answered:
+            continue
+        given = [_with_id(part, own) for part in (result if isinstance(result, list) else [result])]
+        responses = [part for part in given if _is_response(part)]
+        if not responses:
+            given = [_response(call, given), *(part for part in given if not _is_text(part))]
+        elif any(_response_id(part) != own for part in responses):
+            if given in turns:
+                continue
+            turns.append(given)
+        parts += [part for part in given if not _is_response(part) or _response_id(part) not in told]
+        if len(responses) > 1:
+            told += map(_response_id, responses)
+    return parts
+
+
+def _with_id(part: Any, own: Any) -> Any:
+    """A response without id answers the call that it stands in."""
+    if not _is_response(part) or _response_id(part) or not own:
+        return part
+    return {**part, "functionResponse": {**part["functionResponse"], "id": own}}
+
+
+def _is_response(part: Any) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("functionResponse"), dict)
+
+
+def _response_id(part: Any) -> Any:
+    return part["functionResponse"].get("id") if _is_response(part) else None
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str) or (isinstance(part, dict) and part.keys() == {"text"})
+
+
+def _response(call: Mapping[str, Any], given: Iterable[Any]) -> dict[str, Any]:
+    """A function response around a result that is bare text."""
+    texts = [part if isinstance(part, str) else str(part["text"]) for part in given if _is_text(part)]
+    key = "output" if call.get("status") == "success" else "error"
+    response = {"name": call.get("name"), "response": {key: "\n".join(texts)}}
+    return {"functionResponse": {"id": call["id"], **response} if isinstance(call.get("id"), str) else response}
+
+
+def judged(message: Message, calls: Mapping[str, Mapping[str, Any]], log: Drafting) -> Message:
+    """The results of a message with the outcomes that the transcript tells and their tools' names."""
+    parts = tuple(
+        msgspec.structs.replace(
+            part,
+            outcome=_outcome(part, calls.get(part.call_id, {})),
+            name=part.name or log.call_name(part.call_id),
+        )
+        if isinstance(part, ToolResult)
+        else part
+        for part in message.parts
+    )
+    return msgspec.structs.replace(message, parts=parts)
+
+
+def _outcome(result: ToolResult, call: Mapping[str, Any]) -> Outcome:
+    told = _OUTCOMES.get(str(call.get("status")), result.outcome)
+    text = result_text(result.parts)
+    if told == "canceled" and (_INTERRUPTED.search(text) or isinstance(call.get("resultDisplay"), str)):
+        return "aborted"
+    return "timeout" if text.startswith(_TIMED_OUT) else told
+
+
+def record_run(call: Mapping[str, Any], result: ToolResult | None, described: dict[str, Any], log: Drafting) -> None:
+    """Record how a call ended, which file it changed, and what the conversation does not hold.
+
+    `result` is its answer if there is one; `described` what was last said of each tool.
+    """
+    call_id = str(call.get("id") or "")
+    call_record = log.call_record(call_id)
+    log.at(call.get("timestamp"))
+    text = result_text([result]) if result is not None else ""
+    status = str(call.get("status"))
+    outcome = result.outcome if result is not None else _OUTCOMES.get(status)
+    if status == "cancelled" and _DENIED.search(text):
+        log.add(Approval(call_id=call_id, state="denied", call_record=call_record, by="user", reason=text))
+    elif status in _OUTCOMES and outcome is not None:
+        log.add(ToolFinished(call_id=call_id, call_record=call_record, outcome=outcome))
+    display = call.get("resultDisplay")
+    if status == "success" and isinstance(display, dict) and _changed_file(display, call_record, log):
+        display = {key: item for key, item in display.items() if key not in _DIFF}
+    rest: dict[str, Any] = {key: item for key, item in call.items() if key not in _CONVERSATION}
+    if status not in _OUTCOMES:
+        rest["status"] = call.get("status")
+    name, about = str(call.get("name")), [call.get(key) for key in _ABOUT]
+    if described.get(name) == about:
+        rest = {key: item for key, item in rest.items() if key not in _ABOUT}
+    described[name] = about
+    rest["display"] = None if display == text else display
+    kept = without_repeats(rest, [text], log.blobs)
+    if kept is not None:
+        log.note("tool_call", {"call_id": call_id, **kept})
+
+
+def _changed_file(diff: Mapping[str, Any], call_record: int, log: Drafting) -> bool:
+    """Record the file that a tool wrote, with both its ends: the patch follows from them."""
+    path, before, after = diff.get("filePath"), diff.get("originalContent"), diff.get("newContent")
+    if not isinstance(path, str) or not isinstance(after, str) or not isinstance(before, (str, type(None))):
+        return False
+    log.change_file(path, None if diff.get("isNewFile") is True else before, after, call_record=call_record)
+    return True

@@ -1,0 +1,307 @@
+"""Events of OpenHands up to 1.0: actions and the observations that they cause.
+
+Kinds and keys follow openhands/core/schema and openhands/events/serialization
+(github.com/All-Hands-AI/OpenHands); what the model saw of an event follows
+openhands/memory/conversation_memory.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...content import Message, Outcome, ToolCall, ToolResult, compact_json
+from ...providers.openai_chat import PROVIDER
+from ...records import Approval, MessageRecord
+from ..answers import Answer, add_answer, add_configuration, strings_of, texts_of
+from ..drafting import Drafting, without_repeats
+from ..wire_message import read_message
+from .condensation import Sight
+
+__all__ = ["Events", "event_id", "is_event"]
+
+_ENDINGS = frozenset({"finish", "reject"})
+"""Actions that end the run: without a call behind them they are the agent's last words."""
+
+_STATE_ACTIONS = frozenset(
+    {"null", "recall", "change_agent_state", "condensation_request", "pause", "resume", "start", "stop"}
+    | {"loop_recovery", "push", "send_pr"}
+)
+_STATE_OBSERVATIONS = frozenset({"null", "recall", "agent_state_changed", "loop_detection", "download"})
+"""What happened around the conversation; a model never made it, and no call is answered by it."""
+
+_HELD = ("id", "timestamp", "source", "tool_call_metadata")
+_HELD_OF_ACTION = (*_HELD, "action", "args")
+_HELD_OF_OBSERVATION = (*_HELD, "observation", "content", "extras")
+"""Keys of an event that a note of its rest leaves out: they are recorded otherwise."""
+
+_LONG = 40
+"""Texts shorter than this may stand in another by chance."""
+
+
+def is_event(value: Any) -> bool:
+    """Whether a JSON value is an event."""
+    return isinstance(value, dict) and any(isinstance(value.get(key), str) for key in ("action", "observation"))
+
+
+def event_id(value: Any) -> str:
+    """An event's id as a text; "" if it is none."""
+    return str(value) if isinstance(value, (int, str)) else ""
+
+
+class Events:
+    """Drafts events one by one.
+
+    `place` goes ahead of the sources of messages; `model` and `settings` are what the run's own file
+    says of its requests. `responses` are the ids of responses whose usage was recorded.
+    """
+
+    def __init__(self, log: Drafting, place: str = "", model: Any = "", settings: Any = None) -> None:
+        self.log = log
+        self.place = place
+        self.model = model
+        self.settings = settings
+        self.sight = Sight(log)
+        self.responses: set[str] = set()
+        self.messages: list[Message] = []
+        self._answers: dict[str, Answer] = {}
+        self._calls: dict[str, str] = {}
+        self._said: dict[str, list[str]] = {}
+        self._condensed: list[str] = []
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Record one event."""
+        self.log.at(event.get("timestamp"))
+        own = event_id(event.get("id"))
+        if isinstance(event.get("action"), str):
+            self._action(event, event["action"], own)
+        elif isinstance(event.get("observation"), str):
+            self._observation(event, event["observation"], own)
+        else:
+            self.log.note("unknown", dict(event))
+
+    def _action(self, event: Mapping[str, Any], kind: str, own: str) -> None:
+        args = event.get("args")
+        args = args if isinstance(args, dict) else {"args": args}
+        metadata = _object(event.get("tool_call_metadata"))
+        if kind == "system":
+            self._system(event, args, own)
+        elif kind == "condensation":
+            self._condensation(event, args, own)
+        elif kind in _STATE_ACTIONS:
+            self._noted(event, kind)
+        elif metadata:
+            self._called(event, args, metadata, own)
+        elif kind == "message" or kind in _ENDINGS or event.get("source") != "agent":
+            self._message(event, args, own)
+        else:
+            self._own_call(event, args, {"tool_call_id": f"event-{own}", "function_name": kind}, own)
+
+    def _system(self, event: Mapping[str, Any], args: Mapping[str, Any], own: str) -> None:
+        """The system prompt, and the tools that the model was given with it."""
+        tools = args.get("tools")
+        taken = add_configuration(self.model, self.settings, tools, self.log).tools
+        said = self._say({"role": "system", "content": args.get("content")}, own)
+        self._rest(event, _without(args, "content", "tools") if taken else _without(args, "content"), said)
+
+    def _message(self, event: Mapping[str, Any], args: Mapping[str, Any], own: str) -> None:
+        """What the user or the agent said, and what the user did by hand."""
+        role = "assistant" if event.get("source") == "agent" else "user"
+        texts = [args.get(key) for key in ("content", "thought", "final_thought", "command", "code")]
+        text = next((text for text in [*texts, event.get("message")] if isinstance(text, str) and text), "")
+        urls = args.get("image_urls")
+        urls = [url for url in urls if isinstance(url, str)] if isinstance(urls, list) else []
+        if not text and not urls:
+            self._noted(event, str(event.get("action")))
+            return
+        said = self._say({"role": role, "content": _content(text, urls)}, own)
+        held = [key for key, value in args.items() if value == text or (key == "image_urls" and value == urls)]
+        self._rest(event, _without(args, *held), said)
+
+    def _say(self, wire: Mapping[str, Any], own: str) -> list[str]:
+        """Record a message of the shape that requests have; returns its texts."""
+        message = read_message(PROVIDER, wire, self.log, 0)
+        if message is None:
+            return []
+        self._shown(self.log.add(MessageRecord(message=message, source=self._source(own))), message, own)
+        return texts_of(message)
+
+    def _shown(self, number: int, message: Message, own: str) -> None:
+        self.sight.show(number, message, own)
+        self.messages.append(message)
+
+    def _source(self, own: str) -> str:
+        return f"{self.place}event {own}"
+
+    def _called(self, event: Mapping[str, Any], args: Mapping[str, Any], metadata: Mapping[str, Any], own: str) -> None:
+        """An action that a call of the model stands behind."""
+        call_id = event_id(metadata.get("tool_call_id"))
+        answer = self._answer(metadata, own)
+        call = _call_of(answer, call_id)
+        if answer is None or call is None:
+            self._own_call(event, args, metadata, own)
+            return
+        self._calls[own] = call_id
+        given = _object(call.arguments)
+        said = texts_of(answer.message)
+        self._said[call_id] = said
+        rest = {key: value for key, value in args.items() if key not in given or given[key] != value}
+        self._rest(event, rest, said)
+
+    def _answer(self, metadata: Mapping[str, Any], own: str) -> Answer | None:
+        """The answer that the response in `metadata` holds: recorded with its first call, known to the
+        others, each of which has the whole response beside it."""
+        response = _object(metadata.get("model_response"))
+        key = event_id(response.get("id")) or f"call {event_id(metadata.get('tool_call_id'))}"
+        if key not in self._answers:
+            answer = add_answer(response, self._source(own), self.log)
+            if answer is None:
+                return None
+            self._answers[key] = answer
+            self.responses |= {answer.response_id} - {""}
+            self._shown(answer.number, answer.message, own)
+        self.sight.join(self._answers[key].number, own)
+        return self._answers[key]
+
+    def _own_call(
+        self, event: Mapping[str, Any], args: Mapping[str, Any], metadata: Mapping[str, Any], own: str
+    ) -> None:
+        """A call of which only the action is known: its arguments are the action's."""
+        call_id = event_id(metadata.get("tool_call_id")) or f"event-{own}"
+        name = metadata.get("function_name")
+        thought = args.get("thought")
+        function = {
+            "name": name if isinstance(name, str) else str(event.get("action")),
+            "arguments": compact_json(_without(args, "thought")),
+        }
+        wire = {
+            "role": "assistant",
+            "content": thought if isinstance(thought, str) and thought else None,
+            "tool_calls": [{"id": call_id, "type": "function", "function": function}],
+        }
+        self._calls[own] = call_id
+        self._said[call_id] = self._say(wire, own)
+        rest = {} if isinstance(thought, str) else {"thought": thought}
+        if metadata.get("model_response"):
+            rest["model_response"] = metadata["model_response"]
+        self._rest(event, rest, self._said[call_id])
+
+    def _observation(self, event: Mapping[str, Any], kind: str, own: str) -> None:
+        metadata = _object(event.get("tool_call_metadata"))
+        call_id = event_id(metadata.get("tool_call_id")) or self._calls.get(event_id(event.get("cause")), "")
+        if call_id:
+            if metadata.get("model_response") and not self.log.call_record(call_id):
+                self._answer(metadata, own)
+            self._result(event, kind, call_id, own)
+            return
+        content = event.get("content")
+        if kind in _STATE_OBSERVATIONS or not isinstance(content, str) or not content:
+            self._noted(event, kind)
+            return
+        # Nobody's call: an error about an answer that was no call, a command of the user's own.
+        said = self._say({"role": "user", "content": content}, own)
+        self._rest(event, _object(event.get("extras")), said)
+
+    def _result(self, event: Mapping[str, Any], kind: str, call_id: str, own: str) -> None:
+        extras = _object(event.get("extras"))
+        content = event.get("content")
+        shot = extras.get("screenshot")
+        shots = [shot] if isinstance(shot, str) and shot.startswith("data:image/") else []
+        wire = {
+            "role": "tool",
+            "tool_call_id": call_id,
+            "content": _content(content if isinstance(content, str) else "", shots),
+        }
+        message = read_message(PROVIDER, wire, self.log, 0)
+        if message is None:
+            return
+        outcome = _outcome(event, kind, extras)
+        if kind == "user_rejected":
+            record = self.log.call_record(call_id)
+            self.log.add(Approval(call_id=call_id, state="denied", call_record=record, by="user"))
+        message = _judged(message, outcome, self.log.call_name(call_id))
+        self._shown(self.log.add(MessageRecord(message=message, source=self._source(own))), message, own)
+        known = [*self._said.get(call_id, ()), *texts_of(message)]
+        rest = {} if isinstance(content, str) else {"content": content}
+        self._rest(event, {**rest, **_without(extras, "screenshot" if shots else "")}, known)
+
+    def _condensation(self, event: Mapping[str, Any], args: dict[str, Any], own: str) -> None:
+        """Forgotten events by their ids, or by the first and last of them."""
+        ids = args.get("forgotten_event_ids")
+        forgotten = [event_id(one) for one in ids] if isinstance(ids, list) else []
+        start, end = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
+        if isinstance(start, int) and isinstance(end, int):
+            forgotten += [one for one in self.sight.events() if one.isdecimal() and start <= int(one) <= end]
+        if isinstance(args.get("summary"), str):
+            # Only the newest summary is shown.
+            forgotten += [f"summary {one}" for one in self._condensed]
+        self._condensed.append(own)
+        detail = {"event": event.get("id"), **_without(args, "summary")}
+        if not self.sight.forget(forgotten, args.get("summary"), f"summary {own}", detail):
+            self._noted(event, "condensation")
+
+    def _noted(self, event: Mapping[str, Any], kind: str) -> None:
+        """Keep an event that is no conversation. A recall repeats the message that it was made for."""
+        known = texts_of(self.messages[-1]) if self.messages else []
+        rest = {key: value for key, value in event.items() if key not in ("id", "timestamp")}
+        kept = without_repeats(rest, known, self.log.blobs)
+        self.log.note(kind, {"event": event.get("id"), **(kept or {})})
+
+    def _rest(self, event: Mapping[str, Any], values: Mapping[str, Any], known: Sequence[str]) -> None:
+        """Keep what an event says beyond its message."""
+        is_action = isinstance(event.get("action"), str)
+        around = _without(event, *(_HELD_OF_ACTION if is_action else _HELD_OF_OBSERVATION))
+        told = event.get("message")
+        if isinstance(told, str) and any(text in told for text in known if len(text) >= _LONG):
+            del around["message"]  # "Running command: ..." and the like
+        rest = without_repeats({**around, **values}, [*known, *strings_of(event.get("content"))], self.log.blobs)
+        if rest is not None and rest.keys() != {"cause"}:
+            self.log.note(event["action" if is_action else "observation"], {"event": event.get("id"), **rest})
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key not in keys}
+
+
+def _content(text: str, urls: list[str]) -> Any:
+    """The content of a message with a text and pictures."""
+    if not urls:
+        return text
+    pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return [{"type": "text", "text": text}, *pictures] if text else pictures
+
+
+def _call_of(answer: Answer | None, call_id: str) -> ToolCall | None:
+    parts = answer.message.parts if answer is not None else ()
+    return next((part for part in parts if isinstance(part, ToolCall) and part.id == call_id), None)
+
+
+def _judged(message: Message, outcome: Outcome, name: str) -> Message:
+    parts = [
+        replace(part, outcome=outcome, name=part.name or name) if isinstance(part, ToolResult) else part
+        for part in message.parts
+    ]
+    return replace(message, parts=tuple(parts))
+
+
+def _outcome(event: Mapping[str, Any], kind: str, extras: Mapping[str, Any]) -> Outcome:
+    """How a call ended, by what its observation says. Exit code -1: the command had not ended."""
+    if kind == "user_rejected":
+        return "canceled"
+    metadata = _object(extras.get("metadata"))
+    code = metadata.get("exit_code", extras.get("exit_code"))
+    if code == -1 and "has no new output after" in str(metadata.get("suffix")) + str(event.get("content")):
+        return "timeout"
+    if code == -1 and "timed out after" in str(metadata.get("suffix")):
+        return "timeout"
+    content = event.get("content")
+    said = isinstance(content, str) and content.startswith("ERROR:") and kind in ("edit", "read", "write")
+    if kind == "error" or said or event.get("success") is False or extras.get("error") is True:
+        return "failed"
+    return "failed" if isinstance(code, int) and code not in (0, -1) else "ok"

@@ -1,0 +1,290 @@
+"""pi sessions: `~/.pi/agent/sessions/<folder>/<time>_<id>.jsonl`.
+
+A header line, then one entry a line. Since version 2 entries form a tree: each names its parent, and
+going back to an earlier entry starts a branch in the same file. The log keeps all branches in file
+order; going back is a rewind. Meanings follow pi's own code (github.com/badlogic/pi-mono,
+packages/coding-agent/src/core/session-manager.ts and messages.ts). Messages are in `messages`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...content import Message, Text, ToolCall, sha256_hex, text_of
+from ...errors import ImportFailed
+from ...providers import PROVIDERS
+from ...records import Configuration, Decision, MessageRecord, PartialAnswer, TurnClosed, TurnOpened
+from ..drafting import Drafting, title_from
+from ..lines import Line, json_lines
+from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from .messages import CUT_SHORT, provider_of, read_answer, read_entry, usage_of, word
+
+__all__ = ["IMPORTER", "Pi"]
+
+_FORMAT = "pi-jsonl"
+
+_HEADER = re.compile(rb'\A\s*\{[^\n]*"type"\s*:\s*"session"[^\n]*[,}]')
+_OWN = re.compile(
+    rb'"type"\s*:\s*"(model_change|thinking_level_change|branch_summary|custom_message)"'
+    rb'|"(toolCallId|stopReason|parentSession|modelId|thinkingLevel)"\s*:|"parentId"\s*:|"cwd"\s*:'
+)
+_ENTRIES = frozenset(
+    {
+        *("session", "message", "model_change", "thinking_level_change", "compaction", "branch_summary"),
+        *("custom", "custom_message", "label", "session_info"),
+    }
+)
+_PLACE = frozenset({"type", "id", "parentId", "timestamp"})
+_ENDS = {"stop": "completed", "length": "completed", "aborted": "cancelled", "error": "failed"}
+
+
+class Pi:
+    """Imports pi sessions."""
+
+    name = "pi"
+
+    def sniff(self, head: bytes, path: Path | None) -> int:
+        """Its header line comes first; a file that lost it still has pi's words in every message."""
+        plain = head.removeprefix(b"\xef\xbb\xbf")
+        if not plain.lstrip(b"\0 \t\r\n").startswith(b"{"):
+            return 0
+        if _HEADER.search(plain) and _OWN.search(plain):
+            return 85
+        return 70 if b'"toolCallId"' in plain and b'"stopReason"' in plain and b'"cacheRead"' in plain else 0
+
+    def read(self, origin: Origin) -> list[Imported]:
+        """The one session of the file."""
+        data, file = contents(origin), origin_name(origin)
+        warnings: list[Damage] = []
+        lines = [line for line in json_lines(data, file, warnings) if _is_entry(line, file, warnings)]
+        if not any(word(line.value.get("type")) in _ENTRIES for line in lines):
+            reason = f" ({warnings[0].message})" if warnings else ""
+            raise ImportFailed(f"{file}: no entry of a pi session in it{reason}; give a .jsonl of ~/.pi/agent/sessions")
+        log = Drafting(file, warnings)
+        session = _Session(lines, log)
+        session.run()
+        return [
+            Imported(
+                session_id=session_id_of(session.id or f"pi-{sha256_hex(data)[:16]}"),
+                format=_FORMAT,
+                title=session.title,
+                parent=session.parent,
+                drafts=log.finished(),
+                blobs=log.blobs,
+                warnings=tuple(log.warnings),
+                files=(file,),
+            )
+        ]
+
+
+IMPORTER = Pi()
+
+
+def _is_entry(line: Line, file: str, warnings: list[Damage]) -> bool:
+    if isinstance(line.value, dict) and line.value:
+        return True
+    warnings.append(Damage(file, line.number, "left out, no entry: a JSON object was expected"))
+    return False
+
+
+class _Session:
+    """One pass over the entries, and what it has to remember on the way."""
+
+    def __init__(self, lines: list[Line], log: Drafting) -> None:
+        self.lines = lines
+        self.log = log
+        self.id = self.parent = self.title = self.turn = ""
+        self.parent_of: dict[str, str] = {}
+        self.state_at: dict[str, int] = {}
+        """The last record when each entry was done, by the entry's id."""
+        self.state_before: dict[str, int] = {}
+        """The last record when it was begun."""
+        self.leaf = ""
+
+    def run(self) -> None:
+        """Draft every entry."""
+        handlers = {
+            "session": self._header,
+            "message": self._message,
+            "model_change": self._settings,
+            "thinking_level_change": self._settings,
+            "compaction": self._compaction,
+            "branch_summary": self._branch_summary,
+            "custom_message": self._custom_message,
+            "session_info": self._named,
+        }
+        for line in self.lines:
+            entry, before = line.value, self.log.last
+            self.log.at(entry.get("timestamp"))
+            self._go_back(entry, line.number)
+            kind = word(entry.get("type")) or "unknown"
+            handler = handlers.get(kind)
+            if handler is None:
+                self.log.note(kind, _without_place(entry))
+            else:
+                handler(line)
+            self._remember(entry, before)
+
+    def _go_back(self, entry: dict[str, Any], number: int) -> None:
+        """An entry whose parent is not the entry before it: the log stands again as it did there."""
+        own = word(entry.get("id"))
+        if not own or "parentId" not in entry or entry.get("type") == "session":
+            return
+        parent = word(entry["parentId"])
+        if parent == self.leaf:
+            return
+        if parent and parent not in self.state_at:
+            self.log.warn(number, f"its parent {parent!r} is not in the file; taken to follow the entry before it")
+            return
+        first = self.state_at.get(parent, 0) + 1
+        if first <= self.log.last:
+            why = "the user went back and took another branch"
+            self.log.add(Decision(action="rewind", first=first, last=self.log.last, why=why))
+
+    def _remember(self, entry: dict[str, Any], before: int) -> None:
+        own = word(entry.get("id"))
+        if own and entry.get("type") != "session":
+            # A damaged file may repeat an id or name an entry its own ancestor: the first one counts.
+            self.parent_of.setdefault(own, word(entry.get("parentId")))
+            self.state_at.setdefault(own, self.log.last)
+            self.state_before.setdefault(own, before)
+            self.leaf = own
+
+    def _header(self, line: Line) -> None:
+        header = line.value
+        own, parent = word(header.get("id")), word(header.get("parentSession"))
+        if not self.id:
+            self.id = own
+            # A path of the file that this one was forked from; its name ends in the session's id.
+            name = Path(parent.replace("\\", "/")).stem.rpartition("_")[2]
+            self.parent = session_id_of(name) if name and name != own else ""
+        self.log.note("session", {key: value for key, value in header.items() if key not in ("type", "timestamp")})
+
+    def _settings(self, line: Line) -> None:
+        entry = line.value
+        model, maker = word(entry.get("modelId")), provider_of("", word(entry.get("provider")))
+        # A configuration speaks of a provider that requests can be made for; the note has the others.
+        if model and maker in PROVIDERS:
+            self.log.add(Configuration(provider=maker, model=model, why="the user changed the model"))
+        self.log.note(word(entry["type"]), _without_place(entry))
+
+    def _message(self, line: Line) -> None:
+        wire = line.value.get("message")
+        source = _source(line)
+        role = wire.get("role") if isinstance(wire, dict) else None
+        if not isinstance(wire, dict):
+            self.log.warn(line.number, "a message entry without a message; it is kept as a note")
+            self.log.note("unreadable", line.value)
+        elif role == "assistant":
+            self._answer(wire, line)
+        else:
+            message = read_entry(wire, self.log, line.number)
+            if message is None:
+                return
+            if role == "user":
+                self._open_turn(line, text_of(message))
+            self.log.add(MessageRecord(message=message, source=source))
+            if role == "toolResult" and wire.get("details"):
+                self.log.note("tool_result", {"call_id": wire.get("toolCallId"), "details": wire["details"]})
+
+    def _answer(self, wire: dict[str, Any], line: Line) -> None:
+        message, fragments = read_answer(wire, self.log, line.number)
+        stop, model = word(wire.get("stopReason")), word(wire.get("model"))
+        if stop in CUT_SHORT or fragments:
+            reason = word(wire.get("errorMessage")) or stop or "cut off"
+            self.log.add(PartialAnswer(message=message, reason=reason, fragments=fragments, model=model))
+            self.log.note("cut", {"source": _source(line), "stop": stop})
+        else:
+            answer_id = word(wire.get("responseId"))
+            body = MessageRecord(message=message, model=model, stop=stop, response_id=answer_id, source=_source(line))
+            self.log.add(body)
+        usage = usage_of(wire, model)
+        if usage is not None:
+            self.log.add(usage)
+        calls = any(isinstance(part, ToolCall) for part in message.parts)
+        if stop in _ENDS and (stop in CUT_SHORT or not calls):
+            self._close_turn(_ENDS[stop], word(wire.get("errorMessage")))
+
+    def _open_turn(self, line: Line, text: str) -> None:
+        self.title = self.title or title_from(text)
+        self.turn = word(line.value.get("id")) or f"line-{line.number}"
+        self.log.add(TurnOpened(turn_id=self.turn))
+
+    def _close_turn(self, status: str, reason: str) -> None:
+        self.log.add(TurnClosed(turn_id=self.turn or "unknown", status=status, reason=reason))
+        self.turn = ""
+
+    def _compaction(self, line: Line) -> None:
+        """From here on the model saw the summary, then what came from the first kept entry on."""
+        entry = dict(line.value)
+        summary = word(entry.pop("summary", ""))
+        if not summary or not self.log.last:
+            self.log.note("compaction", _without_place(line.value))
+            return
+        replacement = [Message("user", (Text(summary),)), *self._kept(entry)]
+        detail = {**_without_place(entry), "replacement": json.loads(json.dumps(msgspec.to_builtins(replacement)))}
+        self.log.add(Decision(action="compact", first=1, last=self.log.last, why="pi compacted", detail=detail))
+
+    def _kept(self, entry: dict[str, Any]) -> list[Message]:
+        """The messages from the first kept entry to the compaction, on the branch that it stands on."""
+        path: list[str] = []
+        at = word(entry.get("parentId"))
+        while at and at not in path:
+            path.append(at)
+            at = self.parent_of.get(at, "")
+        path.reverse()
+        first, index = word(entry.get("firstKeptEntryId")), entry.get("firstKeptEntryIndex")
+        if first in path:
+            kept = path[path.index(first) :]
+            spans = [range(self.state_before[each], self.state_at[each]) for each in kept]
+        elif isinstance(index, int) and 0 < index < len(self.lines) and not path:
+            # Version 1: no tree, and a place in the list of entries, the header being 0.
+            spans = [range(self._records_before(index), self.log.last)]
+        else:
+            spans = []
+        bodies = [self.log.drafts[n].body for span in spans for n in span]
+        return [body.message for body in bodies if isinstance(body, (MessageRecord, PartialAnswer))]
+
+    def _records_before(self, index: int) -> int:
+        place = f"line {self.lines[index].number}"
+        for number, draft in enumerate(self.log.drafts):
+            body = draft.body
+            if isinstance(body, MessageRecord) and (body.source == place or body.source.startswith(f"{place} ")):
+                return number
+        return self.log.last
+
+    def _branch_summary(self, line: Line) -> None:
+        summary = word(line.value.get("summary"))
+        rest = {key: value for key, value in _without_place(line.value).items() if key != "summary"}
+        if summary:
+            message = Message("user", (Text(summary),))
+            self.log.add(MessageRecord(message=message, source=_source(line)))
+        self.log.note("branch_summary", rest)
+
+    def _custom_message(self, line: Line) -> None:
+        """What an extension says to the model: pi sends it as the user's."""
+        entry = line.value
+        wire = {"role": "user", "content": entry.get("content")}
+        message = read_entry(wire, self.log, line.number)
+        if message is not None:
+            self.log.add(MessageRecord(message=message, source=_source(line)))
+        rest = {key: value for key, value in _without_place(entry).items() if key != "content"}
+        self.log.note("custom_message", rest)
+
+    def _named(self, line: Line) -> None:
+        self.title = word(line.value.get("name")).strip() or self.title
+        self.log.note("session_info", _without_place(line.value))
+
+
+def _source(line: Line) -> str:
+    own = word(line.value.get("id"))
+    return f"line {line.number}" + (f" id {own}" if own else "")
+
+
+def _without_place(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in _PLACE}

@@ -1,0 +1,196 @@
+"""Messages as pi writes them (github.com/badlogic/pi-mono, packages/ai/src/types.ts)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...content import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, compact_json, is_finite_json
+from ...records import Usage, UsageRecord
+from ..drafting import Drafting
+
+__all__ = ["CUT_SHORT", "provider_of", "read_answer", "read_entry", "usage_of", "word"]
+
+CUT_SHORT = frozenset({"aborted", "error"})
+"""Stop reasons of an answer that did not come to its end."""
+
+_APIS = {
+    "anthropic-messages": "anthropic",
+    "bedrock-converse-stream": "anthropic",
+    "openai-completions": "openai-chat",
+    "openai-responses": "openai-responses",
+    "openai-codex-responses": "openai-responses",
+    "azure-openai-responses": "openai-responses",
+    "google-generative-ai": "google",
+    "google-gemini-cli": "google",
+    "google-vertex": "google",
+}
+_VENDORS = {"anthropic": "anthropic", "google": "google", "openai": "openai-responses"}
+
+
+def word(value: Any) -> str:
+    """The value if it is text, else none."""
+    return value if isinstance(value, str) else ""
+
+
+def provider_of(api: str, vendor: str) -> str:
+    """turnlog's name for the provider, from pi's names of the API and the vendor."""
+    return _APIS.get(api) or _VENDORS.get(vendor) or vendor or api
+
+
+def read_entry(wire: Mapping[str, Any], log: Drafting, line: int) -> Message | None:
+    """A message that no model wrote. None if it is kept as a note: pi does not send it, or nobody
+    can read it."""
+    role = word(wire.get("role"))
+    if role == "toolResult":
+        return _result(wire, log, line)
+    if role == "bashExecution":
+        return _bash(wire, log)
+    content = wire.get("content") if "content" in wire else wire.get("summary")
+    if role in ("user", "custom", "hookMessage", "branchSummary", "compactionSummary") and _is_content(content):
+        return Message("user", _parts(content, "", log, line))
+    log.warn(line, f"a message of role {wire.get('role')!r} could not be read; it is kept as a note")
+    log.note("unreadable", dict(wire))
+    return None
+
+
+def read_answer(wire: Mapping[str, Any], log: Drafting, line: int) -> tuple[Message, tuple[Part, ...]]:
+    """A model's answer, and the calls in it whose arguments had not fully come."""
+    provider = provider_of(word(wire.get("api")), word(wire.get("provider")))
+    content = wire.get("content")
+    whole: Any = content
+    fragments: list[Part] = []
+    if isinstance(content, list):
+        # pi deletes `partialJson` when a call is complete.
+        whole = [block for block in content if not (isinstance(block, dict) and "partialJson" in block)]
+        broken = [block for block in content if isinstance(block, dict) and "partialJson" in block]
+        fragments = [
+            ToolCall(id=_call_id(block.get("id")), name=word(block.get("name")), raw=word(block["partialJson"]))
+            for block in broken
+        ]
+    if not _is_content(whole):
+        log.warn(line, "an answer without readable content; it is kept as a note")
+        log.note("unreadable", dict(wire))
+        whole = []
+    return Message("assistant", _parts(whole, provider, log, line)), tuple(fragments)
+
+
+def usage_of(wire: Mapping[str, Any], model: str) -> UsageRecord | None:
+    """What the answer cost. None for one that was aborted before the provider said so."""
+    raw = wire.get("usage")
+    if not isinstance(raw, dict):
+        return None
+    cached, written = _tokens(raw, "cacheRead"), _tokens(raw, "cacheWrite")
+    # pi counts what came from the cache apart from `input`.
+    whole = _tokens(raw, "input") + cached + written
+    usage = Usage(input=whole, output=_tokens(raw, "output"), cached=cached, cache_write=written)
+    if usage == Usage():
+        return None
+    provider = provider_of(word(wire.get("api")), word(wire.get("provider")))
+    return UsageRecord(provider=provider, model=model, usage=usage, raw=raw)
+
+
+def _tokens(usage: Mapping[str, Any], key: str) -> int:
+    value = usage.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _is_content(content: Any) -> bool:
+    return isinstance(content, (str, list))
+
+
+def _call_id(value: Any) -> str:
+    """For OpenAI's Responses pi writes `call_id|item_id`."""
+    return word(value).partition("|")[0]
+
+
+def _bash(wire: Mapping[str, Any], log: Drafting) -> Message | None:
+    """A command that the user ran; pi sends it as the user's words unless told not to."""
+    if wire.get("excludeFromContext") is True:
+        log.note("bash", dict(wire))
+        return None
+    code = wire.get("exitCode")
+    end = "\n(cancelled)" if wire.get("cancelled") is True else f"\n(exit code {code})" if code else ""
+    return Message("user", (Text(f"$ {word(wire.get('command'))}\n{word(wire.get('output'))}{end}"),))
+
+
+def _result(wire: Mapping[str, Any], log: Drafting, line: int) -> Message:
+    content = wire.get("content")
+    found = _parts(content, "", log, line) if _is_content(content) else ()
+    result = ToolResult(
+        call_id=_call_id(wire.get("toolCallId")),
+        name=word(wire.get("toolName")),
+        parts=tuple(part for part in found if isinstance(part, (Text, Media))),
+        outcome="failed" if wire.get("isError") is True else "ok",
+    )
+    return Message("user", (result,))
+
+
+def _parts(content: Any, provider: str, log: Drafting, line: int) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(content),)
+    parts: list[Part] = []
+    for block in content:
+        part = _part(block, provider, log) if isinstance(block, dict) else None
+        if part is None:
+            log.warn(line, "a content block could not be read; it is kept as a note")
+            log.note("unreadable", block)
+        else:
+            parts.append(part)
+    return tuple(parts)
+
+
+def _part(block: Mapping[str, Any], provider: str, log: Drafting) -> Part | None:
+    kind = block.get("type")
+    if kind == "text" and isinstance(block.get("text"), str):
+        return Text(block["text"])
+    if kind == "image" and isinstance(block.get("data"), str):
+        return _image(block, log)
+    if kind == "thinking" and isinstance(block.get("thinking"), str):
+        return _thinking(block, provider)
+    if kind == "toolCall" and isinstance(block.get("name"), str):
+        return _call(block, provider)
+    return None
+
+
+def _image(block: Mapping[str, Any], log: Drafting) -> Media | None:
+    try:
+        data = base64.b64decode(block["data"], validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    mime = word(block.get("mimeType")) or "image/png"
+    return Media(kind="image", mime=mime, sha256=log.blob(data), size=len(data))
+
+
+def _thinking(block: Mapping[str, Any], provider: str) -> Reasoning:
+    text, proof = block["thinking"], word(block.get("thinkingSignature"))
+    if provider == "openai-responses" and proof.startswith("{"):
+        try:
+            item = json.loads(proof)  # the whole reasoning item
+        except (ValueError, RecursionError):
+            item = {}
+        item = item if isinstance(item, dict) else {}
+        return Reasoning(
+            provider=provider, summary=(text,) if text else (),
+            encrypted=word(item.get("encrypted_content")), id=word(item.get("id")),
+        )  # fmt: skip
+    if provider == "openai-chat":  # the name of the field that the text came in
+        return Reasoning(provider=provider, text=text)
+    if block.get("redacted") is True:
+        return Reasoning(provider=provider, encrypted=proof)
+    return Reasoning(provider=provider, text=text, signature=proof)
+
+
+def _call(block: Mapping[str, Any], provider: str) -> ToolCall:
+    own, item_id = _call_id(block.get("id")), word(block.get("id")).partition("|")[2]
+    arguments, signature = block.get("arguments"), word(block.get("thoughtSignature"))
+    held = is_finite_json(arguments)
+    return ToolCall(
+        id=own, name=block["name"],
+        arguments=(arguments if arguments is not None else {}) if held else None,
+        raw=None if held else compact_json(arguments),
+        signature=signature, provider=provider if signature or item_id else "", item_id=item_id,
+    )  # fmt: skip

@@ -1,0 +1,140 @@
+"""WebVoyager runs: a folder with `interact_messages.json` and `screenshot1.png`, `screenshot2.png`, ...
+
+The messages are those of OpenAI's chat API, with a placeholder where each image was. The agent takes
+screenshot N in its round N, and each round has one user message (github.com/MinorJerry/WebVoyager,
+run.py), so screenshot N belongs to user message N: also where the agent had dropped it from its
+context by the end of the run, and wrote "(Omitted in context.)" instead.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..content import sha256_hex, text_of
+from ..errors import ImportFailed
+from ..providers.openai_chat import PROVIDER
+from ..records import MessageRecord
+from .drafting import Drafting, title_from
+from .protocol import Imported, Origin, contents, origin_name, session_id_of
+from .salvage import document_or_rest
+from .wire_message import read_message
+
+__all__ = ["IMPORTER", "WebVoyager"]
+
+_NAME = "interact_messages.json"
+_TASK = "Now given a task: "
+_PLACEHOLDER = "{b64_img}"
+_REFERENCE = re.compile(r"(?:.*[/\\])?(screenshot\d+\.png)")
+_MARKS = re.compile(rb"\{b64_img\}|\(Omitted in context\.\)|Imagine you are a robot browsing the web")
+
+
+class WebVoyager:
+    """Imports WebVoyager runs."""
+
+    name = "webvoyager"
+
+    def sniff(self, head: bytes, path: Path | None) -> int:
+        """By the file's name, or by what the agent writes into its messages."""
+        plain = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\0 \t\r\n")
+        if not plain.startswith(b"[") or b'"role"' not in plain:
+            return 0
+        if path is not None and path.name == _NAME:
+            return 90
+        return 70 if _MARKS.search(plain) and b'"content"' in plain else 0
+
+    def read(self, origin: Origin) -> list[Imported]:
+        """The one session of the run."""
+        data, file = contents(origin), origin_name(origin)
+        log = Drafting(file)
+        messages = document_or_rest(data, "", file, log.warnings)
+        if not isinstance(messages, list) or not any(isinstance(wire, dict) for wire in messages):
+            raise ImportFailed(f"{file}: no messages of a WebVoyager run in it; give its {_NAME}")
+        run = _Run(log, origin.parent if isinstance(origin, Path) else None)
+        for index, wire in enumerate(messages):
+            run.draft(wire, index)
+        task = origin.parent.name if isinstance(origin, Path) and origin.name == _NAME else ""
+        own = task if task.startswith("task") else f"webvoyager-{sha256_hex(data)[:16]}"
+        return [
+            Imported(
+                session_id=session_id_of(own),
+                format=self.name,
+                title=run.title,
+                drafts=log.finished(),
+                blobs=log.blobs,
+                warnings=tuple(log.warnings),
+                files=(file, *run.files),
+            )
+        ]
+
+
+IMPORTER = WebVoyager()
+
+
+class _Run:
+    """One pass over the messages, counting rounds."""
+
+    def __init__(self, log: Drafting, folder: Path | None) -> None:
+        self.log = log
+        self.folder = folder
+        self.round = 0
+        self.title = ""
+        self.files: list[str] = []
+
+    def draft(self, wire: Any, index: int) -> None:
+        """Draft one message with the image that belongs to it."""
+        if not isinstance(wire, dict):
+            self.log.warn(0, f"[{index}] left out, no message: a JSON object was expected")
+            return
+        if wire.get("role") == "user":
+            self.round += 1
+            wire = self._with_images(wire, index)
+        message = read_message(PROVIDER, wire, self.log, 0, opaque=False)
+        if message is None:
+            return
+        if message.role == "user" and not self.title:
+            self.title = title_from(text_of(message).removeprefix(_TASK))
+        self.log.add(MessageRecord(message=message, source=f"[{index}]"))
+
+    def _with_images(self, wire: Mapping[str, Any], index: int) -> dict[str, Any]:
+        content = wire.get("content")
+        taken = f"screenshot{self.round}.png"
+        if isinstance(content, str):
+            shown = self._screenshot(taken)
+            return {**wire, "content": [{"type": "text", "text": content}, shown]} if shown else dict(wire)
+        if not isinstance(content, list):
+            return dict(wire)
+        parts: list[Any] = []
+        for part in content:
+            url = _url(part)
+            reference = _REFERENCE.fullmatch(url)
+            name = taken if _PLACEHOLDER in url else reference[1] if reference else ""
+            shown = self._screenshot(name) if name else part
+            if shown is None:
+                self.log.warn(0, f"[{index}]: {name} is not beside the file; the message is without its image")
+                self.log.note("missing_image", {"message": index, "name": name})
+            else:
+                parts.append(shown)
+        return {**wire, "content": parts}
+
+    def _screenshot(self, name: str) -> dict[str, Any] | None:
+        """The image as a content part; None if it is not in the folder."""
+        path = self.folder / name if self.folder is not None else None
+        if path is None or not path.is_file():
+            return None
+        try:
+            data = contents(path)
+        except ImportFailed as error:
+            self.log.warn(0, str(error))
+            return None
+        self.files.append(str(path))
+        return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64.b64encode(data).decode()}"}}
+
+
+def _url(part: Any) -> str:
+    holder = part.get("image_url") if isinstance(part, dict) else None
+    url = holder.get("url") if isinstance(holder, dict) else holder
+    return url if isinstance(url, str) else ""

@@ -1,0 +1,101 @@
+"""What every provider promises, as a suite that any of them passes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+
+from ..content import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from ..models import Target
+from ..providers.protocol import Provider
+from ..records import Configuration
+from ..request import Prepared, follow, plan
+from ..view.shown import Shown
+from .damages import damaged_history
+from .histories import History, sound_history
+
+__all__ = ["PROVIDER_CHECKS", "check_provider"]
+
+
+def check_provider(provider: Provider, target: Target, *, histories: int = 50) -> None:
+    """Assert what `turnlog.providers.protocol` promises of `provider`, on `histories` conversations of
+    each kind. `target` is a target of that provider; it must be registered in `turnlog.providers`."""
+    for check in PROVIDER_CHECKS:
+        check(provider, target, histories)
+
+
+def _damaged(histories: int) -> Iterable[History]:
+    return (damaged_history(random.Random(seed)) for seed in range(histories))
+
+
+def _made(target: Target, history: History) -> Prepared:
+    view = [Shown(message, (n,)) for n, message in enumerate(history.messages, start=1)]
+    return follow(plan(Configuration(), target), view, history.blobs.__getitem__)
+
+
+def _never_raises(provider: Provider, target: Target, histories: int) -> None:
+    for history in _damaged(histories):
+        request = _made(target, history).request
+        assert isinstance(request.get(provider.conversation), list), f"no list at {provider.conversation!r}"
+
+
+def _is_deterministic(provider: Provider, target: Target, histories: int) -> None:
+    for history in _damaged(histories):
+        first, second = _made(target, history), _made(target, history)
+        assert first.body() == second.body(), "the same view made two different requests"
+
+
+def _tidies_once(provider: Provider, target: Target, histories: int) -> None:
+    for history in _damaged(histories):
+        request = _made(target, history).request
+        again = provider.tidy(request, target)
+        assert again.request == request, "tidying a tidy request changed it"
+        assert not again.edits, f"tidying a tidy request reported {again.edits}"
+
+
+def _reads_what_it_writes(provider: Provider, target: Target, histories: int) -> None:
+    for seed in range(histories):
+        history = sound_history(random.Random(seed))
+        made = _made(target, history)
+        read = provider.parse(made.request)
+        back = iter(_said(read.messages))  # captions of moved media may stand between
+        for sent in _said(shown.message for shown in made.view):
+            assert sent in back, f"{sent} did not come back, or not in its place"
+
+
+def _said(messages: Iterable[Message]) -> list[tuple[str, ...]]:
+    """Texts, calls and results in order, without what providers spell in their own ways."""
+    said: list[tuple[str, ...]] = []
+    for message in messages:
+        said += [found for part in message.parts if (found := _gist(part))]
+    return said
+
+
+def _gist(part: Part) -> tuple[str, ...]:
+    match part:
+        case Text(text=text):
+            return ("text", text)
+        case ToolCall(name=name):
+            return ("call", name)
+        case ToolResult(parts=parts):
+            return ("result", *(inner.text for inner in parts if isinstance(inner, Text)))
+        case Reasoning():
+            return ()
+        case _:
+            return ()
+
+
+def _an_empty_stream_is_incomplete(provider: Provider, target: Target, histories: int) -> None:
+    reply = provider.assembler().reply()
+    assert not reply.complete, "a stream of nothing is no whole answer"
+    assert reply.error, "an incomplete answer must say what is known"
+
+
+PROVIDER_CHECKS: tuple[Callable[[Provider, Target, int], None], ...] = (
+    _never_raises,
+    _is_deterministic,
+    _tidies_once,
+    _reads_what_it_writes,
+    _an_empty_stream_is_incomplete,
+)
+"""The promises one by one, for test runners that report them so."""

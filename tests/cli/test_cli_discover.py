@@ -1,0 +1,106 @@
+"""`turnlog import --discover`: everything that the agents of a home keep, and nothing twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnlog.cli import imports
+from turnlog.importers import Imported, Origin, read_file
+
+
+@pytest.fixture
+def home(tmp_path: Path, transcript: Path) -> Path:
+    """A home with two sessions of Claude Code and one of pi."""
+    text = transcript.read_text("utf-8")
+    home = tmp_path / "home"
+    project = home / ".claude/projects/-w"
+    project.mkdir(parents=True)
+    (project / "a.jsonl").write_text(text, "utf-8")
+    (project / "b.jsonl").write_text(text.replace("demo-invoice-rounding", "second"), "utf-8")
+    pi = home / ".pi/agent/sessions/--w--"
+    pi.mkdir(parents=True)
+    message = '{"type":"message","id":"e1","parentId":null,"message":{"role":"user","content":"hi"}}\n'
+    (pi / "x.jsonl").write_text('{"type":"session","version":3,"id":"third","cwd":"/w"}\n' + message)
+    return home
+
+
+def statuses(ended: Any) -> list[tuple[str, str]]:
+    """What became of which session."""
+    return [(row["session"], row["status"]) for row in ended.rows]
+
+
+def test_what_is_new_is_imported_and_nothing_twice(turnlog: Any, home: Path) -> None:
+    """A second run that copies what is there, or a first that misses an agent, fails here."""
+    ended = turnlog("import", "--discover", str(home), "--json")
+    assert (ended.code, ended.err) == (0, f"found in {home}: claude-code 2 files, pi 1 file\n")
+    sessions = ["demo-invoice-rounding", "second", "third"]
+    assert statuses(ended) == [(session, "new") for session in sessions]
+    with (home / ".pi/agent/sessions/--w--/x.jsonl").open("a") as file:
+        file.write('{"type":"message","id":"e2","parentId":"e1","message":{"role":"user","content":"more"}}\n')
+    again = turnlog("import", "--discover", str(home), "--json")
+    assert statuses(again) == [*((session, "unchanged") for session in sessions[:2]), ("third", "continued")]
+
+
+def test_ones_own_home_is_the_default(turnlog: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--discover` alone means the home of who runs it."""
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    assert len(turnlog("import", "--discover", "--json").rows) == 3
+
+
+def test_a_bad_file_costs_itself_alone(turnlog: Any, home: Path) -> None:
+    """One broken session must not keep all the others out of the store."""
+    (home / ".claude/projects/-w/a.jsonl").write_bytes(b"\0" * 4096)
+    ended = turnlog("import", "--discover", str(home), "--json")
+    assert (ended.code, statuses(ended)) == (2, [("second", "new"), ("third", "new")])
+    assert "a.jsonl" in ended.err and "Traceback" not in ended.err
+
+
+def test_an_error_of_ours_is_a_line_with_the_file(turnlog: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An importer that crashes on one file would end the import of a whole home."""
+
+    def reads(origin: Origin) -> list[Imported]:
+        if isinstance(origin, Path) and origin.name == "a.jsonl":
+            raise KeyError("type")
+        return read_file(origin)
+
+    monkeypatch.setattr(imports, "read_file", reads)
+    ended = turnlog("import", "--discover", str(home), "--json")
+    assert (ended.code, statuses(ended)) == (70, [("second", "new"), ("third", "new")])
+    line = next(line for line in ended.err.splitlines() if "a.jsonl" in line)
+    assert "an error in turnlog itself, please report it: KeyError: 'type' (test_cli_discover, line" in line
+
+
+def test_an_error_of_ours_while_keeping_is_one_too(turnlog: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that turns out to hold what no store takes must not end the import either."""
+    keep = imports.keep
+
+    def keeps(store: Any, imported: Imported) -> Any:
+        if imported.session_id == "second":
+            raise TypeError("no record")
+        return keep(store, imported)
+
+    monkeypatch.setattr(imports, "keep", keeps)
+    ended = turnlog("import", "--discover", str(home), "--json")
+    assert (ended.code, statuses(ended)) == (70, [("demo-invoice-rounding", "new"), ("third", "new")])
+    assert "b.jsonl: an error in turnlog itself" in ended.err
+
+
+def test_paths_go_with_it(turnlog: Any, home: Path, transcript: Path) -> None:
+    """Files named beside --discover are imported as well."""
+    ended = turnlog("import", "--json", str(transcript), "--discover", str(home))
+    assert statuses(ended) == [
+        ("demo-invoice-rounding", "new"), ("second", "new"), ("third", "new"), ("demo-invoice-rounding", "unchanged"),
+    ]  # fmt: skip
+
+
+def test_nothing_to_import_is_said(turnlog: Any, tmp_path: Path) -> None:
+    """An empty command line that ends well would look like a finished import."""
+    assert turnlog("import").code == 2
+    assert turnlog("import", "--discover", str(tmp_path / "absent")).code == 2
+    (tmp_path / "empty").mkdir()
+    ended = turnlog("import", "--discover", str(tmp_path / "empty"))
+    assert (ended.code, ended.err) == (0, f"found in {tmp_path / 'empty'}: no sessions of agents\n")

@@ -1,0 +1,112 @@
+"""`turnlog.count`: the tokens of request bodies of all providers."""
+
+from __future__ import annotations
+
+import base64
+from io import BytesIO
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import turnlog
+from turnlog.errors import FormatError, InputError
+from turnlog.tokens import FactoredCounter
+from turnlog.tokens.families import claude_family
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+BODIES: dict[str, dict[str, Any]] = {
+    "openai-chat": {
+        "model": "gpt-4o",
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Rain in Oslo?"}],
+        "tools": [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}],
+    },
+    "openai-responses": {
+        "model": "gpt-5",
+        "instructions": "Be brief.",
+        "input": "Rain in Oslo?",
+        "tools": [{"type": "function", "name": "weather", "parameters": SCHEMA}],
+    },
+    "anthropic": {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 100,
+        "system": "Be brief.",
+        "messages": [{"role": "user", "content": "Rain in Oslo?"}],
+        "tools": [{"name": "weather", "input_schema": SCHEMA}],
+    },
+    "google": {
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [{"role": "user", "parts": [{"text": "Rain in Oslo?"}]}],
+        "tools": [{"functionDeclarations": [{"name": "weather", "parameters": SCHEMA}]}],
+    },
+}
+MODELS = {"google": "gemini-2.5-pro"}
+
+
+@pytest.mark.parametrize("provider", BODIES)
+def test_every_provider_is_counted_by_kind(provider: str) -> None:
+    """A part that is counted as nothing, or as another kind, fails here."""
+    found = turnlog.count(BODIES[provider], MODELS.get(provider, ""))
+    assert found.tokens == sum(found.parts.values())
+    assert found.certainty == "estimated"
+    assert found.parts["system"] in (3, 4) and found.parts["user"] in (4, 5, 6)
+    assert found.parts["tools"] > 20
+    assert [found.parts[kind] for kind in ("assistant", "tool_results", "images")] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("provider", "tokens"), [("openai-chat", 4 + 3 + 4 + 4 + 3), ("openai-responses", 4 + 3 + 4 + 4 + 2)]
+)
+def test_plain_requests_are_exact(provider: str, tokens: int) -> None:
+    """Text alone, by the published vocabulary and the framing that is billed."""
+    body = {key: value for key, value in BODIES[provider].items() if key != "tools"}
+    found = turnlog.count(body)
+    assert (found.tokens, found.certainty) == (tokens, "exact")
+
+
+def test_the_model_given_wins_over_the_bodys() -> None:
+    """A body counts for the model asked about, wherever it was written for."""
+    ours, theirs = (turnlog.count(BODIES["openai-chat"], model) for model in ("", "claude-opus-4-8"))
+    assert (ours.counter, theirs.counter) == ("gpt-4o:1", "claude-4.8:1")
+    assert theirs.tokens > ours.tokens
+
+
+def test_images_are_counted_by_their_size() -> None:
+    """An image inside a body is measured, not counted as the base64 it is sent in."""
+    out = BytesIO()
+    Image.new("RGB", (640, 480)).save(out, "PNG")
+    url = "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+    content = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    found = turnlog.count({"model": "gpt-4o", "messages": [{"role": "user", "content": content}]})
+    assert found.parts["images"] == 425
+    assert found.parts["user"] < 6
+
+
+@pytest.mark.parametrize(
+    ("provider", "key", "value"),
+    [
+        ("openai-chat", "response_format", {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}),
+        ("openai-responses", "text", {"format": {"type": "json_schema", "name": "a", "schema": SCHEMA}}),
+        ("google", "generationConfig", {"responseMimeType": "application/json", "responseSchema": SCHEMA}),
+    ],
+)
+def test_an_answers_schema_is_counted(provider: str, key: str, value: Any) -> None:
+    """The schema that an answer has to keep to is sent to the model too."""
+    plain, with_schema = ({**BODIES[provider], **more} for more in ({}, {key: value}))
+    model = MODELS.get(provider, "")
+    assert turnlog.count(with_schema, model).tokens - turnlog.count(plain, model).tokens > 15
+
+
+def test_a_counter_of_ones_own() -> None:
+    """A counter that is given counts, and says so."""
+    counter = FactoredCounter(claude_family("claude-sonnet-4-5"), texts=len, name="letters-1")
+    found = turnlog.count(BODIES["anthropic"], counter=counter)
+    assert (found.counter, found.parts["user"]) == ("claude-3:1+letters-1", len("Rain in Oslo?"))
+
+
+def test_what_is_no_request_is_refused() -> None:
+    """Bodies of nobody, or broken ones, raise the errors that name the field."""
+    with pytest.raises(InputError, match="messages"):
+        turnlog.count({"prompt": "hi"})
+    with pytest.raises(FormatError):
+        turnlog.count({"model": "gpt-4o", "messages": [{"role": "tool"}, 3]})

@@ -1,0 +1,208 @@
+"""Sessions: recorded as it happens, resumed as it was, several processes at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnlog
+from turnlog.content import Message, Text, ToolCall, ToolResult
+from turnlog.errors import InputError
+from turnlog.records import MessageRecord, Note, PartialAnswer, Usage
+from turnlog.session import Session
+
+CHAT = turnlog.target("openai-chat", "gpt-4o")
+CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5")
+CALLING: dict[str, Any] = {
+    "id": "chatcmpl-1",
+    "model": "gpt-4o-2024-08-06",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "tool_calls",
+            "message": {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": "call_1",
+                        "type": "function",
+                        "function": {"name": "weather", "arguments": '{"city":"Oslo"}'},
+                    }
+                ],
+            },
+        }
+    ],
+    "usage": {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 40}},
+}
+CALL = ToolCall("call_1", "weather", arguments={"city": "Oslo"})
+
+
+def asked(session: Session) -> Session:
+    session.system("Be brief.")
+    session.user("Weather in Oslo?")
+    return session
+
+
+def test_what_is_recorded_is_what_was_said(tmp_path: Path) -> None:
+    """A session is for this: everything in order, notes too, and nothing else."""
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        asked(session)
+        answer = session.receive(CALLING)
+        session.note("mood", "hopeful")
+        session.tool_result(answer.tool_calls[0], "4 degrees", outcome="ok")
+        assert [type(record.body).__name__ for record in session.history()] == [
+            "Configuration", "MessageRecord", "MessageRecord", "MessageRecord", "UsageRecord", "Note", "MessageRecord",
+        ]  # fmt: skip
+        assert answer.tool_calls == [CALL]
+        assert session.usage == Usage(input=100, output=7, cached=40)
+        result = ToolResult("call_1", name="weather", parts=(Text("4 degrees"),))
+        assert session.view()[-1].message == Message("user", (result,))
+        assert "hopeful" not in repr(session.request().request)
+
+
+def test_a_session_resumes_as_it_was(tmp_path: Path) -> None:
+    """Target, tools and settings are in the log: a new process makes the same bytes."""
+    path = tmp_path / "a.db"
+    with turnlog.open("trip", target=CHAT, store=path) as session:
+        session.configure(tools=[{"name": "weather", "parameters": {"type": "object"}}], temperature=0.5)
+        before = asked(session).request().body()
+    with turnlog.open("trip", store=path) as session:
+        assert session.request().body() == before
+        assert session.request().request["temperature"] == 0.5
+
+
+def test_a_crash_in_mid_tool_is_told_to_the_model(tmp_path: Path) -> None:
+    """Kill -9 between a tool's start and its end: the next request must not pretend to know."""
+    path = tmp_path / "a.db"
+    script = (
+        "import os, signal, sys, turnlog\n"
+        f"s = turnlog.open('trip', target=turnlog.target('openai-chat', 'gpt-4o'), store={str(path)!r})\n"
+        "s.user('Weather?')\n"
+        f"s.tool_started(s.receive({CALLING!r}).tool_calls[0])\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
+    with turnlog.open("trip", store=path) as session:
+        request = session.request()
+        assert request.request["messages"][-1] == {
+            "role": "tool",
+            "tool_call_id": "call_1",
+            "content": "The call was interrupted. It may have run, wholly or in part; check before repeating it.",
+        }
+        assert [(edit.kind, edit.records) for edit in request.edits] == [("unanswered", (3,)), ("tool", (3,))]
+
+
+def test_a_stream_that_breaks_is_kept_as_far_as_it_came(tmp_path: Path) -> None:
+    """Half an answer is part of the conversation; half a call is not."""
+
+    def stream() -> Any:
+        yield {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "It is "}}]}
+        yield {"choices": [{"index": 0, "delta": {"content": "cold"}}]}
+        call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"ci'}}
+        yield {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+        raise ConnectionError("reset by peer")
+
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        asked(session)
+        with pytest.raises(ConnectionError, match="reset by peer"):
+            session.receive(stream())
+        partial = session.history()[-1].body
+        assert isinstance(partial, PartialAnswer)
+        assert partial.message == Message("assistant", (Text("It is cold"),))
+        assert partial.reason == "ConnectionError: reset by peer"
+        assert [part.raw for part in partial.fragments if isinstance(part, ToolCall)] == ['{"ci']
+        session.user("Go on")
+        said = [m["content"] for m in session.request().request["messages"]]
+        assert "[This answer was interrupted here.]" in repr(said[2])
+        assert said[3] == "Go on"
+
+
+def test_switching_says_what_is_lost_and_keeps_it(tmp_path: Path) -> None:
+    """Switching back must bring back what the other provider could not take."""
+    thinking = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "stop_reason": "end_turn",
+        "content": [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}, {"type": "text", "text": "Cold."}],
+        "usage": {"input_tokens": 10, "output_tokens": 3},
+    }  # fmt: skip
+    with turnlog.open("trip", target=CLAUDE, store=tmp_path / "a.db") as session:
+        asked(session)
+        session.receive(thinking)
+        session.user("Sure?")
+        before = session.request().request["messages"]
+        assert [loss.kind for loss in session.switch(CHAT)] == ["reasoning"]
+        assert "c2ln" not in repr(session.request().request)
+        assert session.switch(CLAUDE) == ()
+        assert session.request().request["messages"] == before
+
+
+def test_clearing_keeps_system_text_and_the_log(tmp_path: Path) -> None:
+    """Clear is a record, not a deletion."""
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        asked(session)
+        session.clear()
+        session.user("Another thing")
+        assert [m["content"] for m in session.request().request["messages"]] == ["Be brief.", "Another thing"]
+        assert len(session.history()) == 5
+
+
+def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:
+    """What is said in a fork must not be heard in its parent."""
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        asked(session)
+        with session.fork("other", at=3) as fork:
+            fork.user("In the fork")
+            assert len(fork.history()) == 4
+            assert fork.target == CHAT
+        session.user("In the parent")
+        assert [m["content"] for m in session.request().request["messages"]][-1] == "In the parent"
+
+
+def test_what_others_append_is_in_the_next_request(tmp_path: Path) -> None:
+    """Two processes on one session: each must see what the other said."""
+    path = tmp_path / "a.db"
+    with turnlog.open("trip", target=CHAT, store=path) as one, turnlog.open("trip", store=path) as other:
+        one.user("from one")
+        other.user("from the other")
+        one.user("from one again")
+        said = [m["content"] for m in other.request().request["messages"]]
+        assert said == ["from one", "from the other", "from one again"]
+        assert [m["content"] for m in one.request().request["messages"]] == said
+
+
+def test_figures_are_at_hand(tmp_path: Path) -> None:
+    """Whoever watches a budget asks for these before every request."""
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        asked(session)
+        assert session.message_count == 2
+        assert session.token_count == sum(
+            record.body.count.tokens
+            for record in session.history()
+            if isinstance(record.body, MessageRecord) and record.body.count
+        )
+        assert session.tokens_available == CHAT.input_limit - 4_000 - session.token_count
+
+
+def test_mistakes_are_told_apart(tmp_path: Path) -> None:
+    """Each of these once cost somebody an hour."""
+    with turnlog.open("trip", store=tmp_path / "a.db") as session:
+        session.user("hello")
+        with pytest.raises(InputError, match="no target"):
+            session.request()
+        with pytest.raises(InputError, match="record 7 of session 'trip' is no message"):
+            session.pin(7)
+        with pytest.raises(InputError, match="receive the answer first"):
+            session.tool_started(CALL)
+
+
+def test_a_note_is_found_again(tmp_path: Path) -> None:
+    """Notes are for the program around the model."""
+    with turnlog.open(title="A trip to Oslo", store=tmp_path / "a.db") as session:
+        record = session.note("ticket", "42", {"price": 9.5})
+        assert session.history()[record.n - 1].body == Note("ticket", "42", {"price": 9.5})
+        assert session.id.startswith("a-trip-to-oslo-")
+        assert session.title == "A trip to Oslo"

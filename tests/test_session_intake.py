@@ -1,0 +1,140 @@
+"""What a session refuses, because a log is never rewritten; and what settings survive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnlog
+from turnlog.content import Media, Message, Text, ToolCall
+from turnlog.errors import InputError
+from turnlog.session import Session
+
+CHAT = turnlog.target("openai-chat", "gpt-4o")
+MINI = turnlog.target("openai-chat", "gpt-4o-mini")
+CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5")
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return turnlog.open("trip", target=CHAT, store=tmp_path / "a.db")
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda s: s.user(None),
+        lambda s: s.user(b"bytes"),
+        lambda s: s.user(5),
+        lambda s: s.user(["a", None]),
+        lambda s: s.user({"type": "text", "text": "x"}),
+        lambda s: s.user(Message("user", (Text("x"),))),
+        lambda s: s.add(Message("robot", (Text("x"),))),
+        lambda s: s.add(Message("user", "hello")),
+        lambda s: s.add(Message("user", (Text(None),))),
+        lambda s: s.add(Message("assistant", (ToolCall("c", "f", arguments={1: 2}),))),
+        lambda s: s.add(Message("assistant", (ToolCall("c", "f", arguments={"a": float("inf")}),))),
+        lambda s: s.tool_result("c", "r", outcome="error"),
+        lambda s: s.note(None),
+        lambda s: s.note("topic", data={"a", "b"}),
+        lambda s: s.configure(stop=b"x"),
+        lambda s: s.configure(model="gpt-4o-mini"),
+        lambda s: s.configure(messages=[]),
+        lambda s: s.configure(tools=[5]),
+        lambda s: s.switch("openai-chat"),
+        lambda s: s.pin("1"),
+        lambda s: s.tool_started("c1"),
+        lambda s: s.media("text", "image/png"),
+        lambda s: turnlog.target("openai-chat", None),
+        lambda s: turnlog.open(5),
+    ],
+)
+def test_what_could_not_come_back_is_refused(session: Session, mistake: Any) -> None:
+    """One wrongly typed value in the log, and the session could never be opened again."""
+    session.user("precious")
+    with pytest.raises(InputError):
+        mistake(session)
+    again = Session(session._store, session._store.info("trip"))
+    assert again.request().request["messages"] == [{"role": "user", "content": "precious"}]
+
+
+def test_settings_add_up_and_survive_opening_with_the_same_target(session: Session, tmp_path: Path) -> None:
+    """An agent names its target at every start: that must not undo what was configured."""
+    session.configure(max_completion_tokens=10)
+    session.configure(temperature=0.5)
+    records = len(session.history())
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as again:
+        request = again.request().request
+        assert (request["max_completion_tokens"], request["temperature"]) == (10, 0.5)
+        assert len(again.history()) == records
+        again.configure(temperature=None)
+        assert "temperature" not in again.request().request
+
+
+def test_switching_carries_settings_and_names_what_it_cannot(session: Session) -> None:
+    """A limit or a temperature that vanished on the way would change what the next model does."""
+    session.configure(max_completion_tokens=50, temperature=0.3, seed=7)
+    session.user("hello")
+    assert [loss.detail for loss in session.switch(CLAUDE)] == ["seed is a setting of openai-chat only"]
+    request = session.request().request
+    assert (request["max_tokens"], request["temperature"]) == (50, 0.3)
+    session.switch(MINI)
+    assert session.request().request["max_completion_tokens"] == 50
+
+
+def test_another_process_switches(session: Session, tmp_path: Path) -> None:
+    """Going on with the old provider and the new one's settings would be refused."""
+    with turnlog.open("trip", store=tmp_path / "a.db") as other:
+        other.user("hello")
+        session.switch(CLAUDE)
+        assert other.request().request["model"] == "claude-sonnet-4-5"
+        assert other.target == CLAUDE
+
+
+def test_another_process_records_the_call(session: Session, tmp_path: Path) -> None:
+    """A worker that runs tools is not always the process that asked the model."""
+    call = ToolCall("call_1", "weather", arguments={})
+    with turnlog.open("trip", store=tmp_path / "a.db") as worker:
+        session.user("hello")
+        number = session.add(Message("assistant", (call,))).n
+        worker.tool_started(call)
+        result = worker.tool_result("call_1", "warm")
+        worker.pin(number)
+        assert result.message is not None and result.message.parts[0].name == "weather"  # type: ignore[union-attr]
+
+
+def test_the_answer_of_another_target_is_read_as_such(session: Session) -> None:
+    """One request to another provider, without switching: its answer is in that provider's shape."""
+    session.user("hello")
+    session.request(CLAUDE)
+    answer = {"role": "assistant", "model": "claude-sonnet-4-5", "content": [{"type": "text", "text": "hi"}]}
+    assert session.receive({**answer, "stop_reason": "end_turn"}, CLAUDE).text == "hi"
+
+
+def test_media_without_bytes_becomes_a_placeholder(session: Session) -> None:
+    """An empty file is refused by every provider."""
+    session.user(["look", session.media(b"", "image/png"), Media("image")])
+    texts = [part["text"] for part in session.request().request["messages"][0]["content"]]
+    assert texts == ["look", "[image left out (image/png): it is empty]", "[image left out (image): it has no source]"]
+
+
+def test_a_result_may_answer_a_call_that_the_provider_holds() -> None:
+    """With previous_response_id the call is at the provider: the result is no orphan."""
+    body = {
+        "model": "gpt-5",
+        "previous_response_id": "resp_1",
+        "input": [{"type": "function_call_output", "call_id": "c1", "output": "42"}],
+    }
+    assert turnlog.check(body, "openai-responses") == []
+    assert turnlog.repair(body, "openai-responses").request == body
+
+
+@pytest.mark.parametrize("body", [None, [], "x", 5])
+def test_what_is_no_body_is_told(body: Any) -> None:
+    """A raw AttributeError would not say what to do."""
+    with pytest.raises(InputError, match="a request body is an object"):
+        turnlog.repair(body, "openai-chat")
+    with pytest.raises(InputError, match="a request body is an object"):
+        turnlog.convert(body, to="google")
