@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judging import TARGETS
-from turnlog.content import Message, Text
+from turnlog.content import Message, Text, ToolCall
 from turnlog.context import Context
 from turnlog.errors import BudgetError
 from turnlog.log import Draft
@@ -81,6 +81,25 @@ def _attempt(context: Context, aim: Target, limit: int) -> object:
     except BudgetError as error:
         return sorted(error.floor)
     return made.request, made.edits, made.losses, made.body()
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+@given(history=sound_histories())
+@settings(max_examples=40)
+def test_a_longer_conversation_starts_with_the_shorter_one(aim: Target, history: History) -> None:
+    """Everything before the newest turn is in the provider's prompt cache: a changed byte bills it again."""
+    store = opened(History((), history.blobs, frozenset()))
+    context = Context(store, "s", reach=0)
+    key = plan(Configuration(), aim).provider.conversation
+    before: list[object] = []
+    for message in history.messages:
+        context.take(store.append("s", [Draft(MessageRecord(message))]))
+        made = context.request(aim, WIDE)
+        sent = made.request[key]
+        assert sent[: len(before)] == before
+        closed = message.role == "assistant" and not any(isinstance(part, ToolCall) for part in message.parts)
+        if closed:  # what was put behind the last answer only to end on a user's word is no part of it
+            before = sent[:-1] if made.view[-1].treatment == "synthetic" else sent
 
 
 def test_the_pieces_are_really_kept() -> None:

@@ -19,8 +19,7 @@ from .request import Plan, Prepared, plan
 from .tokens import count_message, count_tools
 from .view.ledger import fate_of
 from .view.select import HIDING, active_decisions, as_shown, hiding, is_hidden, replacement
-from .view.shown import Edit, Shown
-from .view.window import starts_turn
+from .view.shown import Edit, Shown, starts_turn
 
 __all__ = ["Context"]
 
@@ -91,18 +90,19 @@ class Context:
         self._reach = reach
         self._from_start = True
         size = 0
-        newest: list[Record] = []
+        newest: list[tuple[Record, list[tuple[Shown, int]]]] = []
         for record in self._store.read(self._id, last=self.last, reverse=True):
             if size > reach:
                 self._from_start = False
                 break
             if not self._hidden(record):
-                newest.append(record)
-                size += sum(tokens for _, tokens in self._shown(record))
+                found_there = self._shown(record)
+                newest.append((record, found_there))
+                size += sum(tokens for _, tokens in found_there)
         newest.reverse()
-        self._fate: dict[tuple[int, str], Outcome] = fate_of(newest)
-        for record in newest:
-            for shown, tokens in self._shown(record):
+        self._fate: dict[tuple[int, str], Outcome] = fate_of(record for record, _ in newest)
+        for _, found_there in newest:
+            for shown, tokens in found_there:
                 self._add(shown, tokens)
 
     def _configure(self, configuration: Configuration) -> None:

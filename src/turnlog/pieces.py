@@ -25,8 +25,7 @@ from .request import Plan, Prepared, as_known, as_text, follow
 from .view.arrange import Fate
 from .view.pairing import pair
 from .view.repair import close, count_media, declare_tools, mend
-from .view.shown import Edit, Loss, Shown
-from .view.window import starts_turn
+from .view.shown import Edit, Loss, Shown, starts_turn
 
 __all__ = ["Piece", "assemble", "starts_piece"]
 

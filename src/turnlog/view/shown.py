@@ -6,9 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..content import Message
+from ..content import Message, ToolResult
 
-__all__ = ["Edit", "Loss", "Shown", "Treatment"]
+__all__ = ["Edit", "Loss", "Shown", "Treatment", "starts_turn"]
 
 Treatment = Literal["verbatim", "repaired", "joined", "synthetic", "cut", "masked", "placeholder", "summarised"]
 
@@ -50,3 +50,9 @@ class Loss(Struct, frozen=True, omit_defaults=True):
     kind: str
     detail: str
     records: tuple[int, ...] = ()
+
+
+def starts_turn(shown: Shown) -> bool:
+    """Whether this is a user speaking, not a tool."""
+    message = shown.message
+    return message.role == "user" and not any(isinstance(part, ToolResult) for part in message.parts)
