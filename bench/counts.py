@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import random
 import re
 import statistics
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +24,7 @@ import turnlog
 from turnlog.content import ToolCall, ToolResult
 from turnlog.errors import TurnlogError
 from turnlog.providers import PROVIDERS
+from turnlog.tokens import counter_for
 
 ROOT = Path(__file__).parent.parent
 APIS = {
@@ -169,6 +172,28 @@ def table(rows: list[Row], misses: int) -> None:
             print(f"    {row.id} {row.model}: billed {row.billed}, counted {row.counted}")
 
 
+def hard() -> None:
+    """A megabyte of texts that tokenizers are known to choke on, against counts of 100,000 characters each."""
+    noise = random.Random(7).randbytes(750_000)
+    texts = {
+        "spaces": " " * 1_000_000,
+        "one letter": "a" * 1_000_000,
+        "base64": base64.b64encode(noise).decode(),
+        "emoji": "\U0001f600" * 250_000,
+        "lone surrogates": "\ud83d" * 1_000_000,
+        "<|endoftext|>": "<|endoftext|>" * 77_000,
+    }
+    counter = counter_for("openai-chat", "gpt-4o")
+    counter.text("load")
+    print("a megabyte of")
+    for name, text in texts.items():
+        start = time.perf_counter()
+        counted = counter.text(text)
+        seconds = time.perf_counter() - start
+        truth = sum(counter.text(text[i : i + 100_000]) for i in range(0, len(text), 100_000))
+        print(f"  {name:16} {counted:>9,} tokens in {seconds:.2f} s, {counted / truth - 1:+.2%} of its pieces' sum")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
@@ -189,6 +214,7 @@ def main() -> None:
     print(f"outside the population, by API and tier: {len(outside)} requests")
     others = [counted(row, folder / "blobs", f"{row['api']}, tier {row['tier'][0]}", vertex=False) for row in outside]
     table([row for row in others if row], options.misses)
+    hard()
 
 
 if __name__ == "__main__":

@@ -132,10 +132,10 @@ def test_clearing_and_undoing_are_followed() -> None:
 
 def test_the_task_and_what_is_pinned_stay_when_the_window_moves() -> None:
     """The first user message is the task: without it the model does not know what it works on."""
-    said = [Message("user", (Text(f"word {n} " + "x" * 300),)) for n in range(10)]
+    said = [Message("user", (Text(f"word {n} " + "so " * 90),)) for n in range(10)]
     store = opened(History(tuple(said), {}, frozenset()))
     store.append("s", [Draft(Decision("pin", first=4, last=4))])
-    made = Context(store, "s", reach=0).request(TARGETS[0], 600)
+    made = Context(store, "s", reach=0).request(TARGETS[0], 500)
     assert [m["content"][:6] for m in made.request["messages"]] == ["word 0", "word 3", "word 7", "word 8", "word 9"]
     window = made.edits[0]
     assert (window.kind, window.records, window.through) == ("window", (1,), 7)
@@ -143,7 +143,12 @@ def test_the_task_and_what_is_pinned_stay_when_the_window_moves() -> None:
 
 def test_a_turn_that_does_not_fit_is_an_error_that_itemises() -> None:
     """Sending it would be refused by the provider; cutting inside it is for strategies to decide."""
-    said = [Message("system", (Text("s" * 300),)), Message("user", (Text("u" * 3_000),))]
+    said = [Message("system", (Text("so " * 90),)), Message("user", (Text("so " * 900),))]
     with pytest.raises(BudgetError) as raised:
         Context(opened(History(tuple(said), {}, frozenset())), "s", reach=0).request(TARGETS[0], 900)
-    assert raised.value.floor == {"tools": 0, "system text": 108, "pinned messages": 0, "the newest turn": 1008}
+    assert raised.value.floor == {
+        "tools and framing": 3,
+        "system text": 95,
+        "pinned messages": 0,
+        "the newest turn": 905,
+    }

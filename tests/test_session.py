@@ -179,12 +179,27 @@ def test_figures_are_at_hand(tmp_path: Path) -> None:
     with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
         asked(session)
         assert session.message_count == 2
-        assert session.token_count == sum(
-            record.body.count.tokens
-            for record in session.history()
-            if isinstance(record.body, MessageRecord) and record.body.count
-        )
+        counts = [record.body.count for record in session.history() if isinstance(record.body, MessageRecord)]
+        assert session.token_count == sum(count.tokens for count in counts if count) + 3
+        assert session.token_count == turnlog.count(session.request().request).tokens
+        assert {count.certainty for count in counts if count} == {"exact"}
         assert session.tokens_available == CHAT.input_limit - 4_000 - session.token_count
+
+
+def test_bills_correct_the_counts(tmp_path: Path) -> None:
+    """What the provider billed beyond our count (a hidden prompt, say) is expected of the next request."""
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        asked(session)
+        counted = session.token_count
+        session.request()
+        session.receive({**CALLING, "usage": {"prompt_tokens": counted + 500, "completion_tokens": 7}})
+        session.tool_result("call_1", "4 degrees")
+        prediction = session.prediction
+        assert prediction.certainty == "calibrated"
+        assert counted + 500 < prediction.tokens < counted + 560
+        assert session.drift is None
+    with turnlog.open("trip", store=tmp_path / "a.db") as again:
+        assert again.prediction == prediction
 
 
 def test_mistakes_are_told_apart(tmp_path: Path) -> None:

@@ -14,9 +14,11 @@ from .errors import BudgetError
 from .log import Store
 from .models import Target
 from .pieces import Piece, assemble, starts_piece
-from .records import Configuration, Decision, MessageRecord, PartialAnswer, Record
+from .records import Configuration, Count, Decision, MessageRecord, PartialAnswer, Record, UsageRecord
 from .request import Plan, Prepared, plan
-from .tokens import count_message, count_tools
+from .tokens.calibration import Calibration, calibrated
+from .tokens.counted import Counter
+from .tokens.counters import count_frame, count_message, count_tools, counter_for
 from .view.ledger import fate_of
 from .view.select import HIDING, active_decisions, as_shown, hiding, is_hidden, replacement
 from .view.shown import Edit, Shown, starts_turn
@@ -38,8 +40,9 @@ class _Keeper(NamedTuple):
 class Context:
     """The end of one session's log, ready to make requests of."""
 
-    def __init__(self, store: Store, session_id: str, reach: int) -> None:
-        """Reads until more than `reach` tokens of conversation are at hand."""
+    def __init__(self, store: Store, session_id: str, reach: int, *, counter: Counter | None = None) -> None:
+        """Reads until more than `reach` tokens of conversation are at hand, as `counter` counts them."""
+        self._counter = counter or counter_for("", "")
         self._store = store
         self._id = session_id
         self._plans: list[Plan] = []
@@ -47,6 +50,8 @@ class Context:
         """Number of the last record taken in."""
         self.configuration = Configuration()
         """The tools and settings in force."""
+        self.calibration = Calibration()
+        """What the bills at hand have taught of counts."""
         self._reach = reach
         self._load(reach)
 
@@ -69,13 +74,16 @@ class Context:
         if isinstance(record.body, Configuration):
             self._configure(record.body)
             return
+        if isinstance(record.body, UsageRecord):
+            self.calibration = self.calibration.observe(record.body)
+            return
         for (n, call_id), outcome in fate_of([record]).items():
             self._fate[n, call_id] = outcome
             concerned = next((piece for piece in reversed(self._pieces) if piece.start <= n), None)
             if concerned is not None:
                 concerned.plan = None
         for shown in as_shown(record):
-            self._add(shown, _size(record))
+            self._add(shown, self._size(record))
 
     def _load(self, reach: int) -> None:
         marks = list(self._store.landmarks(self._id))
@@ -101,13 +109,16 @@ class Context:
                 size += sum(tokens for _, tokens in found_there)
         newest.reverse()
         self._fate: dict[tuple[int, str], Outcome] = fate_of(record for record, _ in newest)
+        self.calibration = calibrated(record for record, _ in newest)
         for _, found_there in newest:
             for shown, tokens in found_there:
                 self._add(shown, tokens)
 
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self._tools_size = count_tools(configuration.tools)
+        tools = configuration.tools
+        frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens
+        self._tools_size = frame + (count_tools(tools, self._counter).tokens if tools else 0)
         self._plans.clear()
 
     def _hidden(self, record: Record) -> bool:
@@ -117,8 +128,8 @@ class Context:
         """What a record adds to the conversation, with sizes in tokens."""
         if record.n in self._decisions:
             stand_ins = replacement(record.n, self._decisions[record.n])
-            return [(shown, count_message(shown.message)) for shown in stand_ins]
-        return [(shown, _size(record)) for shown in as_shown(record)]
+            return [(shown, self._count(shown.message)) for shown in stand_ins]
+        return [(shown, self._size(record)) for shown in as_shown(record)]
 
     def _find_keepers(self, marks: list[Record]) -> list[_Keeper]:
         keep = {mark.n: mark for mark in marks if mark.message is not None}
@@ -167,10 +178,23 @@ class Context:
             piece.items.append(shown)
             piece.tokens += tokens
 
+    def _size(self, record: Record) -> int:
+        """Tokens of a message record: as counted when it was recorded, if this counter did."""
+        body = record.body
+        if not isinstance(body, (MessageRecord, PartialAnswer)):
+            return 0
+        if body.count is not None and body.count.counter == self._counter.id:
+            return body.count.tokens
+        return self._count(body.message)
+
+    def _count(self, message: Message) -> int:
+        return count_message(message, self._counter, self._store.get_blob).tokens
+
     # -- making requests -------------------------------------------------------------------------
 
     def request(self, aim: Target, limit: int) -> Prepared:
         """The request for a target inside `limit` tokens. Raises BudgetError."""
+        self._count_for(aim)
         cut = self._cut(limit)
         made = assemble(self._head(cut), self._pieces[cut:], self._plan(aim), self._store.get_blob, self._fate)
         edits = [hiding(n, decision) for n, decision in self._hiding.items()]
@@ -182,10 +206,20 @@ class Context:
             self._from_start = False
         return made.after(tuple(edits)) if edits else made
 
-    def tokens(self, limit: int) -> int:
-        """The size of what the next request shows, tools included."""
+    def tokens(self, aim: Target, limit: int) -> Count:
+        """The size of what the next request for a target shows, tools included."""
+        self._count_for(aim)
         cut = self._cut(limit)
-        return self._fixed(cut) + sum(piece.tokens for piece in self._pieces[cut:])
+        tokens = self._fixed(cut) + sum(piece.tokens for piece in self._pieces[cut:])
+        certainty = count_frame(self._counter, system=False, tools=False).certainty
+        return Count(tokens, self._counter.id, certainty)
+
+    def _count_for(self, aim: Target) -> None:
+        """See to it that sizes are those of the target's own counter."""
+        counter = counter_for(aim.provider, aim.model)
+        if counter.id != self._counter.id:
+            self._counter = counter
+            self._load(self._reach)
 
     def find(self, n: int) -> Message | None:
         """The message of record `n`, if the window holds it."""
@@ -256,16 +290,8 @@ class Context:
         ahead = [keeper for keeper in self._keepers if keeper.n < start]
         system = sum(keeper.tokens for keeper in ahead if keeper.shown.message.role == "system")
         return {
-            "tools": self._tools_size,
+            "tools and framing": self._tools_size,
             "system text": system,
             "pinned messages": sum(keeper.tokens for keeper in ahead) - system,
             "the newest turn": sum(piece.tokens for piece in self._pieces[newest:]),
         }
-
-
-def _size(record: Record) -> int:
-    """Tokens of a message record, as counted when it was recorded."""
-    body = record.body
-    if not isinstance(body, (MessageRecord, PartialAnswer)):
-        return 0
-    return body.count.tokens if body.count is not None else count_message(body.message)

@@ -107,12 +107,18 @@ class ToolFinished(Struct, frozen=True, omit_defaults=True, tag_field="kind", ta
 
 
 class UsageRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="usage"):
-    """What one request cost. `raw` is the provider's own usage object."""
+    """What one request cost. `raw` is the provider's own usage object.
+
+    `counted` is the whole request as it was counted before it was sent, `answer` the tokens of the
+    answer by the same counter (0 if it is not kept): what later counts are calibrated by.
+    """
 
     provider: str
     model: str
     usage: Usage
     raw: Any = None
+    counted: Count | None = None
+    answer: int = 0
 
 
 class Decision(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="decision"):

@@ -12,9 +12,10 @@ from typing import Any, Self
 
 import msgspec
 
-from .content import Media, Message, Opaque, Outcome, Part, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
+from .content import Media, Message, Opaque, Outcome, Text, Tool, ToolCall, ToolResult, sha256_hex
 from .context import Context
 from .errors import InputError
+from .exchange import Answer, Content, is_stream, parts_of, target_of
 from .intake import admitted
 from .log import Draft, SessionInfo, Store
 from .models import Target
@@ -36,17 +37,14 @@ from .records import (
     UsageRecord,
 )
 from .request import Prepared, plan, translate
-from .tokens import COUNTER, count_message
+from .tokens.calibration import Drift, Prediction
+from .tokens.counters import count_message, counter_for
 from .tools import read_tools
 from .view.select import select
 from .view.shown import Loss, Shown
 
-__all__ = ["Answer", "Content", "Session"]
+__all__ = ["Session"]
 
-Content = str | Part | Sequence[str | Part]
-"""What a message is given as: text, a part, or several."""
-
-_PARTS = (Text, Media, Reasoning, ToolCall, ToolResult, Opaque)
 _RESERVED_FOR_ANSWER = 4_000
 """Tokens of the input limit that no request fills."""
 
@@ -63,6 +61,7 @@ class Session:
         self._owns_store = owns_store
         self.id = info.id
         self._context = Context(store, info.id, reach=0)
+        self._asked: Count | None = None
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -83,20 +82,20 @@ class Session:
 
     def system(self, content: Content) -> Record:
         """Record system text."""
-        return self.add(Message("system", _parts(content)))
+        return self.add(Message("system", parts_of(content)))
 
     def user(self, content: Content) -> Record:
         """Record what the user said."""
-        return self.add(Message("user", _parts(content)))
+        return self.add(Message("user", parts_of(content)))
 
     def assistant(self, content: Content) -> Record:
         """Record an answer made elsewhere; answers of SDK calls go to `receive`."""
-        return self.add(Message("assistant", _parts(content)))
+        return self.add(Message("assistant", parts_of(content)))
 
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
         """Record the result of a call, given as the call itself or its id."""
         found = call if isinstance(call, ToolCall) else self._call(call)
-        parts = _parts(content)
+        parts = parts_of(content)
         allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
         if len(allowed) != len(parts):
             raise InputError("a tool result holds text and media only")
@@ -171,7 +170,7 @@ class Session:
         over, `aim.settings` laid over them. Returns what the target cannot take of settings and of the
         conversation so far; the log keeps that, and switching back brings the conversation back."""
         self._context.refresh()
-        made = plan(self.configuration, _target_of(aim))
+        made = plan(self.configuration, target_of(aim))
         lost = made.losses
         carried = translate(self.configuration, made.provider)[0]
         self._append(
@@ -218,7 +217,9 @@ class Session:
         """
         self._context.refresh()
         found = self._aim(aim)
-        return self._context.request(found, _limit(found))
+        made = self._context.request(found, _limit(found))
+        self._asked = self._context.tokens(found, _limit(found))
+        return made
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
@@ -230,7 +231,7 @@ class Session:
         asked = self._aim(aim)
         if hasattr(answer, "__aiter__"):
             raise InputError("this stream is asynchronous: collect it first, `[chunk async for chunk in stream]`")
-        if _is_stream(answer):
+        if is_stream(answer):
             return self._receive_stream(answer, asked)
         return self._keep(provider(asked.provider).parse_response(answer), asked)
 
@@ -256,12 +257,26 @@ class Session:
     def token_count(self) -> int:
         """Tokens of what the next request shows, system text and tools included."""
         self._context.refresh()
-        return self._context.tokens(_limit(self._aim(None)))
+        aim = self._aim(None)
+        return self._context.tokens(aim, _limit(aim)).tokens
 
     @property
     def tokens_available(self) -> int:
         """Tokens left of the target's input limit before older turns have to leave the view."""
         return _limit(self._aim(None)) - self.token_count
+
+    @property
+    def prediction(self) -> Prediction:
+        """What the next request is going to be billed, in tokens, as counts and past bills tell."""
+        aim = self._aim(None)
+        self._context.refresh()
+        return self._context.calibration.predict(aim.provider, self._context.tokens(aim, _limit(aim)))
+
+    @property
+    def drift(self) -> Drift | None:
+        """The warning that counts for the target's model no longer fit its bills, if there is one."""
+        aim = self._aim(None)
+        return self._context.calibration.drift(aim.provider, counter_for(aim.provider, aim.model).id)
 
     @property
     def usage(self) -> Usage:
@@ -283,16 +298,32 @@ class Session:
     # -- inside ----------------------------------------------------------------------------------
 
     def _append(self, *bodies: Body) -> tuple[Record, ...]:
-        records = self._store.append(self.id, [Draft(_counted(admitted(body))) for body in bodies])
+        records = self._store.append(self.id, [Draft(self._counted(admitted(body))) for body in bodies])
         self._context.take(records)
         return records
+
+    def _bill(self, reply: Reply, usage: Usage, asked: Target) -> UsageRecord:
+        """What the request cost, beside what it was counted as before it was sent."""
+        counter = counter_for(asked.provider, asked.model)
+        counted = self._asked if self._asked is not None and self._asked.counter == counter.id else None
+        self._asked = None
+        answer = count_message(reply.message, counter, self._store.get_blob).tokens if counted else 0
+        return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
+
+    def _counted(self, body: Body) -> Body:
+        """A message with its tokens: counted once, when it is recorded."""
+        if not isinstance(body, (MessageRecord, PartialAnswer)) or body.count is not None:
+            return body
+        now = self.configuration
+        counter = counter_for(now.provider, now.model)
+        return msgspec.structs.replace(body, count=count_message(body.message, counter, self._store.get_blob))
 
     def _last(self) -> int:
         self._context.refresh()
         return self._context.last
 
     def _aim(self, aim: Target | None) -> Target:
-        found = self.target if aim is None else _target_of(aim)
+        found = self.target if aim is None else target_of(aim)
         if found is None:
             raise InputError(
                 "no target: open the session with target=turnlog.target(PROVIDER, MODEL), or name one here"
@@ -338,61 +369,10 @@ class Session:
             why = reason or reply.error or "the stream ended early"
             bodies.append(PartialAnswer(reply.message, why, fragments=reply.fragments, model=reply.model))
         if reply.usage is not None:
-            bodies.append(UsageRecord(asked.provider, reply.model or asked.model, reply.usage, reply.raw_usage))
+            bodies.append(self._bill(reply, reply.usage, asked))
         records = self._append(*bodies)
         return Answer(reply, records[0])
 
 
-class Answer:
-    """What `receive` recorded: the message, its tool calls, and whether it came to its end."""
-
-    def __init__(self, reply: Reply, record: Record) -> None:
-        self.record = record
-        self.message = reply.message
-        self.usage = reply.usage
-        self.complete = isinstance(record.body, MessageRecord)
-        self.tool_calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
-        self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
-
-
-def _parts(content: Content) -> tuple[Part, ...]:
-    """Content as parts. Raises InputError for what is neither text nor a part."""
-    if isinstance(content, str):
-        return (Text(content),)
-    if isinstance(content, _PARTS):
-        return (content,)
-    if isinstance(content, (list, tuple)):
-        parts = tuple(
-            Text(item) if isinstance(item, str) else item for item in content if item != "" or len(content) == 1
-        )
-        wrong = [part for part in parts if not isinstance(part, _PARTS)]
-        if not wrong:
-            return parts
-        content = wrong[0]
-    raise InputError(
-        f"content is text, a part or a list of them, not {type(content).__name__}: use turnlog.Text, "
-        "session.media(data, mime), ...; `add` takes a whole Message, `receive` a provider's answer"
-    )
-
-
-def _target_of(aim: Target) -> Target:
-    if not isinstance(aim, Target):
-        raise InputError(f"a target is made by turnlog.target(PROVIDER, MODEL), this is {type(aim).__name__}")
-    return aim
-
-
 def _limit(aim: Target) -> int:
     return aim.input_limit - _RESERVED_FOR_ANSWER
-
-
-def _counted(body: Body) -> Body:
-    """A message with its tokens: counted once, when it is recorded."""
-    if isinstance(body, (MessageRecord, PartialAnswer)) and body.count is None:
-        return msgspec.structs.replace(body, count=Count(count_message(body.message), COUNTER))
-    return body
-
-
-def _is_stream(answer: Any) -> bool:
-    if isinstance(answer, (Mapping, str, bytes)) or hasattr(answer, "model_dump"):
-        return False
-    return hasattr(answer, "__iter__") or hasattr(answer, "__next__")

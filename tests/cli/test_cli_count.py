@@ -37,7 +37,7 @@ def test_another_model(turnlog: Any, transcript: Path) -> None:
     (old,) = turnlog("count", "transcript.jsonl", "--model", "claude-opus-4-6", "--json").rows
     (new,) = turnlog("count", "transcript.jsonl", "--model", "claude-opus-4-8", "--json").rows
     assert (old["counter"], new["counter"]) == ("claude-3:1", "claude-4.8:1")
-    assert new["tokens"] > old["tokens"] * 1.1
+    assert old["tokens"] < new["tokens"] < old["tokens"] * 1.5
 
 
 @pytest.mark.parametrize(

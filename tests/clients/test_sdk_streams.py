@@ -18,7 +18,7 @@ import turnlog
 from judging import errors_of
 from turnlog.models import Target, target
 from turnlog.records import MessageRecord, PartialAnswer
-from turnlog.session import Answer
+from turnlog.exchange import Answer
 from turnlog.stores import MemoryStore
 
 Start = Callable[..., Any]

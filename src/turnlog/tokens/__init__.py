@@ -1,5 +1,22 @@
-"""Counting tokens."""
+"""Counting tokens: counters by family of models, and what bills teach them."""
 
-from .estimate import COUNTER, count_message, count_tools
+from .calibration import Calibration, Drift, Prediction, calibrated
+from .counted import Counter, Tally
+from .counters import count_frame, count_message, count_tools, counter_for
+from .factored import FactoredCounter
+from .openai import OpenAICounter
 
-__all__ = ["COUNTER", "count_message", "count_tools"]
+__all__ = [
+    "Calibration",
+    "Counter",
+    "Drift",
+    "FactoredCounter",
+    "OpenAICounter",
+    "Prediction",
+    "Tally",
+    "calibrated",
+    "count_frame",
+    "count_message",
+    "count_tools",
+    "counter_for",
+]

@@ -1,0 +1,112 @@
+"""How many tokens a request body is, offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from .content import Message, Tool, ToolCall, compact_json
+from .errors import BlobMissing
+from .oneshot import detect
+from .providers import provider as provider_named
+from .providers.protocol import Parsed, Provider
+from .tokens.counted import BlobReader, Certainty, Choice, Counter, Tally
+from .tokens.counters import counter_for
+
+__all__ = ["TokenCount", "count", "count_conversation"]
+
+
+class TokenCount(Struct, frozen=True):
+    """Input tokens of a request and how far to trust them.
+
+    `certainty` is `exact`, `calibrated` (corrected by what was billed before) or `estimated`. `parts` are
+    the tokens by kind: `system`, `tools`, `user`, `assistant` (its calls included), `tool_results`,
+    `images` (all media), `framing`; they add up to `tokens`. `counter` is who counted, with its version.
+    """
+
+    tokens: int
+    certainty: Certainty
+    parts: dict[str, int]
+    counter: str
+
+
+def count(
+    body: Mapping[str, Any], model: str = "", *, provider: str = "", counter: Counter | None = None
+) -> TokenCount:
+    """The input tokens of a request body, without a network.
+
+    `model` defaults to the body's own. `provider` is told from the body if not given; `google-vertex`
+    counts as Vertex AI bills. `counter` counts instead of the one built in. The first count loads a
+    vocabulary, a few tenths of a second. Raises FormatError where `body` is no request of that
+    provider, InputError where it is nobody's.
+    """
+    name = provider or detect(body)
+    spoken = provider_named("google" if name == "google-vertex" else name)
+    parsed = spoken.parse(body)
+    if name == "google" and _spelled_for_vertex(parsed):
+        name = "google-vertex"
+    counts = counter or counter_for(name, model or parsed.configuration.model)
+
+    def blob(sha256: str) -> bytes:
+        if sha256 not in parsed.blobs:
+            raise BlobMissing(f"no media with hash {sha256} in this request")
+        return parsed.blobs[sha256]
+
+    tally = _whole(counts, parsed.messages, parsed.configuration.tools, _choice(parsed, spoken), blob)
+    for schema in _answer_schemas(parsed.configuration.settings):
+        tally += Tally(framing=counts.text(compact_json(schema)), certainty="estimated")
+    return TokenCount(tally.tokens, tally.certainty, tally.parts, counts.id)
+
+
+def count_conversation(
+    messages: Sequence[Message], tools: Sequence[Tool], model: str, provider: str = ""
+) -> TokenCount:
+    """The input tokens of canonical messages and tools, as they stand. Media are taken to be of common size."""
+    counts = counter_for(provider, model)
+    tally = _whole(counts, messages, tools, "auto", None)
+    return TokenCount(tally.tokens, tally.certainty, tally.parts, counts.id)
+
+
+def _whole(
+    counts: Counter, messages: Sequence[Message], tools: Sequence[Tool], choice: Choice, blob: BlobReader | None
+) -> Tally:
+    system = any(message.role == "system" for message in messages)
+    tally = counts.messages(messages, blob) + counts.tools(tools, choice)
+    return tally + counts.frame(system=system, tools=bool(tools))
+
+
+def _spelled_for_vertex(parsed: Parsed) -> bool:
+    """Whether a signature is spelled as Google's SDK spells it for Vertex AI and nowhere else."""
+    calls = (part for message in parsed.messages for part in message.parts if isinstance(part, ToolCall))
+    return any("thought_signature" in str(call.form.delta) for call in calls if call.form)
+
+
+_SCHEMAS = (
+    ("response_format", "json_schema", "schema"),
+    ("text", "format", "schema"),
+    ("output_format", "schema"),
+    ("output_config", "format", "schema"),
+    ("generationConfig", "responseSchema"),
+    ("generationConfig", "responseJsonSchema"),
+)
+"""Where requests say what JSON the answer must be."""
+
+
+def _answer_schemas(settings: Mapping[str, Any]) -> Iterator[Any]:
+    """The schemas that the answer has to keep to: billed about as their compact JSON."""
+    for path in _SCHEMAS:
+        found: Any = settings
+        for key in path:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if found:
+            yield found
+
+
+def _choice(parsed: Parsed, spoken: Provider) -> Choice:
+    """A request's tool choice, as counters know it."""
+    words = spoken.tool_choice(parsed.configuration.settings) or "auto"
+    if words.startswith("tool:"):
+        return "named"
+    return "required" if words == "required" else "none" if words == "none" else "auto"

@@ -1,0 +1,65 @@
+"""What goes into a session and comes out of it: content as people give it, answers as recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .content import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from .errors import InputError
+from .models import Target
+from .providers.protocol import Reply
+from .records import MessageRecord, Record
+
+__all__ = ["Answer", "Content", "is_stream", "parts_of", "target_of"]
+
+Content = str | Part | Sequence[str | Part]
+"""What a message is given as: text, a part, or several."""
+
+_PARTS = (Text, Media, Reasoning, ToolCall, ToolResult, Opaque)
+
+
+class Answer:
+    """What `receive` recorded: the message, its tool calls, and whether it came to its end."""
+
+    def __init__(self, reply: Reply, record: Record) -> None:
+        self.record = record
+        self.message = reply.message
+        self.usage = reply.usage
+        self.complete = isinstance(record.body, MessageRecord)
+        self.tool_calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
+        self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
+
+
+def parts_of(content: Content) -> tuple[Part, ...]:
+    """Content as parts. Raises InputError for what is neither text nor a part."""
+    if isinstance(content, str):
+        return (Text(content),)
+    if isinstance(content, _PARTS):
+        return (content,)
+    if isinstance(content, (list, tuple)):
+        parts = tuple(
+            Text(item) if isinstance(item, str) else item for item in content if item != "" or len(content) == 1
+        )
+        wrong = [part for part in parts if not isinstance(part, _PARTS)]
+        if not wrong:
+            return parts
+        content = wrong[0]
+    raise InputError(
+        f"content is text, a part or a list of them, not {type(content).__name__}: use turnlog.Text, "
+        "session.media(data, mime), ...; `add` takes a whole Message, `receive` a provider's answer"
+    )
+
+
+def target_of(aim: Target) -> Target:
+    """`aim`, if it is a target; else InputError."""
+    if not isinstance(aim, Target):
+        raise InputError(f"a target is made by turnlog.target(PROVIDER, MODEL), this is {type(aim).__name__}")
+    return aim
+
+
+def is_stream(answer: Any) -> bool:
+    """Whether an answer comes in chunks: an iterable that is no whole response."""
+    if isinstance(answer, (Mapping, str, bytes)) or hasattr(answer, "model_dump"):
+        return False
+    return hasattr(answer, "__iter__") or hasattr(answer, "__next__")

@@ -1,0 +1,97 @@
+"""What a count is made of, and what every counter can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from ..content import Message, Tool, ToolResult
+
+__all__ = ["BlobReader", "Certainty", "Choice", "Counter", "Tally", "last_turn"]
+
+Certainty = Literal["exact", "calibrated", "estimated"]
+"""`exact`: what the provider bills, as far as was ever seen. `calibrated`: an estimate corrected by
+what was billed before. `estimated`: neither."""
+
+BlobReader = Callable[[str], bytes]
+"""Media bytes by hex SHA-256; raises BlobMissing."""
+
+Choice = Literal["auto", "required", "named", "none"]
+"""What a request says of its tools: some providers bill a forced call differently."""
+
+
+class Tally(Struct, frozen=True, kw_only=True):
+    """Tokens by kind, and how far to trust them.
+
+    `user` and `assistant` are what was said (an assistant's calls and reasoning included), `images`
+    all media, `framing` what a provider puts around messages and requests.
+    """
+
+    system: int = 0
+    tools: int = 0
+    user: int = 0
+    assistant: int = 0
+    tool_results: int = 0
+    images: int = 0
+    framing: int = 0
+    certainty: Certainty = "exact"
+
+    @property
+    def tokens(self) -> int:
+        """All of them."""
+        return sum(self.parts.values())
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """Tokens by kind, in the order in which providers take them."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "certainty"}
+
+    def __add__(self, other: Tally) -> Tally:
+        sums = {name: count + getattr(other, name) for name, count in self.parts.items()}
+        return Tally(**sums, certainty=max(self.certainty, other.certainty, key=_TRUST.index))
+
+
+def last_turn(messages: Sequence[Message]) -> int:
+    """Where the last turn begins: the index after the last message in which a user speaks.
+
+    Results of tools do not end a turn. Reasoning from before it is dropped by providers that bill
+    reasoning at all, so it counts for nothing.
+    """
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.role == "user" and not any(isinstance(part, ToolResult) for part in message.parts):
+            return index + 1
+    return 0
+
+
+_TRUST: tuple[Certainty, ...] = ("exact", "calibrated", "estimated")
+
+
+class Counter(Protocol):
+    """Counts for one provider and model. Plug in a better one by giving it these five things.
+
+    A counter is pure: the same content gives the same count, and `id` changes when that does.
+    """
+
+    @property
+    def id(self) -> str:
+        """Name and version, as stored with every count."""
+
+    def text(self, text: str) -> int:
+        """Tokens of a text by itself. Raises nothing, whatever the text."""
+
+    def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
+        """Messages as part of a request, what frames each included.
+
+        Parallel calls and their results are counted best together; one message by itself is counted
+        as if nothing else were there. Without `blob`, media are taken to be of common size.
+        """
+
+    def tools(self, tools: Sequence[Tool], choice: Choice = "auto") -> Tally:
+        """Tool declarations, with whatever a provider adds to a request that has any."""
+
+    def frame(self, *, system: bool, tools: bool) -> Tally:
+        """What a request costs beside its messages and tools: whether it has system text or tools
+        changes it."""

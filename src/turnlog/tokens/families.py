@@ -1,0 +1,229 @@
+"""What counting needs to know of each family of models: data, no rules.
+
+Vocabularies and framing of OpenAI's models were confirmed on billed requests; the factors and constants of
+the others were fitted to them. docs/counting.md says on what, and how far they can be trusted. Whoever
+changes a number here raises VERSION: it is part of every count's name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+__all__ = [
+    "FactoredFamily",
+    "Images",
+    "OpenAIFamily",
+    "VERSION",
+    "claude_family",
+    "gemini_family",
+    "openai_family",
+    "unknown_family",
+]
+
+VERSION = "1"
+
+
+class Images(Struct, frozen=True, kw_only=True):
+    """How an image is billed: `flat`, in tiles of pixels (`tiles` as OpenAI lays them, `crops` as Google
+    does), or in `patches` of `side` pixels: `start` plus `each` a piece, at most `most` pieces."""
+
+    method: Literal["flat", "tiles", "crops", "patches"]
+    start: int = 0
+    each: float = 0.0
+    side: int = 0
+    most: int = 0
+
+
+class OpenAIFamily(Struct, frozen=True, kw_only=True):
+    """Framing of a generation of OpenAI's models, in tokens. `chat` and `responses` stand for the two APIs.
+
+    `reply` is for the answer to come, `message` around each, `assistant` more around an assistant's;
+    `call` around a lone call and its result's name, `parallel` around several made at once, `result`
+    around each answer to a lone call; `tools` around all declarations, `alone` more where no system
+    text goes before them; `named` where a tool is forced by name.
+    """
+
+    name: str
+    vocabulary: str = "o200k_base"
+    reply: int = 3
+    message: int = 4
+    assistant: int = 0
+    call: int = 4
+    parallel: int = 16
+    result: int = 4
+    tools_chat: int = 5
+    tools_responses: int = 3
+    alone: int = 4
+    named: int = 9
+    images: Images
+    page: int = 220
+    sure: bool = True
+
+
+class FactoredFamily(Struct, frozen=True, kw_only=True):
+    """Models whose vocabulary is not public: o200k's count of a text times a factor.
+
+    `said` is the factor of what people and models write, `data` that of calls, results and
+    declarations, `base64` that of such runs anywhere. `request`, `message`, `system` frame a request,
+    a message, system text; `call`, `argument`, `result` what stands around them; `tool` each
+    declaration, `hidden` the prompt that declared tools bring along, by choice of tool.
+    `schema` is how declarations are spelled: as JSON, or as their names and descriptions alone.
+    `signature` is the tokens of a character of a call's signature while its turn lasts. `page` is a page
+    of a PDF, `second` one of sound.
+    """
+
+    name: str
+    said: float
+    data: float
+    base64: float
+    request: int = 0
+    message: int = 0
+    system: int = 0
+    call: int = 0
+    argument: int = 0
+    result: int = 0
+    tool: int = 0
+    hidden: dict[str, int] = {}
+    schema: Literal["spaced", "flat", "names"] = "spaced"
+    signature: float = 0.0
+    images: Images
+    page: int
+    second: int = 32
+
+
+_TILES_4O = Images(method="tiles", start=85, each=170)
+_TILES_4O_MINI = Images(method="tiles", start=2833, each=5667)
+_TILES_5 = Images(method="tiles", start=70, each=140)
+
+
+def _patches(each: float) -> Images:
+    return Images(method="patches", each=each, side=32, most=1536)
+
+
+_FIRST = OpenAIFamily(name="gpt-4", vocabulary="cl100k_base", images=_TILES_4O)
+_OMNI = OpenAIFamily(name="gpt-4o", images=_TILES_4O)
+_O = OpenAIFamily(
+    name="o3", reply=2, assistant=2, call=8, parallel=20, tools_chat=6, tools_responses=5, named=0, images=_TILES_5
+)
+_FIVE = replace(_O, name="gpt-5", tools_chat=90, tools_responses=9, alone=0)
+
+# The first pattern that a model's name begins with. cl100k belongs to gpt-3.5 and the first gpt-4 alone.
+_OPENAI: tuple[tuple[str, OpenAIFamily], ...] = (
+    (r"gpt-3\.?5|gpt-4$|gpt-4-", _FIRST),
+    (r"gpt-4o-mini", replace(_OMNI, name="gpt-4o-mini", images=_TILES_4O_MINI)),
+    (r"gpt-4\.1-mini", replace(_OMNI, name="gpt-4.1-mini", images=_patches(1.62))),
+    (r"gpt-4\.1-nano", replace(_OMNI, name="gpt-4.1-nano", images=_patches(2.46))),
+    (r"gpt-4|chatgpt-4|computer-use", _OMNI),
+    (r"o4-mini", replace(_O, name="o4-mini", images=_patches(1.72))),
+    (r"o\d", _O),
+    (r"gpt-5(\.\d+)?-nano", replace(_FIVE, name="gpt-5-nano", images=_patches(1.5))),
+    (r"gpt-5(-mini|\.[4-9])|gpt-5\.\d+-mini", replace(_FIVE, name="gpt-5-mini", images=_patches(1.2))),
+    (r"gpt-[56]|codex", _FIVE),
+    (r"gpt|chatgpt", replace(_FIVE, name="gpt-new", sure=False)),
+)
+
+
+def openai_family(model: str) -> OpenAIFamily | None:
+    """The family of one of OpenAI's models, by the name it is sold under; None if it is none of theirs.
+
+    What is newer than this table is taken for the newest generation in it.
+    """
+    name = model.removeprefix("ft:")
+    return next((family for pattern, family in _OPENAI if re.match(pattern, name)), None)
+
+
+_CLAUDE_3 = FactoredFamily(
+    name="claude-3",
+    said=1.12,
+    data=1.2,
+    base64=1.27,
+    request=4,
+    message=3,
+    call=25,
+    argument=4,
+    result=15,
+    tool=7,
+    hidden={"auto": 496, "required": 588, "named": 588},
+    images=Images(method="patches", start=3, each=1.0, side=28, most=1568),
+    page=1560,
+)
+_CLAUDE_47 = replace(_CLAUDE_3, name="claude-4.7", said=1.38, data=1.47, base64=1.39, request=8)
+_CLAUDE_48 = replace(
+    _CLAUDE_47, name="claude-4.8", request=4, message=2, hidden={"auto": 355, "required": 487, "named": 487}
+)
+
+# Hidden prompts that differ from their family's, by what stands in a model's name.
+_HIDDEN: tuple[tuple[str, dict[str, int]], ...] = (
+    (r"claude-3-5-haiku|claude-3-haiku", {"auto": 264, "required": 360, "named": 360}),
+    (r"claude-3-5-sonnet", {"auto": 280, "required": 280, "named": 280}),
+    (r"claude-(opus-|sonnet-)?(3|4-[01](?!\d)|4-20|4@|4$)", {"auto": 312, "required": 312, "named": 312}),
+)
+_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?")
+
+
+def claude_family(model: str) -> FactoredFamily:
+    """The family of a Claude model: the vocabulary changed with 4.7, the frame with 4.8."""
+    found = _VERSION.search(model)
+    version = (int(found[1]), int(found[2] or 0)) if found else (9, 0)
+    family = _CLAUDE_48 if version >= (4, 8) else _CLAUDE_47 if version == (4, 7) else _CLAUDE_3
+    hidden = next((prompt for pattern, prompt in _HIDDEN if re.search(pattern, model)), None)
+    return family if hidden is None else replace(family, name=f"{family.name}-{hidden['auto']}", hidden=hidden)
+
+
+_GEMINI_2 = FactoredFamily(
+    name="gemini-2",
+    said=1.1,
+    data=1.0,
+    base64=1.03,
+    call=2,
+    result=2,
+    schema="names",
+    images=Images(method="crops", each=258),
+    page=258,
+)
+_GEMINI_25 = replace(
+    _GEMINI_2,
+    name="gemini-2.5",
+    data=1.05,
+    message=1,
+    schema="flat",
+    images=Images(method="tiles", each=258, side=768),
+)
+_GEMINI_3 = replace(_GEMINI_25, name="gemini-3", signature=0.2, images=Images(method="flat", start=1120), page=525)
+_VERTEX = replace(_GEMINI_2, name="gemini-vertex", images=Images(method="flat", start=1120), page=525)
+
+
+def gemini_family(model: str, *, vertex: bool = False) -> FactoredFamily:
+    """The family of a Gemini model; Vertex AI bills the same models with less framing."""
+    if re.search(r"gemini-(1|2\.0)", model):
+        return _GEMINI_2
+    if vertex:
+        return _VERTEX
+    return _GEMINI_25 if re.search(r"gemini-2\.5", model) else _GEMINI_3
+
+
+_UNKNOWN = FactoredFamily(
+    name="unknown",
+    said=1.25,
+    data=1.25,
+    base64=1.25,
+    request=3,
+    message=4,
+    call=8,
+    result=4,
+    tool=8,
+    images=Images(method="flat", start=1100),
+    page=1500,
+)
+
+
+def unknown_family(model: str = "") -> FactoredFamily:
+    """What a model of an unknown vocabulary is counted as: rather too many tokens than too few.
+
+    The model is part of the name, so that what its bills teach serves no other.
+    """
+    return replace(_UNKNOWN, name=f"unknown-{model}" if model else "unknown")

@@ -1,0 +1,144 @@
+"""Counts for OpenAI's models: their own vocabulary, their own framing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ..content import Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, compact_json
+from .counted import BlobReader, Certainty, Choice, Tally, last_turn
+from .families import VERSION, OpenAIFamily
+from .media import count_media, media_text
+from .typescript import typescript
+from .vocabulary import count_pieces
+
+__all__ = ["OpenAICounter"]
+
+
+class OpenAICounter:
+    """Counts for one family of OpenAI's models, over the chat or the Responses API.
+
+    Messages of text alone are exact; calls, tools and media, whose spelling is not documented, are
+    estimates that mostly turn out exact.
+    """
+
+    def __init__(self, family: OpenAIFamily, api: Literal["chat", "responses"] = "chat") -> None:
+        self._family = family
+        self._api = api
+        self.id = f"{family.name}:{VERSION}"
+
+    def text(self, text: str) -> int:
+        """Tokens of a text, exactly."""
+        return count_pieces(self._family.vocabulary, text)
+
+    def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
+        """Messages with their framing. Calls made at once are billed as one, their results too."""
+        total = Tally()
+        open_calls = 0
+        results: list[ToolResult] = []
+        turn = last_turn(messages)
+        for index, message in enumerate(messages):
+            calls = [part for part in message.parts if isinstance(part, ToolCall)]
+            answers = [part for part in message.parts if isinstance(part, ToolResult)]
+            if not answers and results:
+                total += self._results(results, open_calls, blob)
+                results = []
+            total += self._message(message, blob, thinking=index >= turn)
+            if calls:
+                total += self._calls(calls)
+                open_calls = len(calls)
+            results += answers
+        return total + self._results(results, open_calls, blob) if results else total
+
+    def tools(self, tools: Sequence[Tool], choice: Choice = "auto") -> Tally:
+        """The namespace of all functions; a hosted tool counts as its declaration."""
+        if not tools:
+            return Tally()
+        functions = [tool for tool in tools if tool.kind != "hosted"]
+        hosted = sum(self.text(compact_json(tool.data)) for tool in tools if tool.kind == "hosted")
+        declared = self.text(typescript(functions)) if functions else 0
+        around = self._family.tools_chat if self._api == "chat" else self._family.tools_responses
+        forced = self._family.named if choice == "named" else 0
+        return Tally(tools=declared + hosted + around + forced, certainty="estimated")
+
+    def frame(self, *, system: bool, tools: bool) -> Tally:
+        """The answer's opening; and a message for the tools where no system text takes them in."""
+        alone = self._family.alone if tools and not system and self._api == "chat" else 0
+        return Tally(framing=self._family.reply + alone)
+
+    def _message(self, message: Message, blob: BlobReader | None, *, thinking: bool = False) -> Tally:
+        """What a message says beside calls and results, and what stands around it; reasoning where it
+        still counts."""
+        family = self._family
+        counts = {"system": 0, "user": 0, "assistant": 0, "images": 0}
+        certainty: Certainty = "exact" if family.sure else "estimated"
+        spoken = not message.parts
+        for part in message.parts:
+            if isinstance(part, ToolResult) or (isinstance(part, Reasoning) and not thinking):
+                continue
+            kind, tokens, sure = self._part(part, message, blob)
+            counts[kind] += tokens
+            certainty = certainty if sure else "estimated"
+            spoken = spoken or isinstance(part, (Text, Media, ToolCall))
+        framing = 0
+        if spoken:
+            framing = family.message + (family.assistant if message.role == "assistant" else 0)
+            framing += self.text(message.name) + 1 if message.name else 0
+        return Tally(**counts, framing=framing, certainty=certainty)
+
+    def _part(self, part: Part, message: Message, blob: BlobReader | None) -> tuple[str, int, bool]:
+        """The kind, the tokens and whether they are certain."""
+        match part:
+            case Text(text=text):
+                return message.role, self.text(text), True
+            case Media():
+                document = media_text(part, blob)
+                if document is not None:
+                    return message.role, self.text(document), False
+                family = self._family
+                return "images", count_media(part, family.images, page=family.page, second=10, blob=blob), False
+            case Reasoning(encrypted=encrypted):
+                # Billed as what it stands for: 850 characters of envelope, then 8 a token, as far as seen
+                return "assistant", max(0, len(encrypted) - 850) // 8, not encrypted
+            case _:
+                return message.role, 0, not isinstance(part, Opaque)
+
+    def _calls(self, calls: Sequence[ToolCall]) -> Tally:
+        family = self._family
+        if len(calls) == 1:
+            name, text = calls[0].name, calls[0].raw_arguments
+            spelled = self.text(text) + self.text(name) + self.text(f"functions.{name}")
+            return Tally(assistant=spelled, framing=family.call, certainty="estimated")
+        uses = [{"recipient_name": f"functions.{call.name}", "parameters": _arguments(call)} for call in calls]
+        spelled = self.text(compact_json({"tool_uses": uses}))
+        return Tally(assistant=spelled, framing=family.parallel, certainty="estimated")
+
+    def _results(self, results: Sequence[ToolResult], calls: int, blob: BlobReader | None) -> Tally:
+        total = Tally(certainty="estimated")
+        texts: list[str] = []
+        for result in results:
+            texts.append("".join(part.text for part in result.parts if isinstance(part, Text)))
+            others = tuple(part for part in result.parts if not isinstance(part, Text))
+            if others:
+                seen = self._message(Message("user", others), blob)
+                total += Tally(tool_results=seen.user, images=seen.images, certainty="estimated")
+        if calls > 1:
+            listed = json.dumps([_item(text) for text in texts], ensure_ascii=False)
+            return total + Tally(tool_results=self.text(listed), certainty="estimated")
+        spelled = sum(map(self.text, texts))
+        return total + Tally(tool_results=spelled, framing=self._family.result * len(texts), certainty="estimated")
+
+
+def _arguments(call: ToolCall) -> Any:
+    return call.raw_arguments if call.arguments is None else call.arguments
+
+
+def _item(text: str) -> Any:
+    """An entry of the list that results of parallel calls are billed as: a JSON object as it is."""
+    if not text.startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

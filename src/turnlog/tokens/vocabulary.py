@@ -1,0 +1,93 @@
+"""OpenAI's published vocabularies, shipped with turnlog and loaded at the first count.
+
+tiktoken would download them; here it gets them handed over. `scripts/vocabulary.py` packed them from
+the published files and checked their digests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+__all__ = ["VOCABULARIES", "count_pieces", "cut"]
+
+# The patterns of tiktoken_ext/openai_public.py, tiktoken 0.14.0 (MIT).
+_CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+VOCABULARIES = {
+    "o200k_base": "|".join(
+        (
+            rf"[^\r\n\p{{L}}\p{{N}}]?[\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}]*[\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}]+{_CONTRACTION}",
+            rf"[^\r\n\p{{L}}\p{{N}}]?[\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}]+[\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}]*{_CONTRACTION}",
+            r"\p{N}{1,3}",
+            r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+            r"\s*[\r\n]+",
+            r"\s+(?!\S)",
+            r"\s+",
+        )
+    ),
+    "cl100k_base": (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
+        r"|\s+(?!\S)|\s"
+    ),
+}
+"""Name -> the pattern that splits a text before pieces are merged."""
+
+_LONGEST = 64_000
+"""Characters handed to the tokenizer at once: at most 256 KB of UTF-8. It panics at a million spaces
+(tiktoken 0.14, openai/tiktoken #15), and no text is worth the risk of finding its other limits."""
+
+_NEAR = 2_000
+"""How far before the longest piece's end a safe place to cut is looked for."""
+
+# No token reaches over these places: neither pattern takes a line end and what follows it (but a
+# slash or more space) together, nor a letter and the space behind it.
+_SAFE = re.compile(r"(?<=\n)(?=[^\s/])|(?<=[A-Za-z])(?= [A-Za-z])")
+
+
+def cut(text: str) -> Iterator[str]:
+    """`text` in pieces whose tokens add up to those of the whole, as far as it has places to cut at.
+
+    Where it has none (a long run without spaces), a cut may add a token or two per 64,000 characters.
+    """
+    start = 0
+    while len(text) - start > _LONGEST:
+        end = start + _LONGEST
+        near = [match.start() for match in _SAFE.finditer(text, end - _NEAR, end)]
+        yield text[start : near[-1] if near else end]
+        start = near[-1] if near else end
+    yield text[start:] if start else text
+
+
+def count_pieces(vocabulary: str, text: str) -> int:
+    """Tokens of `text`, special tokens' spellings counted as the text they are, lone surrogates as the
+    replacement character that takes their place on the wire.
+
+    Never raises for a text. The first call takes a few tenths of a second to load the vocabulary.
+    """
+    if not text:
+        return 0
+    encode = _encoding(vocabulary).encode
+    return sum(len(encode(piece, disallowed_special=())) for piece in cut(text))
+
+
+@cache
+def _encoding(name: str) -> Encoding:
+    """The tokenizer over the packed vocabulary; both are imported no earlier than needed."""
+    if name not in VOCABULARIES:
+        raise InputError(f"no vocabulary {name!r}; there are {', '.join(VOCABULARIES)}")
+    import lzma
+    from importlib import resources  # 10 ms
+
+    from tiktoken import Encoding
+
+    plain = lzma.decompress(resources.files(__package__).joinpath(f"data/{name}.xz").read_bytes())
+    pieces = [plain[byte : byte + 1] for byte in range(256)] + plain[257:].split(b"\xff")
+    ranks = {piece: rank for rank, piece in enumerate(pieces)}
+    return Encoding(name, pat_str=VOCABULARIES[name], mergeable_ranks=ranks, special_tokens={})

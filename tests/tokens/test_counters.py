@@ -1,0 +1,218 @@
+"""Counters: which one counts for a model, and what their counts are made of."""
+
+from __future__ import annotations
+
+import base64
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnlog.content import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
+from turnlog.records import Count
+from turnlog.tokens import Counter, FactoredCounter, OpenAICounter, Tally, counter_for
+from turnlog.tokens.counters import count_frame, count_message, count_tools
+from turnlog.tokens.families import claude_family
+from turnlog.tokens.typescript import typescript
+
+MODELS = {
+    ("openai-chat", "gpt-4o-2024-08-06"): "gpt-4o:1",
+    ("openai-chat", "gpt-4"): "gpt-4:1",
+    ("openai-chat", "gpt-4-0613"): "gpt-4:1",
+    ("openai-chat", "gpt-35-turbo"): "gpt-4:1",
+    ("openai-chat", "gpt-4.1"): "gpt-4o:1",
+    ("openai-responses", "gpt-5.2"): "gpt-5:1",
+    ("openai-responses", "gpt-6-astra"): "gpt-5:1",
+    ("openai-responses", "o3-mini"): "o3:1",
+    ("openai-chat", "ft:gpt-4o-mini:acme::x1"): "gpt-4o-mini:1",
+    ("openai-chat", "gpt-9"): "gpt-new:1",
+    ("openai-chat", "llama-4"): "unknown-llama-4:1",
+    ("openai-chat", "google/gemini-3-pro-preview"): "gemini-3:1",
+    ("openai-chat", "anthropic/claude-sonnet-4.5"): "claude-3:1",
+    ("anthropic", "claude-sonnet-4-20250514"): "claude-3-312:1",
+    ("anthropic", "claude-3-5-haiku-latest"): "claude-3-264:1",
+    ("anthropic", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"): "claude-3:1",
+    ("anthropic", "claude-opus-4-6"): "claude-3:1",
+    ("anthropic", "claude-opus-4-7"): "claude-4.7:1",
+    ("anthropic", "claude-opus-4-8"): "claude-4.8:1",
+    ("anthropic", "claude-sonnet-5"): "claude-4.8:1",
+    ("anthropic", ""): "claude-4.8:1",
+    ("google", "gemini-2.0-flash-001"): "gemini-2:1",
+    ("google", "gemini-2.5-flash"): "gemini-2.5:1",
+    ("google", "gemini-flash-latest"): "gemini-3:1",
+    ("google-vertex", "gemini-2.5-flash"): "gemini-vertex:1",
+    ("", ""): "unknown:1",
+}
+PARTS = st.one_of(
+    st.builds(Text, st.text(max_size=40)),
+    st.builds(
+        ToolCall,
+        id=st.just("c"),
+        name=st.just("look"),
+        arguments=st.dictionaries(st.text(max_size=5), st.integers(), max_size=2),
+    ),
+    st.builds(ToolResult, call_id=st.just("c"), parts=st.tuples(st.builds(Text, st.text(max_size=20)))),
+    st.builds(Reasoning, provider=st.just("anthropic"), text=st.text(max_size=20)),
+    st.builds(
+        Media, kind=st.sampled_from(["image", "document", "audio", "video", "file"]), url=st.just("https://example.org")
+    ),
+    st.builds(Opaque, provider=st.just("openai-responses"), kind=st.just("web_search_call")),
+)
+MESSAGES = st.lists(
+    st.builds(Message, st.sampled_from(["system", "user", "assistant"]), st.lists(PARTS, max_size=3).map(tuple)),
+    max_size=5,
+)
+WEATHER = Tool(
+    "weather",
+    "Tells the weather.\n\nIn any city.",
+    {
+        "type": "object",
+        "title": "Place",
+        "properties": {
+            "city": {"type": "string", "description": "Where"},
+            "unit": {"enum": ["C", "F"], "default": "C", "title": "Unit"},
+            "days": {"type": "array", "items": {"$ref": "#/$defs/Day"}},
+        },
+        "required": ["city"],
+        "$defs": {"Day": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+    },
+)
+
+
+@pytest.mark.parametrize(("provider", "model"), MODELS)
+def test_models_find_their_family(provider: str, model: str) -> None:
+    """A model that falls into another generation's family fails here: vocabularies and framing changed."""
+    assert counter_for(provider, model).id == MODELS[provider, model]
+
+
+@given(MESSAGES, st.sampled_from(sorted(MODELS)))
+def test_counts_are_never_negative_and_always_the_same(messages: list[Message], aim: tuple[str, str]) -> None:
+    """Any conversation has a count, the same each time, whose parts make up the whole."""
+    counter: Counter = counter_for(*aim)
+    tally = counter.messages(messages)
+    assert tally == counter.messages(messages)
+    assert min(tally.parts.values()) >= 0
+    assert tally.tokens == sum(tally.parts.values())
+
+
+@given(MESSAGES, st.sampled_from([aim for aim in sorted(MODELS) if "gemini-3" not in MODELS[aim]]))
+def test_messages_add_up(messages: list[Message], aim: tuple[str, str]) -> None:
+    """A message counted when it was recorded counts as much in its request, calls and reasoning of
+    OpenAI's models apart: counts would have to be made again for each request otherwise."""
+    counter = counter_for(*aim)
+    plain = [m for m in messages if not any(isinstance(part, (ToolCall, ToolResult, Reasoning)) for part in m.parts)]
+    chosen = plain if isinstance(counter, OpenAICounter) else messages
+    alone = sum(count_message(message, counter).tokens for message in chosen)
+    assert counter.messages(chosen).tokens == alone
+
+
+def test_plain_openai_requests_are_exact() -> None:
+    """The framing that recorded requests show: 3 for the answer, 4 a message, a name and 1."""
+    counter = counter_for("openai-chat", "gpt-4o")
+    messages = (Message("system", (Text("You are brief."),)), Message("user", (Text("hello"),), name="ann"))
+    assert counter.messages(messages) + counter.frame(system=True, tools=False) == Tally(
+        system=4, user=1, framing=4 + 4 + 2 + 3, certainty="exact"
+    )
+    newer = counter_for("openai-responses", "gpt-5")
+    answered = (*messages, Message("assistant", (Text("hi"),)))
+    assert (newer.messages(answered) + newer.frame(system=True, tools=False)).framing == 4 + 4 + 2 + 4 + 2 + 2
+
+
+def test_an_unseen_generation_is_not_called_exact() -> None:
+    """A model newer than the table may have another vocabulary: its counts are estimates."""
+    hello = Message("user", (Text("hello"),))
+    assert [count_message(hello, counter_for("openai-chat", model)).certainty for model in ("gpt-6", "gpt-9")] == [
+        "exact",
+        "estimated",
+    ]
+
+
+def test_parallel_calls_are_billed_as_one() -> None:
+    """Calls made at once, and their results, are wrapped together; one by itself is not."""
+    counter = counter_for("openai-chat", "gpt-4o")
+    calls = tuple(ToolCall(f"c{i}", "look", {"at": i}) for i in range(2))
+    results = tuple(Message("user", (ToolResult(f"c{i}", parts=(Text(f"seen {i}"),)),)) for i in range(2))
+    one = counter.messages((Message("assistant", calls[:1]), results[0]))
+    both = counter.messages((Message("assistant", calls), *results))
+    uses = ",".join(f'{{"recipient_name":"functions.look","parameters":{{"at":{i}}}}}' for i in range(2))
+    wrapped = f'{{"tool_uses":[{uses}]}}'
+    assert both == Tally(
+        assistant=counter.text(wrapped),
+        tool_results=counter.text('["seen 0", "seen 1"]'),
+        framing=4 + 16,
+        certainty="estimated",
+    )
+    assert one == Tally(
+        assistant=counter.text('{"at":0}') + counter.text("look") + counter.text("functions.look"),
+        tool_results=counter.text("seen 0"),
+        framing=4 + 4 + 4,
+        certainty="estimated",
+    )
+
+
+def test_reasoning_counts_while_its_turn_lasts() -> None:
+    """Encrypted reasoning from before the last thing a user said is dropped by the provider."""
+    counter = counter_for("openai-responses", "gpt-5")
+    thought = Message("assistant", (Reasoning("openai-responses", encrypted="x" * 2850),))
+    user = Message("user", (Text("go on"),))
+    assert counter.messages((user, thought)).assistant == 250
+    assert counter.messages((user, thought, user)).assistant == 0
+    gemini = counter_for("google", "gemini-3-pro")
+    call = Message("assistant", (ToolCall("c", "f", {}, signature="x" * 100, provider="google"),))
+    assert gemini.messages((user, call)).assistant - gemini.messages((user, call, user)).assistant == 20
+
+
+def test_the_namespace_of_tools() -> None:
+    """The form in which OpenAI's models see declarations, line by line."""
+    assert typescript([WEATHER, Tool("now")]) == (
+        "namespace functions {\n\n"
+        "// Tells the weather.\n//\n// In any city.\n"
+        "type weather = (_: // Place\n{\n"
+        "// Where\ncity: string,\n"
+        '// Unit\nunit?: "C" | "F", // default: "C"\n'
+        "days?: {\nn?: number,\n}[],\n"
+        "}) => any;\n\n"
+        "type now = () => any;\n\n"
+        "} // namespace functions"
+    )
+
+
+@pytest.mark.parametrize("aim", sorted(MODELS))
+def test_schemas_without_end_are_counted(aim: tuple[str, str]) -> None:
+    """A schema that refers to itself many times over would unfold to millions of types."""
+    node = {"type": "object", "properties": {f"p{i}": {"$ref": "#/$defs/Node"} for i in range(30)}}
+    tool = Tool("f", "", {"type": "object", "properties": {"a": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}})
+    odd = Tool(
+        "g", "", {"properties": {"a": 1, "b": {"$ref": "#/nowhere"}, "c": {"type": ["string", 7]}, "required": 3}}
+    )
+    counter = counter_for(*aim)
+    assert 0 < counter.tools([tool, odd]).tokens < 3_000_000
+
+
+def test_tools_cost_what_providers_add() -> None:
+    """Claude's hidden prompt by tool choice, and OpenAI's message for tools without system text."""
+    claude, gpt = counter_for("anthropic", "claude-sonnet-4-5"), counter_for("openai-chat", "gpt-4o")
+    tools = [WEATHER]
+    assert claude.tools(tools, "required").tokens - claude.tools(tools).tokens == 588 - 496
+    assert claude.tools([]).tokens == gpt.tools([]).tokens == 0
+    assert gpt.frame(system=False, tools=True).tokens - gpt.frame(system=True, tools=True).tokens == 4
+    assert count_tools(tools, gpt).tokens == gpt.text(typescript(tools)) + 5
+    assert count_frame(gpt, system=True, tools=True) == Count(3, "gpt-4o:1", "exact")
+
+
+def test_encoded_blobs_are_no_prose() -> None:
+    """base64 in a text counts by its own factor; for an exact vocabulary it counts as it is."""
+    blob = base64.b64encode(random.Random(1).randbytes(3_000)).decode()
+    claude, gpt = counter_for("anthropic", "claude-sonnet-4-5"), counter_for("openai-chat", "gpt-4o")
+    family = claude_family("claude-sonnet-4-5")
+    around = "The file holds: "
+    assert claude.text(around + blob) == round(gpt.text(around) * family.said + gpt.text(blob) * family.base64)
+    assert claude.text("x" * 40 + " y") == round(gpt.text("x" * 40 + " y") * family.said)
+
+
+def test_a_better_tokenizer_can_be_plugged_in() -> None:
+    """A tokenizer of one's own counts texts, and its name stands in every count."""
+    counter = FactoredCounter(claude_family("claude-opus-4-5"), texts=len, name="letters-1")
+    count = count_message(Message("user", (Text("hello"),)), counter)
+    assert count == Count(5 + 3, "claude-3:1+letters-1", "estimated")

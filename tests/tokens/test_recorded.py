@@ -1,0 +1,71 @@
+"""Recorded requests and sessions with their bills: the bars that docs/counting.md states.
+
+The replay itself is bench/counts.py and bench/chains.py.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from turnlog.importers import read_file
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+
+
+def bench(name: str) -> ModuleType:
+    """A script of the bench folder, as a module."""
+    spec = importlib.util.spec_from_file_location(f"bench_{name}", BENCH / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def quantile(values: list[float], at: float) -> float:
+    """The value below which a share `at` of the values lies."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * at))]
+
+
+def test_counts_of_recorded_requests(shared: Path) -> None:
+    """Framing, factors or tool forms that fit the bills less well than promised fail here."""
+    counts = bench("counts")
+    folder = shared / "data/token_truth"
+    groups: dict[str, list[Any]] = defaultdict(list)
+    for line in (folder / "requests.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        if counts.in_population(row):
+            group = counts.group_of(row)
+            groups[group].append(counts.counted(row, folder / "blobs", group, vertex=False))
+    passed = {name: sum(map(counts.TESTS[name][1], rows)) / len(rows) for name, rows in groups.items()}
+    tools = [row.off for row in groups["openai, tools"]]
+    assert passed["openai, plain"] >= 0.96
+    assert quantile(tools, 0.5) <= 0.02
+    assert quantile(tools, 0.9) <= 0.085
+    assert passed["anthropic"] >= 0.85
+    assert passed["google"] >= 0.90
+    claimed = [row for rows in groups.values() for row in rows if row.certainty == "exact"]
+    assert len(claimed) > 450
+    assert sum(row.counted == row.billed for row in claimed) / len(claimed) >= 0.96
+
+
+def test_predictions_along_recorded_sessions(shared: Path) -> None:
+    """Calibration that predicts the next bill less well than promised fails here."""
+    chains = bench("chains")
+    groups: dict[str, list[float]] = defaultdict(list)
+    for line in (shared / "data/token_truth/chains.jsonl").read_text("utf-8").splitlines():
+        chain = json.loads(line)
+        if chain["format"] not in ("pi-jsonl", "mini-swe-traj", "gemini-cli-json"):
+            continue  # the others take longer and are measured by the bench
+        for session in read_file(shared / "data" / chain["file"]):
+            groups[chain["format"]] += [judged.off for judged in chains.replay(session, chain)]
+    means = {name: sum(errors) / len(errors) for name, errors in groups.items()}
+    assert {name: mean for name, mean in means.items() if mean > 0.01} == {}
+    assert quantile(groups["pi-jsonl"], 0.99) <= 0.04
+    assert len(groups["pi-jsonl"]) > 400 and len(groups["mini-swe-traj"]) > 500
