@@ -270,13 +270,15 @@ class Session:
         """What the next request is going to be billed, in tokens, as counts and past bills tell."""
         aim = self._aim(None)
         self._context.refresh()
-        return self._context.calibration.predict(aim.provider, self._context.tokens(aim, _limit(aim)))
+        counted = self._context.tokens(aim, _limit(aim))  # first: it reads as far back as the window goes
+        return self._context.calibration.predict(aim.provider, counted)
 
     @property
     def drift(self) -> Drift | None:
         """The warning that counts for the target's model no longer fit its bills, if there is one."""
         aim = self._aim(None)
-        return self._context.calibration.drift(aim.provider, counter_for(aim.provider, aim.model).id)
+        counted = self._context.tokens(aim, _limit(aim))
+        return self._context.calibration.drift(aim.provider, counted.counter)
 
     @property
     def usage(self) -> Usage:
