@@ -210,8 +210,8 @@ def measure_search(folder: Path) -> None:
             bare.append(seconds(lambda query=query: db.execute(newest, (query,)).fetchall()))
             rows.append(seconds(lambda query=query: db.execute(with_rows, (query,)).fetchall()))
         print(
-            f"search {query!r}, newest 20 of 20,000 records: {median(mine) * 1e3:.2f} ms, {median(mine) / median(bare):.2f} "
-            f"of FTS5's row ids, {median(mine) / median(rows):.2f} of the rows"
+            f"search {query!r}, newest 20 of 20,000 records: {median(mine) * 1e3:.2f} ms, "
+            f"{median(mine) / median(bare):.2f} of FTS5's row ids, {median(mine) / median(rows):.2f} of the rows"
         )
     store.append("s3", [draft("fresh")])
     again = seconds(store.search, "fresh")

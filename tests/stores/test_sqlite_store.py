@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from store_parts import filled, said, texts
 
-from turnlog.errors import InputError, NewerStore, SessionNotFound, StoreError
+from turnlog.errors import Conflict, InputError, NewerStore, SessionNotFound, StoreError
 from turnlog.log import Draft
 from turnlog.records import Note
 from turnlog.stores import MemoryStore, SqliteStore, open_store
-from turnlog.stores.schema import SCHEMA_VERSION
+from turnlog.stores.schema import COLUMNS, SCHEMA_VERSION, SessionRow, seal, upgrade
 
 ROOT = Path(__file__).resolve().parents[2]
 FORKS = hasattr(os, "fork")
@@ -119,11 +119,11 @@ def test_a_failed_upgrade_changes_nothing(path: Path, monkeypatch: pytest.Monkey
     store.close()
     good = "create table extra (x)"
     upgrades = sys.modules["turnlog.stores.schema"]._UPGRADES
-    for statements, version in (((good, "create nonsense"), 1), ((good,), 2)):
+    for statements, done in (((good, "create nonsense"), 0), ((good,), 1)):
         with monkeypatch.context() as patch:
             patch.setattr("turnlog.stores.schema._UPGRADES", (*upgrades, statements))
-            patch.setattr("turnlog.stores.schema.SCHEMA_VERSION", 2)
-            if version == 1:
+            patch.setattr("turnlog.stores.schema.SCHEMA_VERSION", SCHEMA_VERSION + 1)
+            if not done:
                 with pytest.raises(StoreError):
                     SqliteStore(path)
             else:
@@ -132,8 +132,31 @@ def test_a_failed_upgrade_changes_nothing(path: Path, monkeypatch: pytest.Monkey
                 assert store.verify() == []
                 store.close()
         with closing(sqlite3.connect(path)) as db:
-            assert db.execute("pragma user_version").fetchone() == (version,)
-            assert db.execute("select count(*) from sqlite_master where name = 'extra'").fetchone() == (version - 1,)
+            assert db.execute("pragma user_version").fetchone() == (SCHEMA_VERSION + done,)
+            assert db.execute("select count(*) from sqlite_master where name = 'extra'").fetchone() == (done,)
+
+
+def test_a_store_of_version_1_is_read_as_it_is_and_upgraded_when_written(path: Path) -> None:
+    """An older store that cannot be looked into without changing it, or that is not brought to this version."""
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        upgrade(db, str(path), to=1)
+        db.execute("pragma journal_mode = wal")
+    row = SessionRow(1, "s", "T", "2026", "2026", 0, 0, bytes(32), "", 0, None)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        marks = ", ".join("?" for _ in row)
+        db.execute(f"insert into sessions ({COLUMNS}, seal) values ({marks}, ?)", (*row, seal(row)))
+    before = path.read_bytes()
+    store = SqliteStore(path, read_only=True)
+    assert (store.info("s").title, store.verify(), store.search("word")) == ("T", [], [])
+    store.close()
+    assert path.read_bytes() == before
+    store = SqliteStore(path)
+    store.append("s", [said("a word")])
+    assert ([hit.record for hit in store.search("word")], store.verify()) == ([1], [])
+    store.close()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("pragma user_version").fetchone() == (SCHEMA_VERSION,)
 
 
 def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,13 +269,36 @@ def test_the_last_records_are_read_alone(path: Path) -> None:
 
 
 def test_400_turns_take_less_than_a_megabyte(path: Path) -> None:
-    """A layout that wastes the disk."""
+    """A layout that wastes the disk, or a write-ahead log that makes a small store a large one."""
     store = SqliteStore(path)
     store.create("s")
     for turn in range(400):
-        store.append("s", [said(f"{turn:800}"), said(f"{turn:800}")])
+        store.append("s", [said(f"{turn:800}")])
+    assert sum(file.stat().st_size for file in path.parent.iterdir()) < 1_000_000
+    for turn in range(400):
+        store.append("s", [said(f"{turn:800}")])
     store.close()
     assert path.stat().st_size < 1_000_000
+
+
+def test_a_remembered_row_is_not_believed(path: Path) -> None:
+    """An append that goes on from what this store wrote last, when another has written since."""
+    store, other = SqliteStore(path), SqliteStore(path)
+    filled(store, "s", 2)
+    for number, writer in enumerate((other, store, store, other, other, store), 3):
+        assert writer.append("s", [said(str(number))])[0].n == number
+    other.rename("s", "Another title")
+    store.append("s", [said("9")], expected=8)
+    assert (store.info("s").title, len(list(other.read("s")))) == ("Another title", 9)
+    with pytest.raises(Conflict):
+        other.append("s", [said("x")], expected=8)
+    other.delete("s")
+    with pytest.raises(SessionNotFound):
+        store.append("s", [said("x")])
+    other.create("s")
+    assert (store.append("s", [said("new")])[0].n, store.verify()) == (1, [])
+    store.close()
+    other.close()
 
 
 def _write(path: Path, name: str, durability: str) -> None:

@@ -15,14 +15,15 @@ from turnlog.testing import check_store
 from turnlog.testing.stores import STORE_CHECKS
 
 
-@pytest.fixture(params=["memory", "sqlite", "sqlite-full"])
+@pytest.fixture(params=["memory", "sqlite", "sqlite-full", "files", "files-full"])
 def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     """Makes an empty store of each kind, as often as it is called."""
     if request.param == "memory":
         return MemoryStore
-    durability = "full" if request.param == "sqlite-full" else "normal"
+    kind, _, durability = request.param.partition("-")
+    url = "files:" if kind == "files" else "sqlite:///"
     names = count()
-    return lambda: open_store(tmp_path / f"{next(names)}.db", durability=durability)
+    return lambda: open_store(f"{url}{tmp_path}/{next(names)}.db", durability=durability or "normal")
 
 
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__.removeprefix("_check_"))

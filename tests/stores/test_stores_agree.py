@@ -1,4 +1,4 @@
-"""The SQLite store does what the memory store does, whatever is asked of it in whatever order."""
+"""Stores on disk do what the memory store does, whatever is asked of them in whatever order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from store_parts import said, texts
 
 from turnlog.errors import TurnlogError
 from turnlog.log import Store
-from turnlog.stores import MemoryStore, SqliteStore
+from turnlog.stores import FilesStore, MemoryStore, SqliteStore
 
 IDS = st.sampled_from(["a", "b", "B", "c", "d"])
 NUMBER = st.integers(0, 9)
@@ -22,6 +22,7 @@ STEPS = st.lists(
         st.tuples(st.just("fork"), IDS, IDS, st.none() | NUMBER),
         st.tuples(st.just("delete"), IDS),
         st.tuples(st.just("read"), IDS, NUMBER, st.none() | NUMBER, st.booleans()),
+        st.tuples(st.just("search"), st.sampled_from(["0", "1*", '"3 1"', "none"]), st.none() | IDS),
     ),
     max_size=40,
 )
@@ -42,6 +43,8 @@ def _do(store: Store, place: int, step: tuple[object, ...]) -> object:
                 return store.delete(name)
             case ("read", str(name), int(first), last, bool(reverse)):
                 return texts(store.read(name, first=first, last=last, reverse=reverse))  # type: ignore[arg-type]
+            case ("search", str(query), session):
+                return [(hit.session, hit.record, hit.snippet) for hit in store.search(query, session=session)]  # type: ignore[attr-defined]
         raise AssertionError(step)
     except TurnlogError as error:
         return type(error).__name__
@@ -59,16 +62,36 @@ def _whole(store: Store) -> list[tuple[object, ...]]:
 def test_any_order_of_steps(steps: list[tuple[object, ...]]) -> None:
     """Forks, deletes and appends that leave the wrong records behind, anywhere, or damage of their own making."""
     with tempfile.TemporaryDirectory() as folder:
-        model, store = MemoryStore(), SqliteStore(Path(folder, "s.db"))
+        store = SqliteStore(Path(folder, "s.db"))
         try:
-            for place, step in enumerate(steps):
-                assert _do(store, place, step) == _do(model, place, step), step
-            assert _whole(store) == _whole(model)
-            assert store.verify() == []
-            for info in store.sessions():
-                store.delete(info.id)
+            _same_as_in_memory(store, steps)
             with store._database.reading() as db:
                 left = db.execute("select 'record', id from records union all select 'session', no from sessions")
                 assert left.fetchall() == []
+                assert db.execute("select * from search('0 OR 1 OR 2 OR 3')").fetchall() == []
         finally:
             store.close()
+
+
+@given(STEPS)
+@settings(max_examples=40)
+def test_any_order_of_steps_in_files(steps: list[tuple[object, ...]]) -> None:
+    """The same for the store of files; and files that stay behind when all is deleted."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = FilesStore(folder + "/s")
+        try:
+            _same_as_in_memory(store, steps)
+            assert list(Path(folder, "s", "sessions").iterdir()) == []
+        finally:
+            store.close()
+
+
+def _same_as_in_memory(store: Store, steps: list[tuple[object, ...]]) -> None:
+    """Takes the steps in both, compares what is there, and deletes all of it."""
+    model = MemoryStore()
+    for place, step in enumerate(steps):
+        assert _do(store, place, step) == _do(model, place, step), step
+    assert _whole(store) == _whole(model)
+    assert store.verify() == []
+    for info in store.sessions():
+        store.delete(info.id)

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import CorruptRecord, StoreError
-from .schema import needs_upgrade, upgrade
+from .schema import needs_upgrade, upgrade, version_of
 
 try:
     import fcntl
 except ImportError:  # Windows: SQLite's own waiting has to do
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Database", "Durability", "store_error"]
+__all__ = ["Database", "Durability", "Transaction", "limit_log", "store_error"]
 
 Durability = Literal["normal", "full"]
 """What an append has survived when it returns: `normal` a killed process, `full` a power cut too.
@@ -33,7 +33,11 @@ After a power cut `normal` may have lost the newest records, never records befor
 
 _BUSY_SECONDS = 30.0
 _FOLD_WAIT_MS = 1000
+_SMALL_FILE_PAGES = 160  # of 4 kB
+_SMALL_LOG_PAGES = 100
+_LOG_PAGES = 1000  # as SQLite has it
 _WAL_LIMIT_BYTES = 4 << 20
+_WRITES_BETWEEN_LOOKS = 64
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
@@ -47,7 +51,9 @@ class Database:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._queue: int | None = None
+        self._queues = fcntl is not None and durability == "full"
         self._closed = False
+        self._transaction = Transaction(self, self._lock)
         with self.reading():
             pass
         with _opening:
@@ -58,32 +64,13 @@ class Database:
         """The connection, for a few quick statements."""
         with self._lock:
             try:
-                yield self._connected()
+                yield self.connected()
             except sqlite3.Error as error:
                 raise store_error(error, self.path) from error
 
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """The connection inside a transaction that is committed at the end, or rolled back.
-
-        `begin immediate`: a transaction that starts by reading and then wants to write fails at
-        once if somebody else wrote in between, whatever the timeout.
-        """
-        with self._lock:
-            self.check_writable()
-            db = self._connected()
-            self._queue_up()
-            try:
-                db.execute("begin immediate")
-                yield db
-                db.execute("commit")
-            except sqlite3.Error as error:
-                raise store_error(error, self.path) from error
-            finally:
-                if db.in_transaction:
-                    with suppress(sqlite3.Error):  # what ended the transaction is what gets raised
-                        db.execute("rollback")
-                self._leave_queue()
+    def writing(self) -> Transaction:
+        """The connection inside a transaction that is committed at the end, or rolled back."""
+        return self._transaction
 
     @contextmanager
     def fresh(self) -> Iterator[sqlite3.Connection]:
@@ -133,7 +120,8 @@ class Database:
         """End an `acquire`."""
         self._lock.release()
 
-    def _connected(self) -> sqlite3.Connection:
+    def connected(self) -> sqlite3.Connection:
+        """The connection, made if it is not there. For those who hold the lock."""
         if self._closed:
             raise StoreError(f"the store {self.path} is closed")
         if self._connection is None:
@@ -151,9 +139,10 @@ class Database:
         try:
             db.execute("begin")
             outdated = needs_upgrade(db, str(self.path))
+            empty = outdated and not version_of(db)
             db.execute("commit")
-            if outdated and self.read_only:
-                raise StoreError(f"{self.path} is empty or of an older version; open it for writing once")
+            if empty and self.read_only:
+                raise StoreError(f"{self.path} is empty; open it for writing once")
             if not self.read_only:
                 self._prepare(db, outdated)
         except BaseException:
@@ -185,27 +174,83 @@ class Database:
             db.execute("pragma journal_mode = wal")
         db.execute(f"pragma synchronous = {self._durability}")
         db.execute(f"pragma journal_size_limit = {_WAL_LIMIT_BYTES}")
+        limit_log(db)
         if outdated:
             upgrade(db, str(self.path))
 
-    def _queue_up(self) -> None:
-        """Wait in line with other processes before a write that is slow because it is synced.
+    def queue_up(self) -> sqlite3.Connection:
+        """The connection, to write with: after waiting in line with other processes where a write is
+        slow because it is synced.
 
         SQLite's own waiting sleeps and retries, and starves writers for seconds where each write
         takes long. The queue is for fairness only, so a disk without such locks is no error.
         """
-        if fcntl is None or self._durability != "full":
-            return
-        with suppress(OSError):
-            if self._queue is None:
-                name = self.path.with_name(self.path.name + "-lock")
-                self._queue = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._queue, fcntl.LOCK_EX)
+        self.check_writable()
+        if self._queues and fcntl is not None:
+            with suppress(OSError):
+                if self._queue is None:
+                    name = self.path.with_name(self.path.name + "-lock")
+                    self._queue = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                fcntl.flock(self._queue, fcntl.LOCK_EX)
+        return self._connection or self.connected()
 
-    def _leave_queue(self) -> None:
-        if fcntl is not None and self._queue is not None:
+    def leave_queue(self) -> None:
+        """Let the next one in line write."""
+        if self._queue is not None and fcntl is not None:
             with suppress(OSError):
                 fcntl.flock(self._queue, fcntl.LOCK_UN)
+
+
+class Transaction:
+    """What `Database.writing` gives: one for all transactions, since the lock allows one at a time.
+
+    `begin immediate`: a transaction that starts by reading and then wants to write fails at once if
+    somebody else wrote in between, whatever the timeout. A class and no generator, which would cost
+    as much as one of the statements inside.
+    """
+
+    def __init__(self, database: Database, lock: threading.RLock) -> None:
+        self._database = database
+        self._lock = lock
+        self._done = 0
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._lock.acquire()
+        try:
+            self._db = self._database.queue_up()
+            self._db.execute("begin immediate")
+        except BaseException as error:
+            self._leave()
+            if isinstance(error, sqlite3.Error):
+                raise store_error(error, self._database.path) from error
+            raise
+        return self._db
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None:
+                self._db.execute("commit")
+                self._done += 1
+                if not self._done % _WRITES_BETWEEN_LOOKS:
+                    limit_log(self._db)
+            else:
+                self._roll_back()
+        except sqlite3.Error as failure:
+            self._roll_back()
+            raise store_error(failure, self._database.path) from failure
+        finally:
+            self._leave()
+        if isinstance(error, sqlite3.Error):
+            raise store_error(error, self._database.path) from error
+
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:
+            with suppress(sqlite3.Error):  # what ended the transaction is what gets raised
+                self._db.execute("rollback")
+
+    def _leave(self) -> None:
+        self._database.leave_queue()
+        self._lock.release()
 
 
 _opening = threading.Lock()
@@ -247,6 +292,16 @@ def _create_file(path: Path) -> None:
             raise StoreError(f"{path} is a folder; name the store's file in it") from None
     except OSError as error:
         raise StoreError(f"cannot create the store {path}: {error.strerror}") from error
+
+
+def limit_log(db: sqlite3.Connection) -> None:
+    """Keep the write-ahead log of a small store small; that of a larger one is SQLite's matter.
+
+    To fold the log into the file costs two syncs. Ten times in a store's first thousand appends is
+    nothing; with each hundred pages for good, a mean append would cost twice as much.
+    """
+    small = db.execute("pragma page_count").fetchone()[0] < _SMALL_FILE_PAGES
+    db.execute(f"pragma wal_autocheckpoint = {_SMALL_LOG_PAGES if small else _LOG_PAGES}")
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:

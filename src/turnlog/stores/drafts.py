@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import get_args
 
 from ..codec import decode_record, encode_record
 from ..content import media_parts
@@ -19,31 +20,38 @@ def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
 
     Raises InputError if a draft holds what no JSON can.
     """
-    now = utc_now()
-    return tuple(_record(draft, n, now) for n, draft in enumerate(drafts, after + 1))
+    now, records = utc_now(), []
+    for n, draft in enumerate(drafts, after + 1):
+        copied = None if draft.raw is None else _copied(draft.raw, n)
+        if copied is None:
+            time, body = draft.time or now, draft.body
+            try:
+                copied = Record(n, time, body, encode_record(Record(n, time, body)))
+            except (TypeError, ValueError, OverflowError, RecursionError) as error:
+                raise InputError(
+                    f"the {kind_of(body)} record to be number {n} cannot be written as JSON: {error}"
+                ) from error
+        records.append(copied)
+    return tuple(records)
 
 
-def _record(draft: Draft, n: int, now: str) -> Record:
-    if draft.raw is not None:
-        copied = decode_record(draft.raw)
-        if copied.n == n:
-            return copied
-        if isinstance(copied.body, UnknownRecord):
-            # Only the bytes say what it is, so they are kept but for the number.
-            fields = {**json.loads(draft.raw), "n": n}
-            return decode_record(json.dumps(fields, separators=(",", ":")).encode("ascii"))
-    time = draft.time or now
-    try:
-        return Record(n, time, draft.body, encode_record(Record(n, time, draft.body)))
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InputError(
-            f"the {kind_of(draft.body)} record to be number {n} cannot be written as JSON: {error}"
-        ) from error
+def _copied(raw: bytes, n: int) -> Record | None:
+    """The record that `raw` encodes, as number `n`; None if it has to be encoded anew."""
+    copied = decode_record(raw)
+    if copied.n == n:
+        return copied
+    if not isinstance(copied.body, UnknownRecord):
+        return None
+    # Only the bytes say what it is, so they are kept but for the number.
+    return decode_record(json.dumps({**json.loads(raw), "n": n}, separators=(",", ":")).encode("ascii"))
+
+
+_KINDS = {kind: str(kind.__struct_config__.tag) for kind in get_args(Body)}
 
 
 def kind_of(body: Body) -> str:
     """The word by which a record's kind goes."""
-    return body.name if isinstance(body, UnknownRecord) else str(body.__struct_config__.tag)
+    return body.name if isinstance(body, UnknownRecord) else _KINDS[type(body)]
 
 
 def blob_names(record: Record) -> frozenset[str]:

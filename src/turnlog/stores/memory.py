@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from ..codec import decode_record
 from ..content import sha256_hex
 from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
-from ..log import Draft, Problem, SessionInfo, check_session_id, utc_now
+from ..log import Draft, Hit, Problem, SessionInfo, check_session_id, is_landmark, utc_now
 from ..records import Record
 from .drafts import blob_names, number_drafts
+from .scan import Search, Source, scan
 
 __all__ = ["MemoryStore"]
 
@@ -63,6 +64,10 @@ class MemoryStore:
             end = log.info.records if last is None else min(last, log.info.records)
         numbers = range(max(first, 1), end + 1)
         return (decode_record(log.records[n - 1]) for n in (reversed(numbers) if reverse else numbers))
+
+    def landmarks(self, session_id: str) -> Iterator[Record]:
+        """See `RecordStore.landmarks`."""
+        return filter(is_landmark, self.read(session_id))
 
     def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
@@ -120,6 +125,32 @@ class MemoryStore:
             if sha256 not in self._blobs:
                 raise BlobMissing(f"there is no blob {sha256!r} in this store")
             return self._blobs[sha256]
+
+    def search(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        role: str | None = None,
+        tool: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = 50,
+    ) -> list[Hit]:
+        """See `Searchable.search`. Reads all that it searches."""
+        search = Search(query, role=role, tool=tool, since=since, until=until)
+        with self._lock:
+            logs = sorted(self._logs.values(), key=lambda log: log.order) if session is None else [self._find(session)]
+            sources, searched = [], set[int]()
+            for log in logs:  # what an older session has is searched there: forks share the bytes themselves
+                begin = next((n for n, raw in enumerate(log.records, 1) if id(raw) not in searched), 0)
+                if begin:
+                    searched.update(map(id, log.records))
+                    sources.append(self._source(log.info.id, begin))
+        return scan(search, reversed(sources), limit)
+
+    def _source(self, session_id: str, begin: int) -> Source:
+        return Source(session_id, begin, lambda first: self.read(session_id, first=first))
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. In memory, only blobs that were never put can be missing."""

@@ -25,6 +25,7 @@ __all__ = [
     "CHAIN_START",
     "COLUMNS",
     "SCHEMA_VERSION",
+    "SEARCH_VERSION",
     "SessionRow",
     "chain",
     "needs_upgrade",
@@ -32,10 +33,13 @@ __all__ = [
     "seal",
     "table_definitions",
     "upgrade",
+    "version_of",
 ]
 
 APPLICATION_ID = 0x746C6F67
 """`PRAGMA application_id` of a turnlog store ("tlog"), so that no other database is taken for one."""
+
+_SHA256 = hashlib.sha256()  # a copy of it costs a third of a new one
 
 CHAIN_START = bytes(32)
 """The checksum before record 1."""
@@ -72,10 +76,19 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
             data blob not null
         )""",
     ),
+    (
+        # What can be found (see sqlite_index.py). Without the texts, which stand in the records.
+        """create virtual table search using fts5(
+            text, role, tools, content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'
+        )""",
+        "create table searched (no integer primary key, records integer not null)",
+    ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
 SCHEMA_VERSION = len(_UPGRADES)
+SEARCH_VERSION = 2
+"""From this version on there is an index to search by. Without it everything else works as well."""
 
 
 class SessionRow(NamedTuple):
@@ -112,12 +125,17 @@ COLUMNS = ", ".join(SessionRow._fields)
 
 def seal(row: SessionRow) -> bytes:
     """The checksum of a session row."""
-    return hashlib.sha256(msgspec.json.encode(row)).digest()
+    digest = _SHA256.copy()
+    digest.update(msgspec.json.encode(row))
+    return digest.digest()
 
 
 def chain(previous: bytes, raw: bytes) -> bytes:
     """The checksum of a record with the bytes `raw`, where `previous` is the one before it."""
-    return hashlib.sha256(previous + raw).digest()
+    digest = _SHA256.copy()
+    digest.update(previous)
+    digest.update(raw)
+    return digest.digest()
 
 
 def record_id(session_no: int, n: int) -> int:
@@ -131,7 +149,7 @@ def needs_upgrade(db: sqlite3.Connection, path: str) -> bool:
     To be asked inside a transaction: between two looks others could make the store.
     Raises NewerStore, and StoreError if the database is not a turnlog store.
     """
-    version = _pragma(db, "user_version")
+    version = version_of(db)
     if _pragma(db, "application_id") != APPLICATION_ID:
         if version or db.execute("select 1 from sqlite_master").fetchone():
             raise StoreError(f"{path} is an SQLite database, but not a turnlog store")
@@ -144,15 +162,22 @@ def needs_upgrade(db: sqlite3.Connection, path: str) -> bool:
     return version < SCHEMA_VERSION
 
 
-def upgrade(db: sqlite3.Connection, path: str) -> None:
-    """Bring the store to this version, in one transaction. Others may try at the same time."""
+def version_of(db: sqlite3.Connection) -> int:
+    """The version of a store's tables."""
+    return _pragma(db, "user_version")
+
+
+def upgrade(db: sqlite3.Connection, path: str, *, to: int | None = None) -> None:
+    """Bring the store to this version (or to version `to`), in one transaction. Others may try at the
+    same time."""
+    to = SCHEMA_VERSION if to is None else to
     db.execute("begin immediate")
     try:
         if needs_upgrade(db, path):
-            for statements in _UPGRADES[_pragma(db, "user_version") :]:
+            for statements in _UPGRADES[version_of(db) : to]:
                 for statement in statements:
                     db.execute(statement)
-            db.execute(f"pragma user_version = {SCHEMA_VERSION}")
+            db.execute(f"pragma user_version = {to}")
         db.execute("commit")
     except BaseException:
         if db.in_transaction:

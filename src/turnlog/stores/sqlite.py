@@ -9,22 +9,18 @@ from pathlib import Path
 
 from ..codec import decode_record
 from ..content import sha256_hex
-from ..errors import (
-    BlobMissing,
-    Conflict,
-    CorruptRecord,
-    InputError,
-    SessionExists,
-    SessionIdError,
-    SessionNotFound,
-)
-from ..log import Draft, Problem, SessionInfo, check_session_id, utc_now
+from ..errors import BlobMissing, CorruptRecord, InputError, SessionNotFound
+from ..log import Draft, Hit, Problem, SessionInfo, check_session_id, is_landmark, utc_now
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Database, Durability
-from .drafts import kind_of, number_drafts
-from .schema import CHAIN_START, COLUMNS, SessionRow, chain, record_id, seal
+from .scan import Search, Source, parts_to_search, scan
+from .schema import CHAIN_START, COLUMNS, SEARCH_VERSION, SessionRow, chain, record_id, version_of
 from .segments import Segment, checksum_at, count_messages, segments_of
+from .sqlite_append import Appender
+from .sqlite_index import catch_up, is_behind, renew_if_damaged
+from .sqlite_rows import check_free, damaged_row, find, insert, intact, prune, storable, write
+from .sqlite_search import find_hits
 from .sqlite_verify import verify_store
 
 __all__ = ["BLOB_FILE_BYTES", "SqliteStore"]
@@ -35,11 +31,8 @@ BLOB_FILE_BYTES = 64 * 1024
 _BATCH_ROWS = 128
 _BATCH_BYTES = 1 << 20
 
-_INSERT = "insert into records (id, kind, checksum, record) values (?, ?, ?, cast(? as text))"
-_FIND = f"select {COLUMNS}, seal from sessions where id = ?"
 _LIST = """select id, title, created, updated, records, messages, parent, parent_records
-    from sessions where id is not null order by updated desc, no desc limit ?"""
-_UPDATE = "update sessions set title = ?, updated = ?, records = ?, messages = ?, head = ?, seal = ? where no = ?"
+    from sessions where id is not null order by updated desc, no desc"""
 # The casts make bytes of what damage turned into something else.
 _ROWS = """select id & 0xffffffff, coalesce(cast(checksum as blob), x''), coalesce(cast(record as blob), x'')
     from records where id between ? and ? order by id"""
@@ -59,37 +52,21 @@ class SqliteStore:
             raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
         self.path = Path(path).absolute()
         self._files = BlobFolder(self.path.with_name(self.path.name + "-blobs"))
+        self._appender = Appender()
+        self._indexed: tuple[int, int] | None = None
         self._database = Database(self.path, durability=durability, read_only=read_only)
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """See `RecordStore.append`. Raises CorruptRecord where the session's row is damaged."""
         with self._database.writing() as db:
-            row = _intact(db, session_id)
-            if expected is not None and expected != row.records:
-                raise Conflict(session_id, expected=expected, actual=row.records)
-            records = number_drafts(drafts, after=row.records)
-            if not records:
-                return ()
-            head, messages, rows = row.head, row.messages, []
-            for record in records:
-                raw = record.raw or b""
-                head = chain(head, raw)
-                messages += record.message is not None
-                rows.append((record_id(row.no, record.n), kind_of(record.body), head, raw))
-            try:
-                db.executemany(_INSERT, rows)
-            except sqlite3.IntegrityError as error:
-                raise _damaged_row(session_id) from error
-            last = records[-1]
-            _write(db, row._replace(updated=last.time, records=last.n, messages=messages, head=head))
-        return records
+            return self._appender.append(db, session_id, drafts, expected)
 
     def read(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record]:
         """See `RecordStore.read`. Ends at the record that was the last when it was called."""
         with self._database.reading() as db:
-            row = _find(db, session_id)
+            row = find(db, session_id)
             segments = segments_of(db, row)
         first = max(first, 1)
         last = row.records if last is None else min(last, row.records)
@@ -97,18 +74,22 @@ class SqliteStore:
             return iter(())
         return self._backwards(row, segments, first, last) if reverse else self._forwards(row, segments, first, last)
 
+    def landmarks(self, session_id: str) -> Iterator[Record]:
+        """See `RecordStore.landmarks`."""
+        return filter(is_landmark, self.read(session_id))
+
     def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
         check_session_id(session_id)
         time = created or utc_now()
         with self._database.writing() as db:
-            _check_free(db, session_id)
-            return _insert(
+            check_free(db, session_id)
+            return insert(
                 db,
                 SessionRow(
                     no=0,
                     id=session_id,
-                    title=_storable(title),
+                    title=storable(title),
                     created=time,
                     updated=time,
                     records=0,
@@ -123,45 +104,47 @@ class SqliteStore:
     def info(self, session_id: str) -> SessionInfo:
         """See `SessionIndex.info`."""
         with self._database.reading() as db:
-            return _find(db, session_id).info()
+            return find(db, session_id).info()
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
         """See `SessionIndex.sessions`."""
         with self._database.reading() as db:
-            return list(starmap(SessionInfo, db.execute(_LIST, (-1 if limit is None else limit,))))
+            # `limit -1` would sort in another way, at twice the time.
+            found = db.execute(_LIST) if limit is None else db.execute(f"{_LIST} limit ?", (limit,))
+            return list(starmap(SessionInfo, found))
 
     def rename(self, session_id: str, title: str) -> None:
         """See `SessionIndex.rename`."""
         with self._database.writing() as db:
-            _write(db, _intact(db, session_id)._replace(title=_storable(title)))
+            write(db, intact(db, session_id)._replace(title=storable(title)))
 
     def delete(self, session_id: str) -> None:
         """See `SessionIndex.delete`. Records that forks need stay until those are deleted."""
         with self._database.writing() as db:
-            row = _find(db, session_id)
+            row = find(db, session_id)
             db.execute("pragma secure_delete = on")
             db.execute("update sessions set id = null, parent = '' where no = ?", (row.no,))
-            _write(db, row._replace(id=None, title="", parent=""))
-            _prune(db, row.no)
+            write(db, row._replace(id=None, title="", parent=""))
+            prune(db, row.no)
         self._database.fold_log()
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """See `SessionIndex.fork`. Nothing is copied: the new session points at the records."""
         check_session_id(new_id)
         with self._database.writing() as db:
-            row = _find(db, session_id)
-            _check_free(db, new_id)
+            row = find(db, session_id)
+            check_free(db, new_id)
             shared = row.records if at is None else at
             if not 0 <= shared <= row.records:
                 raise InputError(f"at: session {session_id!r} has records 1 to {row.records}, not {at}")
             segments = segments_of(db, row, last=shared)
             time = utc_now()
-            return _insert(
+            return insert(
                 db,
                 SessionRow(
                     no=0,
                     id=new_id,
-                    title=_storable(title),
+                    title=storable(title),
                     created=time,
                     updated=time,
                     records=shared,
@@ -197,13 +180,67 @@ class SqliteStore:
             raise CorruptRecord(f"the bytes of blob {sha256} are damaged in {self.path}")
         return bytes(data)
 
+    def search(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        role: str | None = None,
+        tool: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = 50,
+    ) -> list[Hit]:
+        """See `Searchable.search`. The index is brought up to the log first, which takes about 0.1 ms
+        a record; where the store is open for reading only and the index behind, everything is read."""
+        search = Search(query, role=role, tool=tool, since=since, until=until)
+        with self._database.reading() as db:
+            row = None if session is None else find(db, session)
+            behind = self._index_is_behind(db)
+        if behind and self._database.read_only:
+            return self._scan(search, session, limit)
+        if behind:
+            catch_up(self._database)
+        with self._database.reading() as db:
+            if behind:
+                self._indexed = _state(db)
+            try:
+                return find_hits(db, search, row, limit)
+            except sqlite3.DatabaseError:
+                pass  # the index is damaged: what it was made from is not, or reading says so
+        return self._scan(search, session, limit)
+
+    def _index_is_behind(self, db: sqlite3.Connection) -> bool:
+        """Whether the index lacks records; not asked again until something was written."""
+        if self._indexed == _state(db):
+            return False
+        if version_of(db) < SEARCH_VERSION or is_behind(db):
+            return True
+        self._indexed = _state(db)
+        return False
+
+    def _scan(self, search: Search, session: str | None, limit: int | None) -> list[Hit]:
+        with self._database.reading() as db:
+            rows = db.execute(f"select {COLUMNS} from sessions where id is not null order by no").fetchall()
+            living = [(str(row[1]), segments_of(db, SessionRow(*row))) for row in rows]
+        begins = parts_to_search(living) if session is None else {session: 1}
+        sources = [
+            Source(found, begin, lambda first, found=found: self.read(found, first=first))  # type: ignore[misc]
+            for found, begin in begins.items()
+        ]
+        return scan(search, reversed(sources), limit)
+
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Reads what is on disk, also where this store has it in memory."""
         with self._database.reading() as db:
             if session_id is not None:
-                _find(db, session_id)
+                find(db, session_id)
         with self._database.fresh() as db:
-            return verify_store(db, self._files, session_id)
+            problems = verify_store(db, self._files, session_id)
+        if session_id is None and not problems and not self._database.read_only:
+            with self._database.writing() as db:
+                problems += renew_if_damaged(db)
+        return problems
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -216,14 +253,14 @@ class SqliteStore:
             yield _checked(n, checksum, stored, raw)
             checksum = stored
         if last == row.records and checksum != row.head:
-            raise _damaged_row(row.id)
+            raise damaged_row(row.id)
 
     def _backwards(self, row: SessionRow, segments: list[Segment], first: int, last: int) -> Iterator[Record]:
         # A record is checked against the checksum before its own, so each waits for the next row.
         waiting: tuple[int, bytes, bytes] | None = None
         for n, stored, raw in self._rows(row, segments, max(first - 1, 1), last, reverse=True):
             if n == row.records and stored != row.head:
-                raise _damaged_row(row.id)
+                raise damaged_row(row.id)
             if waiting is not None:
                 yield _checked(waiting[0], stored, *waiting[1:])
             waiting = (n, stored, raw)
@@ -271,65 +308,6 @@ class SqliteStore:
         raise CorruptRecord(f"record {n} of session {row.id!r} is missing", record=n)
 
 
-def _find(db: sqlite3.Connection, session_id: str) -> SessionRow:
-    return _find_sealed(db, session_id)[0]
-
-
-def _find_sealed(db: sqlite3.Connection, session_id: str) -> tuple[SessionRow, bytes]:
-    found = db.execute(_FIND, (_storable(session_id),)).fetchone()
-    if found is None or found[1] != session_id:
-        raise SessionNotFound(f"there is no session {session_id!r}")
-    return SessionRow(*found[:-1]), found[-1]
-
-
-def _intact(db: sqlite3.Connection, session_id: str) -> SessionRow:
-    """The row, to be written again: doing so with a damaged one would hide the damage."""
-    row, stored_seal = _find_sealed(db, session_id)
-    if seal(row) != stored_seal:
-        raise _damaged_row(session_id)
-    return row
-
-
-def _check_free(db: sqlite3.Connection, session_id: str) -> None:
-    found = db.execute("select id from sessions where id = ?", (session_id,)).fetchone()
-    if found is None:
-        return
-    if found[0] == session_id:
-        raise SessionExists(f"there is a session {session_id!r} already")
-    raise SessionIdError(f"session id {session_id!r} differs from {found[0]!r} by case only; take another")
-
-
-def _insert(db: sqlite3.Connection, row: SessionRow) -> SessionInfo:
-    marks = ", ".join("?" for _ in SessionRow._fields[1:])
-    names = ", ".join(SessionRow._fields[1:])
-    made = db.execute(f"insert into sessions ({names}, seal) values ({marks}, x'')", row[1:])
-    row = row._replace(no=made.lastrowid or 0)
-    db.execute("update sessions set seal = ? where no = ?", (seal(row), row.no))
-    return row.info()
-
-
-def _write(db: sqlite3.Connection, row: SessionRow) -> None:
-    db.execute(_UPDATE, (row.title, row.updated, row.records, row.messages, row.head, seal(row), row.no))
-
-
-def _prune(db: sqlite3.Connection, no: int | None) -> None:
-    """Remove what no fork needs of the deleted session `no`, and of deleted ones that it came from."""
-    while no is not None:
-        row = SessionRow(*db.execute(f"select {COLUMNS} from sessions where no = ?", (no,)).fetchone())
-        needed = db.execute("select max(parent_records) from sessions where base = ?", (no,)).fetchone()[0]
-        if row.id is not None:
-            return
-        keep = row.parent_records if needed is None else needed
-        db.execute("delete from records where id between ? and ?", (record_id(no, keep + 1), record_id(no, 0xFFFFFFFF)))
-        if needed is not None:
-            segments = segments_of(db, row, last=needed)
-            head, messages = checksum_at(db, segments, needed), count_messages(db, segments)
-            _write(db, row._replace(records=needed, messages=messages, head=head))
-            return
-        db.execute("delete from sessions where no = ?", (no,))
-        no = row.base
-
-
 def _checked(n: int, previous: bytes, stored: bytes, raw: bytes) -> Record:
     if chain(previous, raw) != stored:
         raise CorruptRecord(f"record {n} does not match its checksum", record=n)
@@ -342,12 +320,6 @@ def _checked(n: int, previous: bytes, stored: bytes, raw: bytes) -> Record:
     return record
 
 
-def _damaged_row(session_id: str | None) -> CorruptRecord:
-    return CorruptRecord(
-        f"the session row of {session_id!r} does not match its records; fork the session at its last good record"
-    )
-
-
-def _storable(text: str) -> str:
-    """`text` without lone surrogates, which SQLite cannot hold. For labels, never for content."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _state(db: sqlite3.Connection) -> tuple[int, int]:
+    """What changes when anything is written, by this connection or by another."""
+    return db.total_changes, int(db.execute("pragma data_version").fetchone()[0])

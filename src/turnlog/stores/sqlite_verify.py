@@ -16,7 +16,18 @@ from ..errors import CorruptRecord
 from ..log import Problem
 from .blobs import BlobFolder
 from .drafts import blob_names, kind_of
-from .schema import CHAIN_START, COLUMNS, SessionRow, chain, record_id, seal, table_definitions, upgrade
+from .schema import (
+    CHAIN_START,
+    COLUMNS,
+    SEARCH_VERSION,
+    SessionRow,
+    chain,
+    record_id,
+    seal,
+    table_definitions,
+    upgrade,
+    version_of,
+)
 from .segments import Segment, checksum_at, count_messages, segments_of
 
 __all__ = ["verify_store"]
@@ -36,6 +47,7 @@ def verify_store(db: sqlite3.Connection, files: BlobFolder, session_id: str | No
     check.run(check.sessions(session_id))
     if session_id is None:
         check.run(_verify_owners(db))
+        check.run(_verify_index(db))
     check.run(check.blobs(everything=session_id is None))
     return problems
 
@@ -177,7 +189,7 @@ def _verify_file(db: sqlite3.Connection) -> Iterator[Problem]:
         if message != "ok":
             yield Problem("", 0, f"sqlite: {message}")
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
-        upgrade(model, "")
+        upgrade(model, "", to=version_of(db))  # one opened for reading may be of an older version
         if table_definitions(db) != table_definitions(model):
             yield Problem("", 0, "the tables are not defined as this version defines them")
 
@@ -190,6 +202,16 @@ def _verify_owners(db: sqlite3.Connection) -> Iterator[Problem]:
         if db.execute("select 1 from sessions where no = ?", (no,)).fetchone() is None:
             yield Problem("", 0, f"there are records of session number {no}, but no such session")
         found = db.execute("select min(id) from records where id >= ?", (record_id(no + 1, 0),)).fetchone()[0]
+
+
+def _verify_index(db: sqlite3.Connection) -> Iterator[Problem]:
+    """How far the search index has come. What stands in it is derived, and made again by a search."""
+    if version_of(db) < SEARCH_VERSION:
+        return
+    for no, records in db.execute("select no, records from searched"):
+        found = db.execute("select parent_records, records from sessions where no = ?", (no,)).fetchone()
+        if found is None or not found[0] <= records <= found[1]:
+            yield Problem("", 0, f"the search index has records of session number {no} that are not there")
 
 
 def _has_numbers(row: SessionRow) -> bool:

@@ -44,6 +44,7 @@ from ..records import (
     Usage,
     UsageRecord,
 )
+from .searches import check_search
 
 __all__ = ["STORE_CHECKS", "check_store"]
 
@@ -329,6 +330,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_delete,
     _check_blobs,
     _check_verify,
+    check_search,
     _check_threads,
 )
 """Every check: called with an empty store, raises AssertionError."""

@@ -1,0 +1,347 @@
+"""A store that is a folder of JSON Lines, for people who look into their logs with grep and jq.
+
+docs/format.md says what stands where. A log is appended to by one write an append, under a lock, and
+every line carries a checksum that binds it to the line before.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from msgspec.structs import replace
+
+from ..content import sha256_hex
+from ..errors import (
+    BlobMissing,
+    Conflict,
+    CorruptRecord,
+    InputError,
+    SessionExists,
+    SessionIdError,
+    SessionNotFound,
+    StoreError,
+)
+from ..log import Draft, Hit, Problem, SessionInfo, check_session_id, is_landmark, utc_now
+from ..records import Record
+from .blobs import BlobFolder, is_blob_name
+from .database import Durability
+from .drafts import number_drafts
+from .files_verify import verify_folder
+from .log_files import Card, LogFolder, open_folder, start_sum
+from .log_lines import Tail, digest, write_line
+from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards
+from .scan import Search, Source, parts_to_search, scan
+
+__all__ = ["FilesStore"]
+
+
+class _Known(NamedTuple):
+    stem: str
+    card: Card
+    stamp: tuple[int, int, int]
+
+
+class FilesStore:
+    """Logs as files in the folder `path`; it is made if it is not there.
+
+    `durability` and `read_only` are as in `SqliteStore`. Threads may share a store, and processes a
+    folder, where the system has file locks. `torn` says what was found at the ends of logs when the
+    store was opened, and since: appends that a killed process or a power cut left unfinished. Unless
+    `read_only` they are set aside, so that appending goes on behind the last whole one.
+    """
+
+    def __init__(self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False) -> None:
+        if durability not in ("normal", "full"):
+            raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
+        self.path = Path(path).absolute()
+        self.torn: list[Problem] = []
+        self._read_only = read_only
+        self._closed = False
+        self._lock = threading.RLock()
+        self._known: dict[str, _Known] = {}
+        self._folder = LogFolder(self.path, sync=durability == "full")
+        self._blobs = BlobFolder(self.path / "blobs")
+        open_folder(self._folder, read_only=read_only)
+        for stem in self._folder.stems():
+            self._look_at_end(stem)
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        """See `RecordStore.append`. Raises CorruptRecord where the end of the log cannot be read."""
+        self._check_open(write=True)
+        with self._lock, self._log(session_id, write=True) as (known, file):
+            tail = self._whole_end(known.stem, file, known.card)
+            if expected is not None and expected != tail.records:
+                raise Conflict(session_id, expected=expected, actual=tail.records)
+            if tail.damaged:
+                raise CorruptRecord(
+                    f"record {tail.records} of session {session_id!r} is damaged; fork the session at its last good "
+                    "record",
+                    record=tail.records,
+                )
+            records = number_drafts(drafts, after=tail.records)
+            if records:
+                self._write(known.stem, file, tail, records)
+        return records
+
+    def _write(self, stem: str, file: BinaryIO, tail: Tail, records: Sequence[Record]) -> None:
+        total, messages, lines = tail.sum, tail.messages, []
+        for left, record in zip(range(len(records) - 1, -1, -1), records, strict=True):
+            raw = record.raw or b""
+            messages += record.message is not None
+            total = digest(total, messages, left, raw)
+            lines.append(write_line(total, messages, left, raw))
+        data = b"".join(lines)
+        try:
+            done = os.write(file.fileno(), data)
+            if done == len(data) and self._folder.sync:
+                os.fsync(file.fileno())
+        except OSError as error:
+            os.ftruncate(file.fileno(), tail.size)
+            raise StoreError(f"{self._folder.file(stem)}: {error.strerror}") from error
+        if done != len(data):
+            os.ftruncate(file.fileno(), tail.size)
+            raise StoreError(f"{self._folder.file(stem)}: the disk is full")
+        end = Tail(tail.size + done, records[-1].n, messages, total, records[-1].time)
+        self._folder.write_head(stem, end)
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """See `RecordStore.read`. Ends at the record that was the last when it was called."""
+        end, pieces = self._pieces(session_id)
+        first, last = max(first, 1), end if last is None else min(last, end)
+        if first > last:
+            return iter(())
+        read = read_backwards if reverse else read_forwards
+        return self._while_open(read(self._folder, pieces, first, last))
+
+    def landmarks(self, session_id: str) -> Iterator[Record]:
+        """See `RecordStore.landmarks`."""
+        return filter(is_landmark, self.read(session_id))
+
+    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
+        """See `SessionIndex.create`."""
+        self._check_open(write=True)
+        check_session_id(session_id)
+        with self._lock, self._folder.store_lock():
+            self._check_free(session_id)
+            return self._make(Card(1, session_id, _storable(title), created or utc_now(), time.time_ns()), "")
+
+    def info(self, session_id: str) -> SessionInfo:
+        """See `SessionIndex.info`."""
+        self._check_open()
+        with self._lock, self._log(session_id) as (known, file):
+            return _info(known.card, self._folder.tail(known.stem, file, known.card))
+
+    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+        """See `SessionIndex.sessions`. One whose card is damaged is listed with what its name says."""
+        self._check_open()
+        found = []
+        with self._lock:
+            for stem in self._folder.stems():
+                try:
+                    card = self._folder.card(stem)
+                    if not card.deleted:
+                        with self._folder.opened(stem, write=False) as file:
+                            found.append((_info(card, self._folder.tail(stem, file, card)), card.order))
+                except FileNotFoundError:
+                    continue  # deleted just now
+                except CorruptRecord:
+                    found.append((SessionInfo(stem.partition("~")[0], "", "", "", 0, 0), 0))
+        found.sort(key=lambda pair: (pair[0].updated, pair[1]), reverse=True)
+        return [info for info, _ in found[:limit]]
+
+    def rename(self, session_id: str, title: str) -> None:
+        """See `SessionIndex.rename`."""
+        self._check_open(write=True)
+        with self._lock, self._folder.store_lock():
+            known = self._find(session_id)
+            self._folder.write_card(known.stem, replace(known.card, title=_storable(title)))
+
+    def delete(self, session_id: str) -> None:
+        """See `SessionIndex.delete`. Records that forks need stay until those are deleted."""
+        self._check_open(write=True)
+        with self._lock, self._folder.store_lock():
+            known = self._find(session_id)
+            self._known.pop(session_id, None)
+            # An append that is under way ends before; the next one sees another card.
+            with self._folder.opened(known.stem, write=True):
+                self._folder.write_card(known.stem, replace(known.card, title="", parent="", deleted=True))
+            self._folder.prune(known.stem)
+
+    def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
+        """See `SessionIndex.fork`. Nothing is copied: the new log begins where the old one was left."""
+        self._check_open(write=True)
+        check_session_id(new_id)
+        with self._lock, self._folder.store_lock():
+            end, pieces = self._pieces(session_id)
+            self._check_free(new_id)
+            shared = end if at is None else at
+            if not 0 <= shared <= end:
+                raise InputError(f"at: session {session_id!r} has records 1 to {end}, not {at}")
+            card = Card(1, new_id, _storable(title), utc_now(), time.time_ns(), session_id, shared)
+            if not shared:
+                return self._make(card, "")
+            piece = next(piece for piece in pieces if piece.first <= shared <= piece.last)
+            line = line_at(self._folder, piece, shared)
+            return self._make(replace(card, base=piece.stem, messages=line.messages), line.sum)
+
+    def put_blob(self, data: bytes) -> str:
+        """See `BlobStore.put_blob`. A damaged blob is healed."""
+        self._check_open(write=True)
+        name = sha256_hex(data)
+        self._blobs.put(name, data)
+        return name
+
+    def get_blob(self, sha256: str) -> bytes:
+        """See `BlobStore.get_blob`."""
+        self._check_open()
+        data = self._blobs.get(sha256) if is_blob_name(sha256) else None
+        if data is None:
+            raise BlobMissing(f"there is no blob {sha256!r} in {self.path}")
+        if sha256_hex(data) != sha256:
+            raise CorruptRecord(f"the bytes of blob {sha256} are damaged in {self.path}")
+        return data
+
+    def verify(self, session_id: str | None = None) -> list[Problem]:
+        """See `Store.verify`. Says also what this store set aside since it was opened (`torn`)."""
+        self._check_open()
+        stem = None if session_id is None else self._find(session_id).stem
+        torn = [problem for problem in self.torn if session_id in (None, problem.session)]
+        return [*torn, *(found for found in verify_folder(self._folder, self._blobs, stem) if found not in torn)]
+
+    def search(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        role: str | None = None,
+        tool: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = 50,
+    ) -> list[Hit]:
+        """See `Searchable.search`. Reads all that it searches."""
+        search = Search(query, role=role, tool=tool, since=since, until=until)
+        self._check_open()
+        if session is not None:
+            self._find(session)
+            return scan(search, [self._source(session, 1)], limit)
+        living = sorted(self._living(), key=lambda card: card.order)
+        begins = parts_to_search((card.session, self._pieces(card.session)[1]) for card in living)
+        return scan(search, [self._source(found, begin) for found, begin in reversed(begins.items())], limit)
+
+    def _source(self, session_id: str, begin: int) -> Source:
+        return Source(session_id, begin, lambda first: self.read(session_id, first=first))
+
+    def _living(self) -> Iterator[Card]:
+        for stem in self._folder.stems():
+            with suppress(FileNotFoundError):
+                if not (card := self._folder.card(stem)).deleted:
+                    yield card
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._closed = True
+
+    def _check_open(self, *, write: bool = False) -> None:
+        if self._closed or (write and self._read_only):
+            raise StoreError(f"the store {self.path} is {'closed' if self._closed else 'open for reading only'}")
+
+    def _while_open(self, records: Iterator[Record]) -> Iterator[Record]:
+        for record in records:
+            self._check_open()
+            yield record
+
+    def _look_at_end(self, stem: str) -> None:
+        """Report, and unless reading only set aside, what half an append left at the end of a log."""
+        try:
+            card = self._folder.card(stem)
+            with self._folder.opened(stem, write=not self._read_only) as file:
+                self._whole_end(stem, file, card)
+        except (OSError, CorruptRecord):
+            return  # `verify` says what is wrong; using the session does too
+
+    def _whole_end(self, stem: str, file: BinaryIO, card: Card) -> Tail:
+        tail = self._folder.tail(stem, file, card)
+        problem = self._folder.torn_end(stem, file, card, tail)
+        if problem is not None:
+            self.torn.append(problem)
+            if not self._read_only:
+                self._folder.set_aside(stem, file, tail)
+        return tail
+
+    def _find(self, session_id: str) -> _Known:
+        """The stem and card of a living session; from memory if its card is the same file still."""
+        known = self._known.get(session_id)
+        if known is not None and self._folder.stamp(known.stem) == known.stamp:
+            return known
+        for stem in self._folder.stems_of(session_id):
+            stamp = self._folder.stamp(stem)
+            try:
+                card = self._folder.card(stem)
+            except FileNotFoundError:
+                continue
+            if card.session == session_id and not card.deleted and stamp is not None:
+                self._known[session_id] = known = _Known(stem, card, stamp)
+                return known
+        self._known.pop(session_id, None)
+        raise SessionNotFound(f"there is no session {session_id!r}")
+
+    @contextmanager
+    def _log(self, session_id: str, *, write: bool = False) -> Iterator[tuple[_Known, BinaryIO]]:
+        """The log of a living session, locked: one that is deleted while we wait is not written to."""
+        while True:
+            known = self._find(session_id)
+            with suppress(FileNotFoundError), self._folder.opened(known.stem, write=write) as file:
+                again = self._find(session_id)
+                if again.stem == known.stem:
+                    yield again, file
+                    return
+
+    def _pieces(self, session_id: str) -> tuple[int, list[Piece]]:
+        """Number of the last record, and the logs that hold the records of a session."""
+        self._check_open()
+        with self._lock, self._log(session_id) as (known, file):
+            end = self._folder.tail(known.stem, file, known.card).records
+            return end, pieces_of(self._folder, known.stem, known.card, end)
+
+    def _check_free(self, session_id: str) -> None:
+        for stem in self._folder.stems_of(session_id):
+            card = self._folder.card(stem)
+            if not card.deleted:
+                if card.session == session_id:
+                    raise SessionExists(f"there is a session {session_id!r} already")
+                raise SessionIdError(
+                    f"session id {session_id!r} differs from {card.session!r} by case only; take another"
+                )
+
+    def _make(self, card: Card, base_sum: str) -> SessionInfo:
+        stem = self._folder.free_stem(card.session)
+        card = replace(card, start=start_sum(stem, card.order, base_sum))
+        self._folder.make(stem, card)
+        return _info(card, card.empty())
+
+
+def _info(card: Card, tail: Tail) -> SessionInfo:
+    return SessionInfo(
+        id=card.session,
+        title=card.title,
+        created=card.created,
+        updated=tail.updated,
+        records=tail.records,
+        messages=tail.messages,
+        parent=card.parent,
+        parent_records=card.parent_records,
+    )
+
+
+def _storable(text: str) -> str:
+    """`text` without lone surrogates, which a card cannot hold. For labels, never for content."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,97 @@
+"""Searching by looking at every record: what a store without an index does, and what a hit is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ..errors import InputError
+from ..log import Hit
+from ..records import Record
+from .words import Entry, Finder, ToolNames, entry_of, matches, may_match, parse_query
+
+__all__ = ["Search", "Source", "parts_to_search", "scan"]
+
+_TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
+
+
+class Search:
+    """A query and what else a hit has to fulfil (see `Searchable.search`). Raises InputError."""
+
+    def __init__(
+        self,
+        query: str,
+        *,
+        role: str | None = None,
+        tool: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> None:
+        for name, time in (("since", since), ("until", until)):
+            if time is not None and not _TIME.fullmatch(time):
+                raise InputError(f"{name}: {time!r} is no date; write 2026-01-31, or 2026-01-31T12:00 in UTC")
+        self.terms = parse_query(query)
+        self.role = role
+        self.tool = tool
+        self._since = (since or "").removesuffix("Z")
+        self._until = (until or "").removesuffix("Z")
+        self._finder = Finder(self.terms)
+
+    def fits_time(self, time: str) -> bool:
+        """Whether a record of this time is wanted."""
+        return time >= self._since and time[: len(self._until)] <= self._until
+
+    def find(self, session: str, record: Record, names: ToolNames) -> Hit | None:
+        """The hit that a record is, if it is one. `names` is as for `entry_of`."""
+        if not self.fits_time(record.time) or not may_match(self.terms, record.raw or b""):
+            names.learn(record)
+            return None
+        entry = entry_of(record, names)
+        if self.role not in (None, entry.role) or (self.tool is not None and self.tool not in entry.tools):
+            return None
+        return self.hit(session, record, entry) if matches(self.terms, entry.text) else None
+
+    def hit(self, session: str, record: Record, entry: Entry) -> Hit:
+        """A record that was found."""
+        snippet, (start, end) = self._finder.snippet(entry.text)
+        return Hit(session, record.n, entry.role, record.time, snippet, start, end)
+
+
+class Source(NamedTuple):
+    """A session to look through: hits are wanted from record `begin` on, `read` reads from a number on."""
+
+    session: str
+    begin: int
+    read: Callable[[int], Iterator[Record]]
+
+
+def parts_to_search(sessions: Iterable[tuple[str, Sequence[tuple[Any, ...]]]]) -> dict[str, int]:
+    """The sessions to search, and from which record on, so that what several share is met once.
+
+    `sessions` come the oldest first, each with the logs that hold it as (log, first, last, ...).
+    """
+    searched: dict[Any, int] = {}
+    begins = {}
+    for session, pieces in sessions:
+        begin, end = 1, 0
+        for log, _, end, *_ in pieces:
+            begin = max(begin, min(searched.get(log, 0), end) + 1)
+            searched[log] = max(searched.get(log, 0), end)
+        if begin <= end:
+            begins[session] = begin
+    return begins
+
+
+def scan(search: Search, sources: Iterable[Source], limit: int | None) -> list[Hit]:
+    """The hits in `sources`, one after the other, of each the newest first."""
+    hits: list[Hit] = []
+    for source in sources:
+        names = ToolNames()
+        # What a result is a result of may stand in a record that is not wanted itself.
+        first = source.begin if search.tool is None else 1
+        found = [search.find(source.session, record, names) for record in source.read(first)]
+        hits += [hit for hit in reversed(found) if hit is not None and hit.record >= source.begin]
+        if limit is not None and len(hits) >= limit:
+            return hits[: max(limit, 0)]
+    return hits

@@ -1,0 +1,253 @@
+"""What of a record can be searched for, and what a query asks for.
+
+A query is plain words and "phrases", all of which have to be there; `word*` stands for every word
+that begins so. Nothing else in it has a meaning. Words are runs of letters and digits, compared
+without case and without accents, as SQLite's FTS5 does it (tokenizer `unicode61`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence, Set
+from functools import lru_cache
+
+from msgspec import Struct
+
+from ..content import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..errors import InputError
+from ..records import (
+    Decision,
+    FileChange,
+    MessageRecord,
+    Note,
+    PartialAnswer,
+    Record,
+    ToolFinished,
+    ToolStarted,
+)
+from .drafts import kind_of
+
+__all__ = ["Entry", "Finder", "Term", "ToolNames", "entry_of", "fold", "matches", "may_match", "parse_query"]
+
+_SNIPPET_CHARACTERS = 160
+# Combining marks belong to the word that they stand in.
+_MARK = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_WORD = re.compile(f"[^\\W_](?:[^\\W_]|[{_MARK}])*")
+_PIECE = re.compile(r'"([^"]*)"?(\*?)|([^\s"]+)')
+
+
+class Term(Struct, frozen=True):
+    """Words that have to stand next to each other; with `prefix` the last is the beginning of one."""
+
+    words: tuple[str, ...]
+    prefix: bool = False
+
+
+class Entry(Struct, frozen=True):
+    """What a search knows of a record: its text, its role (see `Hit`), and the tools it is about."""
+
+    text: str
+    role: str
+    tools: tuple[str, ...] = ()
+
+
+def parse_query(query: str) -> tuple[Term, ...]:
+    """The terms of a query. Raises InputError if there is no word in it."""
+    terms = []
+    for match in _PIECE.finditer(query):
+        quoted, star, plain = match.groups()
+        piece = quoted if plain is None else plain
+        words = tuple(_words(piece))
+        if words:
+            terms.append(Term(words, bool(star) if plain is None else plain.endswith("*")))
+    if not terms:
+        raise InputError(f'query: {query!r} holds no word to search for; name one, or a "phrase", or a begin*')
+    return tuple(terms)
+
+
+def fold(word: str) -> str:
+    """A word as it is compared."""
+    return word.lower() if word.isascii() else "".join(map(_base, word.lower()))
+
+
+@lru_cache(maxsize=4096)
+def _base(char: str) -> str:
+    """A letter without its accents if it is a Latin one."""
+    split = unicodedata.normalize("NFD", char)
+    return split[0] if split[0].isascii() else "" if unicodedata.combining(char) else char
+
+
+def _words(text: str) -> list[str]:
+    return [fold(word) for word in _WORD.findall(text)]
+
+
+def matches(terms: Sequence[Term], text: str) -> bool:
+    """Whether all of `terms` stand in `text`."""
+    words = _words(text)
+    there = set(words)
+    return all(_stands(term, words, there) for term in terms)
+
+
+def _stands(term: Term, words: list[str], there: set[str]) -> bool:
+    *whole, last = term.words
+    if not there.issuperset(whole if term.prefix else term.words):
+        return False
+    if not whole:
+        return not term.prefix or any(word.startswith(last) for word in there)
+    for index in range(len(words) - len(whole)):
+        if words[index : index + len(whole)] == whole:
+            word = words[index + len(whole)]
+            if word.startswith(last) if term.prefix else word == last:
+                return True
+    return False
+
+
+def may_match(terms: Sequence[Term], raw: bytes) -> bool:
+    """Whether an encoded record may hold `terms`: a quick look, before it is decoded."""
+    if not raw.isascii() or b"\\u" in raw:
+        return True
+    lower = raw.lower()
+    return all(word.encode() in lower for term in terms for word in term.words)
+
+
+class Finder:
+    """Shows where the terms of a query stand in a text."""
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        self._terms = terms
+        ends = {True: r"[^\W_]*", False: r"(?![^\W_])"}
+        spelled = [r"[\W_]+".join(map(re.escape, term.words)) + ends[term.prefix] for term in terms]
+        self._quick = re.compile(rf"(?<![^\W_])(?:{'|'.join(spelled)})", re.IGNORECASE)
+        self._firsts = sorted({term.words[0] for term in terms})
+
+    def snippet(self, text: str) -> tuple[str, tuple[int, int]]:
+        """The piece of `text` around the first term, on one line, and where in it that stands.
+
+        (0, 0) where the text holds none.
+        """
+        start, end = self._place(text)
+        end = min(end, start + _SNIPPET_CHARACTERS)
+        left = max(0, min(start - (_SNIPPET_CHARACTERS - (end - start)) // 3, len(text) - _SNIPPET_CHARACTERS))
+        right = max(end, left + _SNIPPET_CHARACTERS)
+        before = ("…" if left else "") + _one_line(text[left:start]).lstrip()
+        found = _one_line(text[start:end])
+        after = _one_line(text[end:right]).rstrip() + ("…" if right < len(text) else "")
+        return before + found + after, (len(before), len(before) + len(found))
+
+    def _at(self, lower: str, word: str) -> re.Match[str] | None:
+        """The first match that begins with `word`."""
+        place = lower.find(word)
+        while place >= 0:
+            if match := self._quick.match(lower, place):
+                return match
+            place = lower.find(word, place + 1)
+        return None
+
+    def _place(self, text: str) -> tuple[int, int]:
+        if text.isascii():  # the same as the search below, and ten times as fast
+            lower = text.lower()
+            found = [match.span() for word in self._firsts if (match := self._at(lower, word))]
+            return min(found, default=(0, 0))
+        if match := self._quick.search(text):
+            return match.span()
+        for match in _WORD.finditer(text):  # spelled with accents
+            word = fold(match.group())
+            for term in self._terms:
+                if word.startswith(term.words[0]) if term.prefix and len(term.words) == 1 else word == term.words[0]:
+                    return match.span()
+        return 0, 0
+
+
+def _one_line(text: str) -> str:
+    if text.isprintable() and "  " not in text:
+        return text
+    return re.sub(r"\s+", " ", text)
+
+
+class ToolNames:
+    """The names behind call ids, for results that do not say whose they are: met in reading order."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def learn(self, record: Record, only: Set[str] | None = None) -> set[str]:
+        """Take in the calls of a record, or those of them with an id in `only`; returns the ids."""
+        learned = set()
+        for part in record.message.parts if record.message is not None else ():
+            if isinstance(part, ToolCall) and (only is None or part.id in only):
+                self._names[part.id] = part.name
+                learned.add(part.id)
+        return learned
+
+    def name(self, call_id: str) -> str:
+        """The tool of the nearest call of that id before, empty if there is none."""
+        return self._names.get(call_id, "")
+
+
+def entry_of(record: Record, names: ToolNames) -> Entry:
+    """What a search knows of a record; `names` has to know the calls before it, and learns its own."""
+    names.learn(record)
+    match record.body:
+        case MessageRecord(message=message):
+            return _of_message(message, names)
+        case PartialAnswer(message=message, fragments=fragments):
+            entry = _of_message(message, names)
+            more = "\n".join(text for part in fragments for text in _texts(part))
+            return Entry(f"{entry.text}\n{more}" if more else entry.text, entry.role, entry.tools)
+        case ToolStarted(name=name):
+            return Entry("", kind_of(record.body), (name,))
+        case ToolFinished(call_id=call_id, reason=reason):
+            return Entry(reason, kind_of(record.body), tuple(filter(None, (names.name(call_id),))))
+        case Note(topic=topic, text=text):
+            return Entry(f"{topic}\n{text}", "note")
+        case Decision(why=why):
+            return Entry(why, "decision")
+        case FileChange(path=path, old_path=old_path):
+            return Entry(f"{path}\n{old_path}" if old_path else path, kind_of(record.body))
+        case body:
+            return Entry("", kind_of(body))
+
+
+def _of_message(message: Message, names: ToolNames) -> Entry:
+    tools: dict[str, None] = {}
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            tools[part.name] = None
+        elif isinstance(part, ToolResult):
+            tools[part.name or names.name(part.call_id)] = None
+    tools.pop("", None)
+    role = "tool" if message.parts and all(isinstance(part, ToolResult) for part in message.parts) else message.role
+    return Entry("\n".join(text for part in message.parts for text in _texts(part)), role, tuple(tools))
+
+
+def _texts(part: Part) -> Iterator[str]:
+    """The texts of a part that a person may look for."""
+    match part:
+        case Text(text=text):
+            yield text
+        case Reasoning(text=text, summary=summary):
+            yield from filter(None, (text, *summary))
+        case ToolCall(name=name, raw=raw, arguments=arguments):
+            yield name
+            yield from [raw] if raw is not None else _leaves(arguments)
+        case ToolResult(parts=parts):
+            for inner in parts:
+                yield from _texts(inner)
+        case Opaque(data=data):
+            yield from _leaves(data)
+        case _:
+            return
+
+
+def _leaves(value: object) -> Iterator[str]:
+    """Keys, texts and numbers of a JSON value, in order."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield str(key)
+            yield from _leaves(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)

@@ -1,0 +1,72 @@
+"""What every store promises that can be searched. Part of `check_store`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..content import Message, Text, ToolCall, ToolResult
+from ..errors import InputError, SessionNotFound, TurnlogError
+from ..log import Draft, Store
+from ..records import MessageRecord, Note
+
+__all__ = ["check_search"]
+
+_TIME = "2026-01-02T03:04:05.678Z"
+
+
+def check_search(store: Store) -> None:
+    """A store that can be searched finds what is there, by word, role, tool and time, and what is gone not."""
+    search = getattr(store, "search", None)
+    if search is None:
+        return
+    result = ToolResult("c1", "", (Text("out: 7 apples"),))  # the tool's name stands with the call only
+    store.create("a")
+    store.append("a", [_said("Grüße, two red APPLES"), _said("two and red", time=_TIME), _said('"quotes" AND (NEAR')])
+    store.append("a", [Draft(MessageRecord(Message("assistant", (ToolCall("c1", "count", {"what": "apples"}),))))])
+    store.append("a", [Draft(MessageRecord(Message("user", (result,)))), Draft(Note("fruit", "apples"))])
+    for options, wanted in (
+        ({"query": "apples"}, [6, 5, 4, 1]),
+        ({"query": "apples", "limit": 2}, [6, 5]),
+        ({"query": "app* two"}, [1]),
+        ({"query": '"two red"'}, [1]),
+        ({"query": '"two re"*'}, [1]),
+        ({"query": "grusse"}, []),
+        ({"query": "grüße"}, [1]),
+        ({"query": "GRU*"}, [1]),
+        ({"query": "apple"}, []),
+        ({"query": 'and "'}, [3, 2]),
+        ({"query": "near(", "session": "a"}, [3]),
+        ({"query": "apples", "role": "tool"}, [5]),
+        ({"query": "apples", "role": "note"}, [6]),
+        ({"query": "apples", "tool": "count"}, [5, 4]),
+        ({"query": "apples", "tool": "coun"}, []),
+        ({"query": "two", "until": _TIME[:7]}, [2]),
+        ({"query": "two", "since": _TIME[:10], "until": _TIME[:10]}, [2]),
+    ):
+        found = [hit.record for hit in search(**options)]
+        assert found == wanted, f"search {options} found {found}, not {wanted}"
+    hit = search("red apples")[0]
+    assert hit.snippet[hit.start : hit.end].lower() in ("red", "apples"), f"the hit is not where {hit} says"
+    store.fork("a", "b", at=5)
+    store.append("b", [_said("green apples")])
+    both = [(hit.session, hit.record) for hit in search("apples")]
+    assert both == [("b", 6), ("a", 6), ("a", 5), ("a", 4), ("a", 1)], f"with a fork, search found {both}"
+    store.delete("a")
+    left = [(hit.session, hit.record) for hit in search("apples")]
+    assert left == [("b", 6), ("b", 5), ("b", 4), ("b", 1)], f"after deleting, search found {left}"
+    _raises(InputError, "search for no word", search, ' *"-" ')
+    _raises(InputError, "search since no date", search, "apples", since="yesterday")
+    _raises(SessionNotFound, "search in no session", search, "apples", session="a")
+    assert store.verify() == [], "verify found damage after searching"
+
+
+def _said(text: str, *, time: str = "") -> Draft:
+    return Draft(MessageRecord(Message("user", (Text(text),))), time)
+
+
+def _raises(kind: type[TurnlogError], what: str, search: Any, query: str, **options: str) -> None:
+    try:
+        search(query, **options)
+    except kind:
+        return
+    raise AssertionError(f"{what} did not raise {kind.__name__}")

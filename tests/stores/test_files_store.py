@@ -1,0 +1,318 @@
+"""The files store on disk: what people find there, torn ends, damage, and several processes."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from store_parts import filled, said, texts
+
+from turnlog.codec import decode_record
+from turnlog.content import Media, Message
+from turnlog.errors import CorruptRecord, InputError, NewerStore, SessionNotFound, StoreError, TurnlogError
+from turnlog.log import Draft, Problem
+from turnlog.records import MessageRecord
+from turnlog.stores import FilesStore, open_store
+
+ROOT = Path(__file__).resolve().parents[2]
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A closed store: session `s` of nine records, `f` forked from it at 5 and two longer, a blob."""
+    path = tmp_path / "new" / "store"
+    store = FilesStore(path)
+    filled(store, "s", 7)
+    for text in ("8", "9"):
+        store.append("s", [said(text)])
+    store.fork("s", "f", at=5, title="A fork")
+    picture = Draft(MessageRecord(Message("user", (Media("image", sha256=store.put_blob(b"picture")),))))
+    store.append("f", [said("6f"), picture])
+    store.close()
+    return path
+
+
+@pytest.fixture
+def log(path: Path) -> Path:
+    """The log of session `s`."""
+    return path / "sessions" / "s.jsonl"
+
+
+def test_logs_are_for_grep_and_jq(path: Path, log: Path) -> None:
+    """Lines that are no JSON, a record that is not a line of its own, or titles nobody can read."""
+    lines = [json.loads(line) for line in log.read_bytes().splitlines()]
+    assert [line["record"]["body"]["message"]["parts"][0]["text"] for line in lines] == list("123456789")
+    assert [line["messages"] for line in lines] == list(range(1, 10))
+    card = json.loads((path / "sessions" / "f.json").read_bytes())
+    assert (card["session"], card["title"], card["parent"], card["parent_records"]) == ("f", "A fork", "s", 5)
+    assert len((path / "sessions" / "f.jsonl").read_bytes().splitlines()) == 2
+    assert {stat.S_IMODE(file.stat().st_mode) for file in path.rglob("*") if file.is_file()} == {0o600}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in (path, path / "sessions", path / "blobs")} == {0o700}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b'{"v":1,"n":1,\n"t":"x","body":{"kind":"note","topic":"\xc3\xa4"}}',
+     b'{"v":9, "n":1,"t":"x","body":{"kind":"hologram","text":"\xed\xa0\xbd"}}'],
+)  # fmt: skip
+def test_records_that_are_no_line(path: Path, raw: bytes) -> None:
+    """A copied record with a line break, or that is no UTF-8, which tears the log apart or comes back changed."""
+    store = FilesStore(path)
+    store.create("t")
+    copied = decode_record(raw)
+    store.append("t", [Draft(copied.body, copied.time, raw)])
+    assert [record.raw for record in store.read("t")] == [raw]
+    assert store.verify() == []
+    assert b64decode(json.loads((path / "sessions" / "t.jsonl").read_bytes())["base64"]) == raw
+
+
+def test_a_log_cut_anywhere(path: Path, log: Path) -> None:
+    """A log cut at any byte of its last two records that does not load, is not reported, or cannot be gone on with."""
+    whole = log.read_bytes()
+    places = [place + 1 for place, byte in enumerate(whole[:-1]) if byte == ord("\n")]
+    head = (path / "sessions" / "s.head").read_bytes()
+    for cut in range(places[-2], len(whole)):
+        log.write_bytes(whole[:cut])
+        (path / "sessions" / "s.head").write_bytes(head)
+        (path / "sessions" / "s.torn").unlink(missing_ok=True)
+        kept = [str(n) for n in range(1, 9 if cut >= places[-1] else 8)]
+        looking = FilesStore(path, read_only=True)
+        assert texts(looking.read("s")) == texts(looking.read("s", reverse=True))[::-1] == kept, cut
+        assert [problem.session for problem in looking.torn] == ["s"], cut
+        assert looking.torn == looking.verify(), cut
+        looking.close()
+        assert log.read_bytes() == whole[:cut]
+        store = FilesStore(path)
+        assert (store.torn, store.verify("s")) == (looking.torn, looking.torn), cut
+        assert store.append("s", [said("on")])[0].n == len(kept) + 1, cut
+        assert texts(store.read("s")) == [*kept, "on"], cut
+        store.close()
+        again = FilesStore(path)
+        assert (again.torn, again.verify()) == ([], []), cut
+        again.close()
+        note = json.loads((path / "sessions" / "s.torn").read_bytes())
+        assert b64decode(note["base64"]) == whole[places[-1] if cut >= places[-1] else places[-2] : cut]
+
+
+def test_an_append_cut_in_two(path: Path, log: Path) -> None:
+    """Some records of an append that was not finished, taken for all of it."""
+    store = FilesStore(path)
+    before = log.stat().st_size
+    store.append("s", [said("a"), said("b"), said("c")])
+    store.close()
+    lines = log.read_bytes()[before:].splitlines(keepends=True)
+    log.write_bytes(log.read_bytes()[: before + len(lines[0]) + len(lines[1])])
+    store = FilesStore(path)
+    assert texts(store.read("s")) == list("123456789")
+    assert [(problem.session, problem.record) for problem in store.torn] == [("s", 10)]
+    assert store.append("s", [said("on")])[0].n == 10
+    store.close()
+
+
+def test_an_append_torn_while_the_store_is_open(path: Path, log: Path) -> None:
+    """The torn end that another process left, to which the next append is glued."""
+    store = FilesStore(path)
+    with log.open("ab") as file:
+        file.write(b'{"sum":"123')
+    assert texts(store.read("s")) == list("123456789")
+    assert store.append("s", [said("10")])[0].n == 10
+    assert ([problem.record for problem in store.torn], [p.record for p in store.verify()]) == ([10], [10])
+    assert texts(store.read("s", first=9)) == ["9", "10"]
+    store.close()
+
+
+def _change(log: Path, number: int, change: tuple[bytes, bytes] | None) -> None:
+    lines = log.read_bytes().splitlines(keepends=True)
+    lines[number - 1] = b"" if change is None else lines[number - 1].replace(*change)
+    log.write_bytes(b"".join(lines))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [(b'"4"', b'"5"'), (b'"n":4', b'"n":5'), (b'"messages":4', b'"messages":5'), (b'"left":3', b'"left":2'),
+     (b'"sum":"', b'"sum":"0'), (b"\n", b" "), (b"}\n", b" \n"), (b'"t":"2', b'"t":"3'), None],
+)  # fmt: skip
+def test_damage_in_the_middle(path: Path, log: Path, change: tuple[bytes, bytes] | None) -> None:
+    """A changed, glued or missing line that reading skips, that verify does not name, or that hides what is good."""
+    _change(log, 4, change)
+    store = FilesStore(path)
+    seen = []
+    with pytest.raises(CorruptRecord) as caught:
+        seen += (text for record in store.read("s") for text in texts([record]))
+    assert (seen, caught.value.record) == (["1", "2", "3"], 4)
+    with pytest.raises(CorruptRecord):
+        list(store.read("s", reverse=True))
+    assert ("s", 4) in {(problem.session, problem.record) for problem in store.verify()}
+    assert ("f", 4) in {(problem.session, problem.record) for problem in store.verify("f")}
+    store.fork("s", "rescued", at=3)
+    store.append("rescued", [said("on")])
+    assert texts(store.read("rescued")) == ["1", "2", "3", "on"]
+    assert store.verify("rescued") == []
+    store.close()
+
+
+def test_nothing_is_appended_to_a_damaged_end(path: Path, log: Path) -> None:
+    """A last line that is damaged, but whole, cut off or built upon."""
+    _change(log, 9, (b'{"sum":', b'{"mus":'))
+    store = FilesStore(path)
+    (path / "sessions" / "s.head").unlink()
+    with pytest.raises(CorruptRecord, match="fork"):
+        store.append("s", [said("x")])
+    assert {problem.record for problem in store.verify("s")} == {9}
+    assert store.info("s").records == 9
+    store.close()
+
+
+def _places(path: Path) -> Iterator[tuple[Path, int]]:
+    for file in sorted(path.rglob("*")):
+        if file.is_file() and file.name != "lock":
+            for place in range(0, file.stat().st_size, 7):
+                yield file, place
+
+
+def test_any_flipped_byte_is_found(path: Path) -> None:
+    """A byte of any file that changes unnoticed by verify and by opening."""
+    missed = []
+    for file, place in _places(path):
+        whole = file.read_bytes()
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ (place % 255 + 1)]) + whole[place + 1 :])
+        try:
+            store = FilesStore(path, read_only=True)
+            found: list[Problem] | list[str] = store.verify()
+        except TurnlogError as error:
+            found = [str(error)]
+        if not found:
+            missed.append((file.name, place))
+        file.write_bytes(whole)
+    assert missed == []
+
+
+def test_exchanged_logs_are_found(path: Path) -> None:
+    """The log of one session in the place of another's, unnoticed."""
+    store = FilesStore(path)
+    filled(store, "t", 9)
+    store.close()
+    shutil.copy(path / "sessions" / "t.jsonl", path / "sessions" / "s.jsonl")
+    store = FilesStore(path)
+    with pytest.raises(CorruptRecord):
+        list(store.read("s"))
+    assert store.verify("s") != []
+    store.close()
+
+
+def test_deleting_what_forks_need(path: Path) -> None:
+    """A deleted session whose words stay longer than a fork needs them, or one that cannot be made again."""
+    store = FilesStore(path)
+    store.delete("s")
+    assert texts(store.read("f")) == ["1", "2", "3", "4", "5", "6f", ""]
+    kept = (path / "sessions" / "s.jsonl").read_bytes().splitlines()
+    assert len(kept) == 5
+    filled(store, "s", 2)
+    assert (path / "sessions" / "s~2.jsonl").exists()
+    assert (texts(store.read("s")), store.verify()) == (["1", "2"], [])
+    store.delete("f")
+    assert sorted(file.stem for file in (path / "sessions").glob("*.json")) == ["s~2"]
+    assert (store.info("s").records, store.verify()) == (2, [])
+    store.close()
+
+
+def test_opening(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that takes another folder for its own, changes a newer one, or makes something to read."""
+    monkeypatch.chdir(tmp_path)
+    for place in ("files:a", "files:///b", f"files:{tmp_path}/c", f"files:///{tmp_path}/d"):
+        open_store(place).close()
+    assert {name for name in os.listdir(tmp_path) if len(name) == 1} == {"a", "b", "c", "d"}
+    with pytest.raises(StoreError, match="no store"):
+        open_store("files:none", read_only=True)
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "diary.txt").touch()
+    with pytest.raises(StoreError, match="something else"):
+        open_store("files:mine")
+    with pytest.raises(InputError):
+        open_store("files:")
+    (path / "turnlog.json").write_text('{"turnlog":"files","version":2}\n')
+    with pytest.raises(NewerStore):
+        FilesStore(path)
+    assert sorted(os.listdir(path)) == ["blobs", "lock", "sessions", "turnlog.json"]
+
+
+def test_reading_changes_nothing(path: Path) -> None:
+    """A store opened for reading that writes, or lets something be written."""
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    store = FilesStore(path, read_only=True)
+    assert (texts(store.read("f", last=6)), store.verify()) == (["1", "2", "3", "4", "5", "6f"], [])
+    writes = (
+        lambda: store.append("s", [said("x")]),
+        lambda: store.create("t"),
+        lambda: store.fork("s", "t"),
+        lambda: store.delete("s"),
+        lambda: store.rename("s", "x"),
+        lambda: store.put_blob(b"x"),
+    )
+    for write in writes:
+        with pytest.raises(StoreError, match="reading only"):
+            write()
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.info("s")
+
+
+def test_a_log_deleted_under_a_reader(path: Path) -> None:
+    """A reader that goes on into another log of the same name."""
+    store = FilesStore(path)
+    reader = store.read("f", first=1)
+    assert next(reader).n == 1
+    store.delete("f")
+    with pytest.raises(SessionNotFound, match="deleted"):
+        list(reader)
+    store.close()
+
+
+def _write(path: Path, name: str) -> None:
+    store = FilesStore(path)
+    for count in range(200):
+        store.append("many", [said(f"{name} {count}")])
+    store.close()
+
+
+@needs_fork
+def test_four_processes_append_to_one_session(path: Path) -> None:
+    """Records that are lost, doubled or misnumbered when several processes write at once."""
+    store = FilesStore(path)
+    store.create("many")
+    store.close()
+    fork = multiprocessing.get_context("fork")
+    writers = [fork.Process(target=_write, args=(path, name)) for name in "abcd"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0, 0, 0, 0]
+    store = FilesStore(path)
+    records = list(store.read("many"))
+    assert [record.n for record in records] == list(range(1, 801))
+    assert Counter(texts(records)) == {f"{name} {count}": 1 for name in "abcd" for count in range(200)}
+    assert store.verify() == []
+    store.close()
+
+
+@needs_fork
+def test_killed_writers_lose_nothing_acknowledged() -> None:
+    """An acknowledged record that is gone, or half an append, after kill -9. The bench kills 200."""
+    command = [sys.executable, str(ROOT / "bench" / "store_kill.py"), "--kills", "6", "--store", "files"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "0 problems" in done.stdout

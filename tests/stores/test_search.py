@@ -1,0 +1,144 @@
+"""Searching: no query is an error, what an index says is what reading says, and what is deleted cannot be found."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from store_parts import filled, said
+
+from turnlog.content import Message, Text, ToolCall, ToolResult
+from turnlog.errors import InputError
+from turnlog.log import Draft
+from turnlog.records import MessageRecord
+from turnlog.stores import MemoryStore, SqliteStore
+
+WORDS = st.sampled_from(
+    "apple Apple apples äpfel ÄPFEL A\u0308pfel aspen x_y x y naïve Straße 日本 Йод 42 ộ İ".split(),
+)
+LINES = st.lists(WORDS, max_size=6).map(" ".join)
+
+
+@given(st.lists(LINES, max_size=5), st.lists(st.tuples(WORDS, st.sampled_from(["", "*", '"'])), min_size=1, max_size=3))
+@settings(max_examples=150)
+def test_the_index_finds_what_reading_finds(lines: list[str], asked: list[tuple[str, str]]) -> None:
+    """A word that FTS5 splits, folds or compares in another way than the stores without an index."""
+    query = " ".join(f'"{word}"' if how == '"' else word + how for word, how in asked)
+    memory, indexed = MemoryStore(), SqliteStore(_PLACE)
+    for store in (memory, indexed):
+        for info in store.sessions():
+            store.delete(info.id)
+        store.create("s")
+        store.append("s", [said(line) for line in lines])
+    found = [(hit.record, hit.snippet, hit.start, hit.end) for hit in indexed.search(query)]
+    assert found == [(hit.record, hit.snippet, hit.start, hit.end) for hit in memory.search(query)]
+    indexed.close()
+
+
+@given(st.text(max_size=40) | st.text('ab"*:(){}^-+ NEARANDOT\x00', max_size=30))
+@settings(max_examples=300)
+def test_no_query_is_a_syntax_error(query: str) -> None:
+    """Characters that mean something to FTS5, and reach it."""
+    store = SqliteStore(_PLACE)
+    try:
+        with suppress(InputError):  # there is no word in it
+            assert isinstance(store.search(query), list)
+    finally:
+        store.close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _place(tmp_path_factory: pytest.TempPathFactory) -> None:
+    global _PLACE
+    _PLACE = tmp_path_factory.mktemp("search") / "s.db"
+
+
+_PLACE = Path()
+
+
+def test_appending_does_not_index(tmp_path: Path) -> None:
+    """An append that waits for the index, or a search that does not see what was appended since."""
+    store = SqliteStore(tmp_path / "s.db")
+    filled(store, "s", 450)
+
+    def indexed() -> object:
+        with store._database.reading() as db:
+            return db.execute("select sum(records) from searched").fetchone()[0]
+
+    assert indexed() is None
+    assert [hit.record for hit in store.search("7")] == [7]
+    assert indexed() == 450
+    store.append("s", [said("fresh")])
+    assert indexed() == 450
+    assert [hit.record for hit in store.search("fresh")] == [451]
+    other = SqliteStore(tmp_path / "s.db")
+    other.append("s", [said("fresh too")])
+    assert [hit.record for hit in store.search("fresh")] == [452, 451]
+    other.close()
+    looking = SqliteStore(tmp_path / "s.db", read_only=True)
+    store.append("s", [said("fresh again")])
+    assert [hit.record for hit in looking.search("fresh")] == [453, 452, 451]
+    looking.close()
+    store.close()
+
+
+def test_the_words_of_a_deleted_session_leave_the_file(tmp_path: Path) -> None:
+    """Words that can still be read in the index after the session was deleted."""
+    store = SqliteStore(tmp_path / "s.db")
+    filled(store, "kept", 30)
+    store.create("a")
+    store.append("a", [said("shared zebra"), said("own xylophone quixotic")])
+    store.fork("a", "b", at=1)
+    assert [hit.session for hit in store.search("zebra")] == ["a"]
+    store.delete("a")
+    assert ([hit.session for hit in store.search("zebra")], store.search("quixotic")) == (["b"], [])
+    on_disk = b"".join(file.read_bytes() for file in tmp_path.iterdir() if not file.name.endswith("-shm"))
+    assert b"zebra" in on_disk
+    assert b"xylophone" not in on_disk
+    assert b"quixotic" not in on_disk
+    store.close()
+
+
+def test_results_are_found_by_the_tool_of_their_call(tmp_path: Path) -> None:
+    """A result without a name that is not found by its tool where the index was made in several steps."""
+    store = SqliteStore(tmp_path / "s.db")
+    store.create("s")
+    for number in range(3):
+        call = ToolCall("again", f"tool{number}", {})
+        store.append("s", [Draft(MessageRecord(Message("assistant", (call,))))])
+        store.search("word")
+        result = ToolResult("again", "", (Text("word"),))
+        store.append("s", [Draft(MessageRecord(Message("user", (result,))))])
+    found = [[hit.record for hit in store.search("word", tool=f"tool{number}")] for number in range(3)]
+    assert found == [[2], [4], [6]]
+    store.delete("s")
+    with store._database.reading() as db:
+        assert db.execute("select count(*) from search('word OR tool0')").fetchone() == (0,)
+    store.close()
+
+
+def test_a_damaged_record_or_index_costs_no_search(tmp_path: Path) -> None:
+    """A search that fails, or an index that keeps old words, because something in the file is damaged."""
+    store = SqliteStore(tmp_path / "s.db")
+    filled(store, "s", 5)
+    filled(store, "t", 3)
+    store.search("2")
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        db.execute("update records set record = replace(record, '\"2\"', '\"zwei\"') where id = (1 << 32 | 2)")
+    store = SqliteStore(tmp_path / "s.db")
+    store.delete("s")
+    assert [(hit.session, hit.record) for hit in store.search("2")] == [("t", 2)]
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        db.execute("update search_data set block = x'ffffffffffffffffffffffff' where id = 10")
+    store = SqliteStore(tmp_path / "s.db")
+    assert [(hit.session, hit.record) for hit in store.search("3")] == [("t", 3)]
+    assert ["search index" in problem.what for problem in store.verify()] == [True]
+    assert [(hit.session, hit.record) for hit in store.search("3")] == [("t", 3)]
+    assert store.verify() == []
+    store.close()
