@@ -10,9 +10,9 @@ from ..codec import decode_record, encode_record
 from ..content import media_parts
 from ..errors import InputError
 from ..log import Draft, utc_now
-from ..records import Body, FileChange, Record, UnknownRecord
+from ..records import Body, FileChange, MessageRecord, Record, UnknownRecord
 
-__all__ = ["blob_names", "kind_of", "number_drafts"]
+__all__ = ["blob_names", "kind_of", "number_drafts", "row_kind"]
 
 
 def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
@@ -52,6 +52,13 @@ _KINDS = {kind: str(kind.__struct_config__.tag) for kind in get_args(Body)}
 def kind_of(body: Body) -> str:
     """The word by which a record's kind goes."""
     return body.name if isinstance(body, UnknownRecord) else _KINDS[type(body)]
+
+
+def row_kind(body: Body) -> str:
+    """The word that stands beside a record in an index of kinds: system text is told apart."""
+    if isinstance(body, MessageRecord) and body.message.role == "system":
+        return "system"
+    return kind_of(body)
 
 
 def blob_names(record: Record) -> frozenset[str]:

@@ -24,6 +24,8 @@ __all__ = [
     "APPLICATION_ID",
     "CHAIN_START",
     "COLUMNS",
+    "LANDMARKS",
+    "LANDMARK_VERSION",
     "SCHEMA_VERSION",
     "SEARCH_VERSION",
     "SessionRow",
@@ -43,6 +45,9 @@ _SHA256 = hashlib.sha256()  # a copy of it costs a third of a new one
 
 CHAIN_START = bytes(32)
 """The checksum before record 1."""
+
+LANDMARKS = "kind in ('configuration', 'decision', 'system')"
+"""The condition of the index of landmarks; a query has to spell it the same."""
 
 _UPGRADES: tuple[tuple[str, ...], ...] = (
     (
@@ -83,10 +88,19 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         )""",
         "create table searched (no integer primary key, records integer not null)",
     ),
+    (
+        # What shapes every view from afar is found without reading the log: a session opens at its end.
+        """update records set kind = 'system'
+            where kind = 'message' and json_extract(record, '$.body.message.role') = 'system'""",
+        f"create index landmarks on records (id) where {LANDMARKS}",
+    ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
 SCHEMA_VERSION = len(_UPGRADES)
+LANDMARK_VERSION = 3
+"""From this version on system text has a kind of its own."""
+
 SEARCH_VERSION = 2
 """From this version on there is an index to search by. Without it everything else works as well."""
 

@@ -54,7 +54,7 @@ def count_messages(db: sqlite3.Connection, segments: list[Segment]) -> int:
     """How many of the records of `segments` are messages."""
     return sum(
         db.execute(
-            "select count(*) from records where id between ? and ? and kind in ('message', 'partial')",
+            "select count(*) from records where id between ? and ? and kind in ('message', 'partial', 'system')",
             (record_id(segment.no, segment.first), record_id(segment.no, segment.last)),
         ).fetchone()[0]
         for segment in segments

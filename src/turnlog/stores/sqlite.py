@@ -15,7 +15,17 @@ from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Database, Durability
 from .scan import Search, Source, parts_to_search, scan
-from .schema import CHAIN_START, COLUMNS, SEARCH_VERSION, SessionRow, chain, record_id, version_of
+from .schema import (
+    CHAIN_START,
+    COLUMNS,
+    LANDMARK_VERSION,
+    LANDMARKS,
+    SEARCH_VERSION,
+    SessionRow,
+    chain,
+    record_id,
+    version_of,
+)
 from .segments import Segment, checksum_at, count_messages, segments_of
 from .sqlite_append import Appender
 from .sqlite_index import catch_up, is_behind, renew_if_damaged
@@ -36,6 +46,7 @@ _LIST = """select id, title, created, updated, records, messages, parent, parent
 # The casts make bytes of what damage turned into something else.
 _ROWS = """select id & 0xffffffff, coalesce(cast(checksum as blob), x''), coalesce(cast(record as blob), x'')
     from records where id between ? and ? order by id"""
+_MARKS = f"select id from records where id between ? and ? and {LANDMARKS} order by id"
 
 
 class SqliteStore:
@@ -76,7 +87,12 @@ class SqliteStore:
 
     def landmarks(self, session_id: str) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
-        return filter(is_landmark, self.read(session_id))
+        with self._database.reading() as db:
+            if version_of(db) < LANDMARK_VERSION:
+                return filter(is_landmark, self.read(session_id))
+            segments = segments_of(db, find(db, session_id))
+            found = [row[0] & 0xFFFFFFFF for at in segments for row in db.execute(_MARKS, _bounds(at))]
+        return (record for n in found for record in self.read(session_id, first=n, last=n))
 
     def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
@@ -318,6 +334,10 @@ def _checked(n: int, previous: bytes, stored: bytes, raw: bytes) -> Record:
     if record.n != n:
         raise CorruptRecord(f"record {n} says that it is number {record.n}", record=n)
     return record
+
+
+def _bounds(segment: Segment) -> tuple[int, int]:
+    return record_id(segment.no, segment.first), record_id(segment.no, segment.last)
 
 
 def _state(db: sqlite3.Connection) -> tuple[int, int]:

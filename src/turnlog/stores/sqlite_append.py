@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ..errors import Conflict
 from ..log import Draft
 from ..records import Record
-from .drafts import kind_of, number_drafts
+from .drafts import number_drafts, row_kind
 from .schema import SessionRow, chain, seal
 from .sqlite_rows import damaged_row, intact
 
@@ -20,7 +20,7 @@ __all__ = ["Appender"]
 
 _INSERT = "insert into records (id, kind, checksum, record) values (?, ?, ?, cast(? as text))"
 _ADVANCE = "update sessions set updated = ?, records = ?, messages = ?, head = ?, seal = ? where no = ? and seal = ?"
-_MESSAGES = frozenset({"message", "partial"})
+_MESSAGES = frozenset({"message", "partial", "system"})
 _REMEMBERED = 64
 
 
@@ -52,7 +52,7 @@ class Appender:
         records = number_drafts(drafts, after=last)
         rows = []
         for record in records:
-            last, raw, kind = record.n, record.raw or b"", kind_of(record.body)
+            last, raw, kind = record.n, record.raw or b"", row_kind(record.body)
             head = chain(head, raw)
             messages += kind in _MESSAGES
             rows.append((no << 32 | last, kind, head, raw))

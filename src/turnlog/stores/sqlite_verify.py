@@ -15,7 +15,7 @@ from ..content import sha256_hex
 from ..errors import CorruptRecord
 from ..log import Problem
 from .blobs import BlobFolder
-from .drafts import blob_names, kind_of
+from .drafts import blob_names, row_kind
 from .schema import (
     CHAIN_START,
     COLUMNS,
@@ -151,7 +151,7 @@ class _Check:
                 yield Problem(name, n, damage)
             elif missing := sorted(self._blobs_of(raw) - self._known):
                 yield Problem(name, n, f"it needs blobs that are not there: {', '.join(missing)}")
-            messages += kind in ("message", "partial")
+            messages += kind in ("message", "partial", "system")
             previous = stored if isinstance(stored, bytes) else None
         if expected <= segment.last:
             yield _gap(name, expected, segment.last)
@@ -164,8 +164,8 @@ class _Check:
             return f"it cannot be read: {error}"
         if record.n != n:
             return f"it says that it is number {record.n}"
-        if kind_of(record.body) != kind:
-            return f"it is of kind {kind_of(record.body)!r}, its row says {kind!r}"
+        if row_kind(record.body) != kind:
+            return f"it is of kind {row_kind(record.body)!r}, its row says {kind!r}"
         return None
 
     def _blobs_of(self, raw: bytes) -> frozenset[str]:
