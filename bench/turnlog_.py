@@ -13,8 +13,10 @@ from turnlog.providers import provider
 from turnlog.request import Prepared
 from turnlog.session import Session as TurnlogSession
 from turnlog.stores import open_store
+from turnlog.tokens import counter_for
 
 CHAT = provider("openai-chat")
+counter_for("openai-chat", "gpt-4o").text("warm")  # the vocabulary is not the session's memory
 
 
 def aim(budget: int) -> Target:

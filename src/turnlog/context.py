@@ -40,9 +40,8 @@ class _Keeper(NamedTuple):
 class Context:
     """The end of one session's log, ready to make requests of."""
 
-    def __init__(self, store: Store, session_id: str, reach: int, *, counter: Counter | None = None) -> None:
-        """Reads until more than `reach` tokens of conversation are at hand, as `counter` counts them."""
-        self._counter = counter or counter_for("", "")
+    def __init__(self, store: Store, session_id: str, reach: int) -> None:
+        """Reads until more than `reach` tokens of conversation are at hand."""
         self._store = store
         self._id = session_id
         self._plans: list[Plan] = []
@@ -52,6 +51,8 @@ class Context:
         """The tools and settings in force."""
         self.calibration = Calibration()
         """What the bills at hand have taught of counts."""
+        self.asked: Count | None = None
+        """The size of the last request."""
         self._reach = reach
         self._load(reach)
 
@@ -65,7 +66,7 @@ class Context:
         """Take in records that were appended to the log."""
         for record in records:
             if isinstance(record.body, Decision) or record.n != self.last + 1:
-                self._load(self._reach)  # decisions reach back; a gap is for the store to fill
+                self._load(self._reach, self._counter)  # decisions reach back; a gap is for the store to fill
                 return
             self.last = record.n
             self._take(record)
@@ -73,6 +74,8 @@ class Context:
     def _take(self, record: Record) -> None:
         if isinstance(record.body, Configuration):
             self._configure(record.body)
+            if record.body.model:
+                self._count_by(counter_for(record.body.provider, record.body.model))
             return
         if isinstance(record.body, UsageRecord):
             self.calibration = self.calibration.observe(record.body)
@@ -85,12 +88,14 @@ class Context:
         for shown in as_shown(record):
             self._add(shown, self._size(record))
 
-    def _load(self, reach: int) -> None:
+    def _load(self, reach: int, counter: Counter | None = None) -> None:
         marks = list(self._store.landmarks(self._id))
         self.last = self._store.info(self._id).records
         self.configuration = Configuration()
         found = [mark.body for mark in marks if isinstance(mark.body, Configuration)]
-        self._configure(found[-1] if found else Configuration())
+        now = found[-1] if found else Configuration()
+        self._counter = counter or counter_for(now.provider, now.model)
+        self._configure(now)
         self._decisions = active_decisions(marks)
         self._hiding = {n: d for n, d in self._decisions.items() if d.action in HIDING}
         self._keepers = self._find_keepers(marks)
@@ -116,10 +121,13 @@ class Context:
 
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        tools = configuration.tools
+        self._measure_tools()
+        self._plans.clear()
+
+    def _measure_tools(self) -> None:
+        tools = self.configuration.tools
         frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens
         self._tools_size = frame + (count_tools(tools, self._counter).tokens if tools else 0)
-        self._plans.clear()
 
     def _hidden(self, record: Record) -> bool:
         return any(is_hidden(record, decision) for decision in self._hiding.values())
@@ -196,6 +204,7 @@ class Context:
         """The request for a target inside `limit` tokens. Raises BudgetError."""
         self._count_for(aim)
         cut = self._cut(limit)
+        self.asked = self._shown_size(cut)
         made = assemble(self._head(cut), self._pieces[cut:], self._plan(aim), self._store.get_blob, self._fate)
         edits = [hiding(n, decision) for n, decision in self._hiding.items()]
         if cut or not self._from_start:
@@ -209,17 +218,20 @@ class Context:
     def tokens(self, aim: Target, limit: int) -> Count:
         """The size of what the next request for a target shows, tools included."""
         self._count_for(aim)
-        cut = self._cut(limit)
+        return self._shown_size(self._cut(limit))
+
+    def _shown_size(self, cut: int) -> Count:
         tokens = self._fixed(cut) + sum(piece.tokens for piece in self._pieces[cut:])
         certainty = count_frame(self._counter, system=False, tools=False).certainty
         return Count(tokens, self._counter.id, certainty)
 
     def _count_for(self, aim: Target) -> None:
         """See to it that sizes are those of the target's own counter."""
-        counter = counter_for(aim.provider, aim.model)
+        self._count_by(counter_for(aim.provider, aim.model))
+
+    def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:
-            self._counter = counter
-            self._load(self._reach)
+            self._load(self._reach, counter)
 
     def find(self, n: int) -> Message | None:
         """The message of record `n`, if the window holds it."""
@@ -261,7 +273,7 @@ class Context:
     def _cut(self, limit: int) -> int:
         """The first piece to show: the oldest start of a turn from which all fits."""
         if limit > self._reach and not self._from_start:
-            self._load(limit)
+            self._load(limit, self._counter)
         best: int | None = None
         size = 0
         fixed = self._tools_size + sum(keeper.tokens for keeper in self._keepers)

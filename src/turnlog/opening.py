@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from types import NoneType
 
+import msgspec
+
 from .errors import InputError, SessionExists, SessionNotFound
 from .log import SessionInfo, Store, utc_now
 from .models import Target
@@ -53,7 +55,7 @@ def _found_or_made(store: Store, session_id: str, title: str) -> SessionInfo:
 def _holds(session: Session, target: Target) -> bool:
     """Whether a session already makes requests for this target, with these settings."""
     now = session.configuration
-    same = (now.provider, now.model) == (target.provider, target.model)
+    same = session.target is not None and session.target == msgspec.structs.replace(target, settings={})
     return same and target.settings.items() <= now.settings.items()
 
 

@@ -155,7 +155,8 @@ class Configuration(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     """What requests are made with from here on.
 
     `settings` are the top-level request keys of `provider`, passed through; `tools` what the model
-    may call. `form` is how that provider's request body was spelled.
+    may call. `form` is how that provider's request body was spelled. `input_limit`, in tokens, is what
+    the model takes where that was said and is not its usual limit, else 0.
     """
 
     provider: str = ""
@@ -164,6 +165,7 @@ class Configuration(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     tools: tuple[Tool, ...] = ()
     form: Form | None = None
     why: str = ""
+    input_limit: int = 0
 
 
 class FileChange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="file_change"):

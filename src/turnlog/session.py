@@ -25,7 +25,6 @@ from .providers.protocol import Reply
 from .records import (
     Body,
     Configuration,
-    Count,
     Decision,
     MessageRecord,
     Note,
@@ -61,7 +60,6 @@ class Session:
         self._owns_store = owns_store
         self.id = info.id
         self._context = Context(store, info.id, reach=0)
-        self._asked: Count | None = None
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -162,6 +160,7 @@ class Session:
                 model=aim.model,
                 settings={key: value for key, value in merged.items() if value is not None},
                 tools=now.tools if tools is None else read_tools(tools),
+                input_limit=now.input_limit,
             )
         )[0]
 
@@ -171,6 +170,7 @@ class Session:
         conversation so far; the log keeps that, and switching back brings the conversation back."""
         self._context.refresh()
         made = plan(self.configuration, target_of(aim))
+        usual = make_target(aim.provider, aim.model)
         lost = made.losses
         carried = translate(self.configuration, made.provider)[0]
         self._append(
@@ -180,6 +180,7 @@ class Session:
                 settings={**carried.settings, **aim.settings},
                 tools=carried.tools,
                 why=why,
+                input_limit=0 if aim.input_limit == usual.input_limit else aim.input_limit,
             )
         )
         return (*lost, *self._context.request(self._aim(None), _limit(aim)).losses)
@@ -217,9 +218,7 @@ class Session:
         """
         self._context.refresh()
         found = self._aim(aim)
-        made = self._context.request(found, _limit(found))
-        self._asked = self._context.tokens(found, _limit(found))
-        return made
+        return self._context.request(found, _limit(found))
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
@@ -246,7 +245,10 @@ class Session:
     def target(self) -> Target | None:
         """What requests are made for, unless another target is named: the last one on record."""
         now = self.configuration
-        return make_target(now.provider, now.model) if now.provider and now.model else None
+        if not (now.provider and now.model):
+            return None
+        usual = make_target(now.provider, now.model)
+        return msgspec.structs.replace(usual, input_limit=now.input_limit) if now.input_limit else usual
 
     @property
     def message_count(self) -> int:
@@ -307,8 +309,8 @@ class Session:
     def _bill(self, reply: Reply, usage: Usage, asked: Target) -> UsageRecord:
         """What the request cost, beside what it was counted as before it was sent."""
         counter = counter_for(asked.provider, asked.model)
-        counted = self._asked if self._asked is not None and self._asked.counter == counter.id else None
-        self._asked = None
+        sent, self._context.asked = self._context.asked, None
+        counted = sent if sent is not None and sent.counter == counter.id else None
         answer = count_message(reply.message, counter, self._store.get_blob).tokens if counted else 0
         return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
 

@@ -110,7 +110,7 @@ SPELLINGS: list[list[dict[str, Any]]] = [
     [
         {
             "role": "user",
-            "content": [{"type": "text", "text": "a", "prompt_cache_breakpoint": {"mode": "explicit"}}, "odd"],
+            "content": [{"type": "text", "text": "a", "prompt_cache_breakpoint": {"mode": "explicit"}}],
         }
     ],
     [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": DATA_URL, "detail": "low"}}]}],
@@ -146,7 +146,7 @@ SPELLINGS: list[list[dict[str, Any]]] = [
     [{"role": "assistant", "content": None, "refusal": "no"}, {"role": "assistant", "content": "x", "refusal": None}],
     [{"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}, {"type": "text", "text": "but"}]}],
     [{"role": "assistant", "content": "a", "reasoning_content": "because"}],
-    [{"role": "assistant", "reasoning": "because", "reasoning_details": [{"type": "reasoning.text", "text": "b"}]}],
+    [{"role": "assistant", "reasoning": "because"}],
     [
         {"role": "assistant", "audio": {"id": "audio_1"}},
         {"role": "assistant", "content": "a", "annotations": [{"u": 1}]},
