@@ -207,9 +207,12 @@ class Session:
         """The full view: every record, notes and decisions too, oldest first."""
         return list(self._store.read(self.id))
 
-    def view(self) -> list[Shown]:
-        """The conversation as it stands after clears and rewinds, unrepaired and uncut."""
-        return select(self.history())[0]
+    def view(self, aim: Target | None = None) -> list[Shown]:
+        """The prompt view: the messages that the next request for a target shows, with the records they
+        come from. In a session without a target: the conversation as it stands, unrepaired and uncut."""
+        if aim is None and self.target is None:
+            return select(self.history())[0]
+        return list(self.request(aim).view)
 
     def request(self, aim: Target | None = None) -> Prepared:
         """The next request: valid for its target and inside its input limit.

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..oneshot import detect
 from ..records import MessageRecord, UsageRecord
 from ..session import Session
+from ..view.select import select
 from .documents import document
 from .request import session_of
 from .terminal import out_json, out_line
@@ -67,7 +68,7 @@ def _session(arguments: Namespace) -> TokenCount:
         model = arguments.model or now.model or _last_model(session)
         if not model:
             raise InputError(f"{arguments.source}: names no model; say which to count for with --model")
-        return count_conversation([shown.message for shown in session.view()], now.tools, model, now.provider)
+        return count_conversation([shown.message for shown in select(session.history())[0]], now.tools, model, now.provider)
 
 
 def _last_model(session: Session) -> str:
