@@ -68,7 +68,8 @@ def _session(arguments: Namespace) -> TokenCount:
         model = arguments.model or now.model or _last_model(session)
         if not model:
             raise InputError(f"{arguments.source}: names no model; say which to count for with --model")
-        return count_conversation([shown.message for shown in select(session.history())[0]], now.tools, model, now.provider)
+        said = [shown.message for shown in select(session.history())[0]]
+        return count_conversation(said, now.tools, model, now.provider)
 
 
 def _last_model(session: Session) -> str:
