@@ -9,7 +9,7 @@ from typing import Any
 from ...models import Target
 from ...rules import Rules
 from .media import DOCUMENT_ENDINGS
-from .wire import CALLS, NAME
+from .wire import CALLS, ELSEWHERE, NAME
 
 __all__ = ["FIXED_SAMPLING", "SHOWS_REASONING", "rules"]
 
@@ -42,9 +42,8 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         last="any",
         strip_last=False,
         system="inline",
-        system_only=True,
         # What went before may lie at the provider.
-        calls_elsewhere=any(settings.get(key) for key in ("previous_response_id", "conversation", "prompt")),
+        calls_elsewhere=any(settings.get(key) for key in ELSEWHERE),
         # "Invalid 'input[109].call_id': string too long. Expected ... maximum length 64".
         call_id_max=64,
         call_id_unique="view",
