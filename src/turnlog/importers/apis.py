@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..providers.google.keys import camel
-from ..providers.google.parts import DATA
+from ..providers.google.keys import DATA, camel
 
 __all__ = ["LIST_KEYS", "api_of", "api_of_messages", "is_body", "is_message"]
 

@@ -1,7 +1,8 @@
 """Calls that a provider runs and answers itself (server tools), both kept as opaque parts.
 
 The call and its answer stand in one assistant turn; either alone is refused, except a call in the
-turn that is still open.
+turn that is still open. System text behind an assistant message ends its turn: where there are such
+calls, it is shown as a user's.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit], *, more: b
     i = 0
     while i < len(view):
         start = i
-        while i < len(view) and view[i].message.role in ("assistant", "system"):
+        while i < len(view) and view[i].message.role == "assistant":
             i += 1
         if i == start:
             out.append(view[i])
