@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..protocol import Provider
 from .blocks import NAME
 from .choice import tool_choice, with_tool_choice
+from .known import knows
 from .parse import parse
 from .render import render
 from .response import parse_response
@@ -32,6 +33,7 @@ PROVIDER = Provider(
     render=render,
     tidy=tidy,
     tool_choice=tool_choice,
+    knows=knows,
     with_tool_choice=with_tool_choice,
     without_thinking=without_thinking,
     required_settings=required_settings,

@@ -7,6 +7,8 @@ starts from them and lays that difference back over. Block types: Messages API r
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +19,11 @@ __all__ = [
     "NAME",
     "NO_OUTPUT",
     "call_block",
+    "content_shape",
     "content_word",
+    "decoded",
     "document_text",
+    "is_inline",
     "media_block",
     "own_shape",
     "plain_content",
@@ -39,6 +44,16 @@ NO_OUTPUT = "[no output]"
 def own_shape(form: Form | None) -> str:
     """The shape word of a form of this provider, empty for any other."""
     return form.shape if form is not None and form.provider == NAME else ""
+
+
+def content_shape(form: Form | None) -> str:
+    """How a message spelled its content: the shape word of its form but for `inline`."""
+    return own_shape(form).removeprefix("inline").strip()
+
+
+def is_inline(form: Form | None) -> bool:
+    """Whether a system message stood among the messages."""
+    return own_shape(form).startswith("inline")
 
 
 def spelled(default: dict[str, Any], form: Form | None) -> dict[str, Any]:
@@ -110,6 +125,22 @@ def _word(holder: Mapping[str, Any]) -> str:
         return "absent"
     content = holder["content"]
     return "null" if content is None else "string" if isinstance(content, str) else "list"
+
+
+def decoded(text: str) -> tuple[bytes, bool]:
+    """The bytes of base64 text, none if it is no base64, and whether encoding them again gives that
+    text. Line breaks, the URL alphabet, missing padding and the head of a data URL do not matter."""
+    try:
+        raw = binascii.a2b_base64(text, strict_mode=True)
+    except (binascii.Error, ValueError):
+        head, comma, tail = text.partition(",")
+        plain = "".join((tail if comma and head.startswith("data:") else text).split()).rstrip("=")
+        plain = plain.replace("-", "+").replace("_", "/")
+        try:
+            raw = binascii.a2b_base64(plain + "=" * (-len(plain) % 4), strict_mode=True)
+        except (binascii.Error, ValueError):
+            raw = b""
+    return raw, base64.b64encode(raw).decode("ascii") == text
 
 
 def document_text(data: bytes) -> str:

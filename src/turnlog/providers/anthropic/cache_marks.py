@@ -6,13 +6,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...view.shown import Edit
+from .values import MARK, misfit
 
-__all__ = ["MAX_MARKS", "tidy_marks"]
+__all__ = ["MAX_MARKS", "tidy_marks", "with_sound_mark"]
 
 MAX_MARKS = 4
 """Most marks of one request, the automatic one at top level included."""
 
 _Path = tuple[str | int, ...]
+
+
+def with_sound_mark(block: dict[str, Any], path: str, edits: list[Edit]) -> dict[str, Any]:
+    """`block` with a mark as the API has them, or none; itself if nothing is wrong with its mark."""
+    mark = block.get("cache_control")
+    why = "" if mark is None else misfit(mark, MARK)
+    if not why:
+        return block
+    plain = {key: value for key, value in mark.items() if key != "ttl"} if isinstance(mark, dict) else {}
+    lost = bool(misfit(plain, MARK))
+    where = f"{path}.cache_control" + ("" if lost else ".ttl")
+    edits.append(Edit("setting", f"{where} dropped: {why}", rule=f"{where}: Input should be valid"))
+    marked: dict[str, Any] = _changed(block, (), None if lost else plain)
+    return marked
 
 
 def tidy_marks(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:

@@ -18,9 +18,10 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
     choice = settings.get("tool_choice")
     if not isinstance(choice, Mapping):
         return None
-    if choice.get("type") == "tool":
-        return f"tool:{choice.get('name', '')}"
-    return _CHOICES.get(str(choice.get("type")))
+    kind, name = choice.get("type"), choice.get("name", "")
+    if kind == "tool":
+        return f"tool:{name}" if isinstance(name, str) else None
+    return _CHOICES.get(kind) if isinstance(kind, str) else None
 
 
 def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:

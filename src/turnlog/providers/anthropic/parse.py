@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,11 +11,12 @@ from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool
 from ...errors import FormatError
 from ...records import Configuration
 from ..protocol import Parsed
-from ..spelling import difference, formed
+from ..spelling import difference
 from .blocks import (
     NAME,
     call_block,
     content_word,
+    decoded,
     media_block,
     plain_content,
     reasoning_block,
@@ -26,6 +25,7 @@ from .blocks import (
     spelled,
     text_block,
 )
+from .depth import check_depth
 
 __all__ = ["parse", "read_blocks"]
 
@@ -37,6 +37,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
     """Read a request body. Raises FormatError with the path of what cannot be read."""
     if not isinstance(body, Mapping):
         raise FormatError("a request body is a JSON object", path="body")
+    check_depth(body)
     reader = _Reader()
     listed = body.get("messages")
     if not isinstance(listed, (list, tuple)):
@@ -73,7 +74,7 @@ def _tool(seen: Any, path: str) -> Tool:
     if not isinstance(seen, Mapping):
         raise FormatError("expected a tool declaration (an object)", path=path)
     name = _string(seen, "name", f"{path}.name")
-    if seen.get("type") not in (None, "custom"):
+    if _string(seen, "type", f"{path}.type") not in ("", "custom"):
         return Tool(name=name, kind="hosted", provider=NAME, data=dict(seen))
     description = _string(seen, "description", f"{path}.description")
     schema = seen.get("input_schema")
@@ -82,7 +83,7 @@ def _tool(seen: Any, path: str) -> Tool:
     default = {"name": name, "input_schema": schema or {"type": "object", "properties": {}}}
     if description:
         default["description"] = description
-    return Tool(name=name, description=description, parameters=schema or None, form=formed(NAME, default, seen))
+    return Tool(name=name, description=description, parameters=schema or None, form=_formed(default, seen))
 
 
 def _string(holder: Mapping[str, Any], key: str, path: str) -> str:
@@ -95,21 +96,34 @@ def _string(holder: Mapping[str, Any], key: str, path: str) -> str:
     return value
 
 
+def _formed(default: Mapping[str, Any], seen: Mapping[str, Any], shape: str = "") -> Form | None:
+    """The form of a value whose default rendering is `default` and that was seen as `seen`."""
+    delta = _difference(default, seen)
+    return Form(NAME, shape, delta) if delta or shape else None
+
+
+def _difference(default: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any] | None:
+    """As `spelling.difference`, but this API has one spelling of each key: `toolUseId` is just unknown."""
+    found = difference(default, seen)
+    return None if found is None else _literally(found, seen)
+
+
+def _literally(delta: dict[str, Any], seen: Mapping[str, Any]) -> dict[str, Any]:
+    respelled = delta.get("=", {})
+    nested = {key: _literally(inner, seen[key]) for key, inner in delta.get("~", {}).items() if key not in respelled}
+    added = {**delta.get("+", {}), **{theirs: seen[theirs] for theirs in respelled.values()}}
+    entries = {"+": added, "-": [*delta.get("-", ()), *respelled], "~": nested}
+    return {sign: entry for sign, entry in entries.items() if entry}
+
+
 def _without(holder: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in holder.items() if key not in keys}
 
 
-def _decoded(data: str) -> tuple[bytes, bool]:
-    """The bytes of base64 text, and whether encoding them again gives that text."""
-    try:
-        raw = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        plain = "".join(data.split()).replace("-", "+").replace("_", "/").rstrip("=")
-        try:
-            raw = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-        except (binascii.Error, ValueError):
-            raw = b""
-    return raw, base64.b64encode(raw).decode("ascii") == data
+def _inline(message: Message) -> Message:
+    """System text that stood among the messages."""
+    shape, delta = (message.form.shape, message.form.delta) if message.form is not None else ("", None)
+    return msgspec.structs.replace(message, form=Form(NAME, f"inline {shape}".strip(), delta))
 
 
 class _Reader:
@@ -120,7 +134,7 @@ class _Reader:
 
     def system(self, seen: Any) -> list[Message]:
         """The top-level system text as one message, a part a block."""
-        if not seen:
+        if seen is None or seen in ("", []):
             return []
         return [self._message("system", {"role": "system", "content": seen}, "system")]
 
@@ -130,7 +144,8 @@ class _Reader:
             raise FormatError("expected a message (an object)", path=path)
         if seen.get("role") not in _ROLES:
             raise FormatError(f"expected one of {', '.join(_ROLES)}, found {seen.get('role')!r}", path=f"{path}.role")
-        return self._message(seen["role"], seen, path)
+        message = self._message(seen["role"], seen, f"{path}.content")
+        return _inline(message) if message.role == "system" else message
 
     def _message(self, role: Any, seen: Mapping[str, Any], path: str) -> Message:
         parts = self._content(seen.get("content"), path)
@@ -139,7 +154,7 @@ class _Reader:
         results_lead = sorted((isinstance(part, ToolResult) for part in parts), reverse=True)
         if results_lead != [isinstance(part, ToolResult) for part in parts]:
             shape = "mixed"
-        form = formed(NAME, {"role": role}, _without(seen, "content"), shape)
+        form = _formed({"role": role}, _without(seen, "content"), shape)
         return Message(role=role, parts=parts, form=form)
 
     def _written(self, part: Part) -> dict[str, Any]:
@@ -152,8 +167,8 @@ class _Reader:
         if isinstance(content, str):
             return (Text(content),)
         if not isinstance(content, (list, tuple)):
-            raise FormatError("expected a string or a list of blocks", path=f"{path}.content")
-        return self.parts(content, f"{path}.content")
+            raise FormatError("expected a string or a list of blocks", path=path)
+        return self.parts(content, path)
 
     def parts(self, blocks: Sequence[Any], path: str) -> tuple[Part, ...]:
         return tuple(self.part(block, f"{path}.{i}") for i, block in enumerate(blocks))
@@ -161,10 +176,13 @@ class _Reader:
     def part(self, block: Any, path: str) -> Part:
         if not isinstance(block, Mapping):
             raise FormatError("expected a content block (an object)", path=path)
-        match block.get("type"):
+        kind = block.get("type")
+        if not isinstance(kind, str):
+            raise FormatError(f"expected the type of a content block, found {kind!r}", path=f"{path}.type")
+        match kind:
             case "text":
                 text = _string(block, "text", f"{path}.text")
-                return Text(text, form=formed(NAME, {"type": "text", "text": text}, block))
+                return Text(text, form=_formed({"type": "text", "text": text}, block))
             case "thinking" | "redacted_thinking":
                 return self._reasoning(block, path)
             case "tool_use":
@@ -172,14 +190,14 @@ class _Reader:
             case "tool_result":
                 return self._result(block, path)
             case "image" | "document":
-                return self._media(block) or self._opaque(block)
+                return self._media(block, path) or self._opaque(block)
             case "search_result":
                 return self._search_result(block) or self._opaque(block)
             case _:
                 return self._opaque(block)
 
     def _opaque(self, block: Mapping[str, Any]) -> Opaque:
-        return Opaque(provider=NAME, kind=str(block.get("type", "")), data=dict(block))
+        return Opaque(provider=NAME, kind=str(block["type"]), data=dict(block))
 
     def _reasoning(self, block: Mapping[str, Any], path: str) -> Reasoning:
         if block["type"] == "redacted_thinking":
@@ -193,10 +211,12 @@ class _Reader:
             part = Reasoning(provider=NAME, text=text, signature=signature)
             shape = ""
             default = reasoning_block(part)
-        return msgspec.structs.replace(part, form=formed(NAME, default, block, shape))
+        return msgspec.structs.replace(part, form=_formed(default, block, shape))
 
     def _call(self, block: Mapping[str, Any], path: str) -> ToolCall:
-        arguments = block.get("input", {})
+        arguments = block.get("input")
+        if arguments is None:
+            arguments = {}
         shape = "" if isinstance(arguments, dict) else "bare"
         call = ToolCall(
             id=_string(block, "id", f"{path}.id"),
@@ -204,22 +224,27 @@ class _Reader:
             arguments=arguments,
             form=Form(NAME, shape) if shape else None,
         )
-        return msgspec.structs.replace(call, form=formed(NAME, call_block(call), block, shape))
+        return msgspec.structs.replace(call, form=_formed(call_block(call), block, shape))
 
     def _result(self, block: Mapping[str, Any], path: str) -> ToolResult:
         # What a result may hold has no calls or reasoning in it; a block that does is kept whole.
+        failed = block.get("is_error")
+        if failed not in (None, False, True):
+            raise FormatError(f"expected true or false, found {failed!r}", path=f"{path}.is_error")
+        # An empty output is no text; in an error it would be refused, so there it counts as one.
+        content = None if block.get("content") == "" and not failed else block.get("content")
         inner = tuple(
             part if isinstance(part, (Text, Media, Opaque)) else self._opaque(nested)
-            for part, nested in self._nested(block.get("content"), path)
+            for part, nested in self._nested(content, f"{path}.content")
         )
         result = ToolResult(
             call_id=_string(block, "tool_use_id", f"{path}.tool_use_id"),
             parts=inner,
-            outcome="failed" if block.get("is_error") else "ok",
+            outcome="failed" if failed else "ok",
         )
         default = result_content([self._written(part) for part in inner], result.outcome == "failed")
         shape = content_word(block, default)
-        form = formed(NAME, result_block(result), _without(block, "content"), shape)
+        form = _formed(result_block(result), _without(block, "content"), shape)
         return msgspec.structs.replace(result, form=form)
 
     def _nested(self, content: Any, path: str) -> list[tuple[Part, Mapping[str, Any]]]:
@@ -234,14 +259,20 @@ class _Reader:
         inner = content[0]
         if inner.keys() != {"type", "text"} or inner["type"] != "text" or not isinstance(inner["text"], str):
             return None
+        if not isinstance(block.get("source"), str) or not isinstance(block.get("title"), str):
+            return None
         default = {"type": "search_result", "source": "", "title": ""}
-        return Text(inner["text"], form=formed(NAME, default, _without(block, "content"), "search_result"))
+        return Text(inner["text"], form=_formed(default, _without(block, "content"), "search_result"))
 
-    def _media(self, block: Mapping[str, Any]) -> Media | None:
+    def _media(self, block: Mapping[str, Any], path: str) -> Media | None:
         """The media of an image or document block, or None for a source that is not of the known kinds."""
         source = block.get("source")
-        if not isinstance(source, Mapping):
+        if source is None:
             return None
+        if not isinstance(source, Mapping):
+            raise FormatError("expected a source (an object)", path=f"{path}.source")
+        for key in ("type", "media_type", "data", "url", "file_id"):
+            _string(source, key, f"{path}.source.{key}")
         payload = "content" if source.get("type") == "content" else "data"
         media = self._sourced(str(block["type"]), source, source.get(payload))
         if media is None:
@@ -257,7 +288,7 @@ class _Reader:
         shape = media.form.shape if media.form is not None else ""
         # The payload itself stays out of the comparison: it is in the blobs.
         seen = {**block, "source": {**source, payload: ""}} if payload in source else block
-        delta = difference(default, seen)
+        delta = _difference(default, seen)
         return msgspec.structs.replace(media, form=Form(NAME, shape, delta) if shape or delta else None)
 
     def _sourced(self, kind: Any, source: Mapping[str, Any], payload: Any) -> Media | None:
@@ -269,7 +300,7 @@ class _Reader:
             case "file" if isinstance(source.get("file_id"), str) and source["file_id"]:
                 return Media(kind=kind, file_id=source["file_id"], provider=NAME)
             case "base64" if isinstance(payload, str) and isinstance(mime, str):
-                raw, exact = _decoded(payload)
+                raw, exact = decoded(payload)
                 literal = "" if exact else self._kept(payload.encode("utf-8", "surrogatepass"))
                 form = Form(NAME, f"base64:{literal}") if literal else None
                 return Media(kind=kind, mime=mime, sha256=self._kept(raw), size=len(raw), form=form)

@@ -10,13 +10,15 @@ from ...content import Form, Media, Message, Opaque, Reasoning, Text, Tool, Tool
 from ...errors import BlobMissing
 from ...models import Target
 from ...records import Configuration
-from ...view.shown import Loss, Shown
+from ...view.shown import Edit, Loss, Shown
 from ..protocol import BlobReader, Rendered
 from ..spelling import extra_keys
 from .blocks import (
     NAME,
     call_block,
+    content_shape,
     document_text,
+    is_inline,
     media_block,
     own_shape,
     plain_content,
@@ -26,11 +28,14 @@ from .blocks import (
     spelled,
     text_block,
 )
-from .shapes import BLOCK, IN_RESULT
+from .known import is_block
+from .rules import IMAGE_MAX_BASE64
 
 __all__ = ["render"]
 
 _Blocks = list[dict[str, Any]]
+
+_TOP = 'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter.'
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
@@ -49,7 +54,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
             request.setdefault(key, value)
         for key in form.delta.get("-", ()):
             request.pop(key, None)
-    return Rendered(request=request, losses=tuple(renderer.losses))
+    return Rendered(request=request, losses=tuple(renderer.losses), edits=tuple(renderer.edits))
 
 
 def _split(view: Sequence[Shown]) -> tuple[Sequence[Shown], Sequence[Shown]]:
@@ -75,19 +80,17 @@ def _last_results(view: Sequence[Shown]) -> frozenset[int]:
     return frozenset(last)
 
 
-def _is_block(data: Any) -> bool:
-    """Whether the API knows such a block ("Input tag 'x' does not match any of the expected tags").
-    Calls and results of server tools that came later than this table are taken on trust."""
-    kind = str(data.get("type")) if isinstance(data, dict) else ""
-    return kind in BLOCK.shapes or kind in IN_RESULT.shapes or kind.endswith(("_tool_use", "_tool_result"))
+def _is_too_large(source: dict[str, Any]) -> bool:
+    return source["type"] == "base64" and len(source["data"]) > IMAGE_MAX_BASE64
 
 
 class _Renderer:
-    """Renders one view; collects what it cannot express in `losses`."""
+    """Renders one view; collects what it cannot express in `losses`, what it must move in `edits`."""
 
     def __init__(self, blob: BlobReader) -> None:
         self.blob = blob
         self.losses: list[Loss] = []
+        self.edits: list[Edit] = []
         self.records: tuple[int, ...] = ()
         self.moved: _Blocks = []
 
@@ -106,7 +109,11 @@ class _Renderer:
         for shown in leading:
             self.records = shown.records
             self._extras(shown.message.form, "system message")
-            listed = listed or own_shape(shown.message.form) == "list"
+            listed = listed or content_shape(shown.message.form) == "list"
+            if is_inline(shown.message.form):
+                self.edits.append(
+                    Edit("place", "leading system message made top-level system text", shown.records, _TOP)
+                )
             for part in shown.message.parts:
                 if isinstance(part, Text):
                     blocks.append(self._text(part))
@@ -125,7 +132,7 @@ class _Renderer:
         self._extras(message.form, f"{message.role} message")
         if message.name:
             self._lose("extra", f"author's name {message.name!r} left out: this provider has no place for it")
-        shape = own_shape(message.form)
+        shape = content_shape(message.form)
         blocks = self._ordered(message, shape, last_results)
         if message.parts and not blocks:
             return None
@@ -172,7 +179,7 @@ class _Renderer:
                 if part.signature:
                     self._lose("reasoning", f"{part.provider} signature of call {part.id!r} left out")
                 return [spelled(call_block(part), part.form)]
-            case Opaque() if part.provider == NAME and _is_block(part.data):
+            case Opaque() if part.provider == NAME and is_block(part.data):
                 return [part.data]
             case Opaque() | Unknown():
                 self._lose("opaque", f"{part.kind!r} of {getattr(part, 'provider', 'a newer version')} left out")
@@ -187,13 +194,16 @@ class _Renderer:
         self._extras(part.form, part.kind)
         if part.name and part.kind == "image":
             self._lose("extra", f"name {part.name!r} of an image left out")
+        why = "this provider takes none such, or its bytes are gone"
         try:
             block = media_block(part, self._payload(part))
         except BlobMissing:
             block = None
+        if block is not None and block["type"] == "image" and _is_too_large(block["source"]):
+            block, why = None, f"image exceeds {IMAGE_MAX_BASE64:,} characters of base64"
         if block is None:
             label = part.name or part.mime or part.kind
-            self._lose("media", f"{part.kind} {label} left out: this provider takes none such, or its bytes are gone")
+            self._lose("media", f"{part.kind} {label} left out: {why}")
             return {"type": "text", "text": f"[{part.kind} left out: {label}]"}
         return spelled(block, part.form)
 
@@ -223,6 +233,8 @@ class _Renderer:
             return {**wire, "content": blocks}
         if not blocks and shape in ("absent", "null"):
             return wire if shape == "absent" else {**wire, "content": None}
+        if not blocks and shape == "string" and not failed:
+            return {**wire, "content": ""}
         if failed and not blocks:
             self._lose("outcome", f"failed result of call {part.call_id!r} says nothing: sent with a placeholder")
         return {**wire, **result_content(blocks, failed)}

@@ -11,10 +11,11 @@ from ...records import Usage
 from ...view.shown import Edit
 from ..protocol import Reply
 from ..shapes import prune
+from .depth import check_depth
 from .parse import read_blocks
 from .shapes import BLOCK
 
-__all__ = ["parse_response", "plain", "read_reply", "replayable", "usage_of"]
+__all__ = ["parse_response", "plain", "read_reply", "replayable", "string", "usage_of"]
 
 _DUMPS = ("to_dict", "model_dump", "dict")
 
@@ -38,12 +39,13 @@ def parse_response(response: Any) -> Reply:
     if message.get("type") == "error":
         error = message.get("error")
         said = error.get("message") if isinstance(error, Mapping) else error
-        raise FormatError(f"this is an error, not a message: {said}", path="response")
+        raise FormatError(f"this is an error, not a message: {said if isinstance(said, str) else ''}", path="response")
     return read_reply(message)
 
 
 def read_reply(message: Mapping[str, Any]) -> Reply:
     """The reply that a message object of the API holds."""
+    check_depth(message)
     content = message.get("content")
     if not isinstance(content, Sequence) or isinstance(content, str):
         raise FormatError("expected a list of content blocks", path="response.content")
@@ -54,11 +56,19 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
         message=Message(role="assistant", parts=parts),
         usage=usage_of(usage) if isinstance(usage, Mapping) else None,
         raw_usage=usage,
-        model=str(message.get("model") or ""),
-        stop=str(message.get("stop_reason") or ""),
-        response_id=str(message.get("id") or ""),
+        model=string(message, "model", "response"),
+        stop=string(message, "stop_reason", "response"),
+        response_id=string(message, "id", "response"),
         blobs=blobs,
     )
+
+
+def string(holder: Mapping[str, Any], key: str, path: str) -> str:
+    """The string at `key`, empty where there is none. Raises FormatError for anything else."""
+    value = holder.get(key)
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise FormatError(f"expected a string, found {type(value).__name__}", path=f"{path}.{key}")
 
 
 def replayable(block: Mapping[str, Any]) -> dict[str, Any]:

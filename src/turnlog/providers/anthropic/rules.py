@@ -15,7 +15,7 @@ from ...models import Target
 from ...rules import Rules
 from .blocks import NAME
 
-__all__ = ["MEDIA_MAX_BASE64", "NO_SAMPLING", "ONE_SAMPLING", "rules", "thinking_type"]
+__all__ = ["IMAGE_MAX_BASE64", "NO_SAMPLING", "ONE_SAMPLING", "rules", "thinking_type"]
 
 # "This model does not support assistant message prefill. The conversation must end with a user message."
 _NO_PREFILL = re.compile(r"claude-(fable|mythos|opus-4[-.][6-9]|opus-5|sonnet-4[-.]6|sonnet-5)")
@@ -28,8 +28,11 @@ NO_SAMPLING = re.compile(r"claude-(fable|mythos|opus-4[-.][7-9]|opus-5|sonnet-5)
 ONE_SAMPLING = re.compile(r"claude-(opus-4[-.][1-9]|sonnet-4[-.][5-9]|haiku-4[-.][5-9])(?!\d)")
 """Models that refuse `temperature` and `top_p` together."""
 
-MEDIA_MAX_BASE64 = 5_242_880
-"""Largest base64 text of an image, in characters ("image exceeds 5 MB maximum")."""
+IMAGE_MAX_BASE64 = 5_242_880
+"""Largest base64 text of an image, in characters ("image exceeds 5 MB maximum"). Rendering sees to it:
+`Rules` has one limit for all media, and a PDF may fill the request."""
+_REQUEST_MAX = 32 * 1024 * 1024
+"""Largest request, in bytes (413 `request_too_large`)."""
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _DOCUMENTS = frozenset({"application/pdf", "text/plain", "text/markdown", "text/csv", "text/html", "text/xml"})
@@ -38,7 +41,8 @@ _DOCUMENTS = frozenset({"application/pdf", "text/plain", "text/markdown", "text/
 def thinking_type(settings: Mapping[str, Any]) -> str:
     """`enabled`, `adaptive`, `disabled`, ... or empty where thinking is not set."""
     thinking = settings.get("thinking")
-    return str(thinking.get("type", "")) if isinstance(thinking, Mapping) else ""
+    kind = thinking.get("type") if isinstance(thinking, Mapping) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
@@ -53,6 +57,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
     return Rules(
         provider=NAME,
         results="adjacent",
+        tools_required=True,  # "Requests which include `tool_use` or `tool_result` blocks must define tools."
         # Consecutive assistant messages are merged before pairs are checked (recorded 200).
         merge_calls=False,
         first="any",
@@ -78,6 +83,6 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         result_media=media,
         failed_result_media=False,
         media_mimes=_IMAGES | _DOCUMENTS,
-        media_max_base64=MEDIA_MAX_BASE64,
+        media_max_base64=_REQUEST_MAX,
         media_max_count=600 if _MANY_MEDIA.search(target.model) else 100,
     )

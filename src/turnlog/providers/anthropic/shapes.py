@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ..shapes import ANY, Keys, Many, Shape, Tagged
 
-__all__ = ["BLOCK", "BODY", "IN_RESULT", "NOT_NULL"]
+__all__ = ["BLOCK", "BODY", "IN_RESULT", "NOT_NULL", "TOOL"]
 
 NOT_NULL = frozenset(
     "mcp_servers metadata output_config service_tier stop_sequences stream system thinking tool_choice tools".split()
@@ -170,14 +170,15 @@ _TOOLS: dict[str, Shape] = {
     **_alike("browser_toolset_20260801 computer_toolset_20260801", _tool("type configs")),
     "mcp_toolset": _tool("type mcp_server_name configs default_config", tools=Many(_LISTED)),
 }
-_TOOL = Tagged("type", _TOOLS, missing="custom")
+TOOL = Tagged("type", _TOOLS, missing="custom")
+"""A tool declaration."""
 _CHANGE = Tagged(
     "type",
     {
         "mcp_tool_reference": _keys("type name server_name"),
         "mcp_toolset_reference": _keys("type server_name"),
         "tool_reference": _keys("type name"),
-        "tool_definition": _keys("type", definition=_TOOL),
+        "tool_definition": _keys("type", definition=TOOL),
     },
 )
 _TOOL_CHANGE = _keys("type", tool=_CHANGE, cache_control=_CACHE)
@@ -268,6 +269,6 @@ BODY = _keys(
     thinking=_THINKING,
     thread=_keys("type previous_message_id"),
     tool_choice=_CHOICE,
-    tools=Many(_TOOL),
+    tools=Many(TOOL),
 )
 """A request body. Headers that SDKs take as arguments (`betas`, `extra_headers`) are no part of it."""

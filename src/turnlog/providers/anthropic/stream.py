@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 from ...content import Opaque, Part, Reasoning, ToolCall, is_finite_json
 from ...errors import FormatError
 from ..protocol import Reply
 from .blocks import NAME
-from .response import plain, read_reply
+from .response import plain, read_reply, string
 
 __all__ = ["StreamAssembler"]
 
@@ -25,6 +26,10 @@ class _Block:
     """A content block as far as it came. `broken` says that its input is no JSON object."""
 
     def __init__(self, start: dict[str, Any]) -> None:
+        for key in ("type", "id", "name", "tool_use_id", "text", "thinking", "signature"):
+            string(start, key, "event.content_block")
+        if not isinstance(start.get("citations"), (list, tuple, NoneType)):
+            raise FormatError("expected a list", path="event.content_block.citations")
         self.fields = start
         self.pieces: list[str] = []
         self.closed = False
@@ -33,9 +38,9 @@ class _Block:
     def take(self, delta: Mapping[str, Any]) -> None:
         match delta.get("type"):
             case "text_delta" | "thinking_delta" | "input_json_delta" as kind:
-                self.pieces.append(str(delta.get(_GROWING[kind]) or ""))
+                self.pieces.append(string(delta, _GROWING[kind], "event.delta"))
             case "signature_delta":
-                self.fields["signature"] = str(delta.get("signature") or "")
+                self.fields["signature"] = string(delta, "signature", "event.delta")
             case "citations_delta":
                 self.fields["citations"] = [*(self.fields.get("citations") or ()), delta.get("citation")]
             case "compaction_delta":
@@ -57,6 +62,14 @@ class _Block:
             self.fields["input"] = value
         else:
             self.broken = True
+
+    def check(self) -> None:
+        """Raises FormatError for a block that cannot be read; it is broken then."""
+        try:
+            read_reply({"content": [self.block()]})
+        except FormatError:
+            self.broken = True
+            raise
 
     def block(self) -> dict[str, Any]:
         """The block as the API would have sent it whole."""
@@ -94,20 +107,21 @@ class StreamAssembler:
         event = plain(chunk, "event")
         match event.get("type"):
             case "message_start":
-                self._message = _object(event, "message")
+                self._message = _message(_object(event, "message"), "event.message")
                 self._count(self._message.get("usage"))
             case "content_block_start":
                 block = _object(event, "content_block")
                 self._blocks[_index(event)] = _Block(block)
                 if block.get("type") == "fallback":
                     # Names the model that goes on from here; the whole response names it too.
-                    self._message["model"] = _object(block, "to").get("model")
+                    self._message["model"] = string(_object(block, "to"), "model", "event.content_block.to")
             case "content_block_delta":
                 self._block(event).take(_object(event, "delta"))
             case "content_block_stop":
                 self._block(event).close()
+                self._block(event).check()
             case "message_delta":
-                delta = _object(event, "delta")
+                delta = _message(_object(event, "delta"), "event.delta")
                 self._message.update({key: value for key, value in delta.items() if value is not None})
                 self._count(event.get("usage"))
             case "message_stop":
@@ -115,7 +129,8 @@ class StreamAssembler:
             case "error":
                 error = event.get("error")
                 said = error if isinstance(error, Mapping) else {"message": error}
-                self._error = ": ".join(str(said[key]) for key in ("type", "message") if said.get(key))
+                words = [word for word in (said.get("type"), said.get("message")) if isinstance(word, str) and word]
+                self._error = ": ".join(words) or "the stream reported an error"
             case None:
                 raise FormatError("an event of the Messages API has a type", path="event.type")
 
@@ -180,6 +195,13 @@ def _unanswered(blocks: list[_Block]) -> set[Any]:
     return {block.fields.get("id") for block in blocks if block.fields.get("type") in server} - answered - {None}
 
 
+def _message(fields: dict[str, Any], path: str) -> dict[str, Any]:
+    """What is known of the whole message, if it is of the right kind."""
+    for key in ("id", "model", "stop_reason"):
+        string(fields, key, path)
+    return fields
+
+
 def _object(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = holder.get(key)
     if not isinstance(value, Mapping):
@@ -189,6 +211,6 @@ def _object(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def _index(event: Mapping[str, Any]) -> int:
     index = event.get("index")
-    if not isinstance(index, int):
+    if not isinstance(index, int) or isinstance(index, bool):
         raise FormatError("expected a number", path="event.index")
     return index

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
 from ..protocol import Rendered
@@ -16,6 +17,9 @@ from ..shapes import prune
 from .cache_marks import tidy_marks
 from .rules import NO_SAMPLING, ONE_SAMPLING, thinking_type
 from .shapes import BODY, NOT_NULL
+from .tidy_messages import tidy_blocks
+from .tidy_tools import tidy_tools
+from .values import SETTINGS, misfit
 
 __all__ = ["required_settings", "tidy", "without_thinking"]
 
@@ -29,25 +33,34 @@ _Edits = list[Edit]
 
 
 def tidy(request: _Request, target: Target) -> Rendered:
-    """The request as the API takes it, and what had to change. The given request stays as it is."""
+    """The request as the API takes it, and what had to change. The given request stays as it is.
+    Raises FormatError for one that is nested too deeply to be looked at."""
     edits: _Edits = []
+    try:
+        return Rendered(request=_tidied(request, target, edits), edits=tuple(edits))
+    except RecursionError:
+        raise FormatError("nested too deeply", path="body") from None
+
+
+def _tidied(request: _Request, target: Target, edits: _Edits) -> _Request:
     tidied: _Request = prune(request, BODY, "", edits)
     steps: tuple[Callable[[_Request, Target, _Edits], _Request], ...] = (
         _nulls,
+        _settings,
+        _system,
+        _messages,
         _model,
         _thinking_budget,
         _max_tokens,
         _thinking_excludes,
         _sampling,
         _stop_sequences,
-        _system,
-        _tools,
+        tidy_tools,
         _tool_choice,
     )
     for step in steps:
         tidied = step(tidied, target, edits)
-    tidied = tidy_marks(tidied, edits)
-    return Rendered(request=tidied, edits=tuple(edits))
+    return tidy_marks(tidied, edits)
 
 
 def without_thinking(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,6 +95,29 @@ def _nulls(request: _Request, target: Target, edits: _Edits) -> _Request:
     for key in [key for key, value in request.items() if value is None and key in NOT_NULL]:
         request = _dropped(request, key, edits, f"{key} dropped: it was null", f"{key}: Input should be valid")
     return request
+
+
+def _settings(request: _Request, target: Target, edits: _Edits) -> _Request:
+    """Settings whose values are none of theirs go; what a request needs is filled in later."""
+    for key in SETTINGS:
+        why = misfit(request[key], SETTINGS[key]) if key in request else ""
+        if why:
+            request = _dropped(request, key, edits, f"{key} dropped: {why}", f"{key}: Input should be valid")
+    return request
+
+
+def _messages(request: _Request, target: Target, edits: _Edits) -> _Request:
+    """Every block of the system text and of the messages as such."""
+    request = tidy_blocks(request, "system", "system", edits)
+    given = request.get("messages")
+    if not isinstance(given, list):
+        return request
+    mended = [
+        tidy_blocks(message, "content", f"messages[{i}].content", edits) if isinstance(message, dict) else message
+        for i, message in enumerate(given)
+    ]
+    same = all(new is old for new, old in zip(mended, given, strict=True))
+    return request if same else {**request, "messages": mended}
 
 
 def _model(request: _Request, target: Target, edits: _Edits) -> _Request:
@@ -186,41 +222,24 @@ def _stop_sequences(request: _Request, target: Target, edits: _Edits) -> _Reques
 
 
 def _system(request: _Request, target: Target, edits: _Edits) -> _Request:
-    """System text without blank blocks, which the API refuses even beside others."""
+    """System text is text, without blank blocks, which the API refuses even beside others."""
     given = request.get("system")
-    if not isinstance(given, list):
+    if given is None or isinstance(given, str):
         return request
-    kept = [block for block in given if not isinstance(block, dict) or str(block.get("text", "x")).strip()]
-    if len(kept) == len(given):
+    blocks = given if isinstance(given, list) else []
+    kept = [block for block in blocks if _says_something(block)]
+    if kept == given:
         return request
-    _setting(edits, "blank system blocks dropped", "system: text content blocks must contain non-whitespace text")
-    request = {**request, "system": kept}
+    rule = "system: text content blocks must contain non-whitespace text"
     if not kept:
-        del request["system"]
-    return request
+        return _dropped(request, "system", edits, "system dropped: it has no text", rule)
+    _setting(edits, f"system: {len(blocks) - len(kept)} blocks without text dropped", rule)
+    return {**request, "system": kept}
 
 
-def _tools(request: _Request, target: Target, edits: _Edits) -> _Request:
-    """One declaration a name; the schema of a function is an object's."""
-    given = request.get("tools")
-    if not isinstance(given, list):
-        return request
-    kept: list[Any] = []
-    names: set[Any] = set()
-    for tool in given:
-        name = tool.get("name") if isinstance(tool, dict) else None
-        if name is not None and name in names:
-            _setting(edits, f"second declaration of tool {name!r} dropped", "tools: Tool names must be unique.")
-            continue
-        names.add(name)
-        schema = tool.get("input_schema") if isinstance(tool, dict) else None
-        if isinstance(schema, dict) and "type" not in schema:
-            rule = "tools.custom.input_schema.type: Field required"
-            _setting(edits, f"input_schema of {name!r} says type 'object'", rule)
-            tool = {**tool, "input_schema": {"type": "object", **schema}}
-        kept.append(tool)
-    same = len(kept) == len(given) and all(new is old for new, old in zip(kept, given, strict=True))
-    return request if same else {**request, "tools": kept}
+def _says_something(block: Any) -> bool:
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
+    return isinstance(text, str) and bool(text.strip())
 
 
 def _tool_choice(request: _Request, target: Target, edits: _Edits) -> _Request:
@@ -228,10 +247,10 @@ def _tool_choice(request: _Request, target: Target, edits: _Edits) -> _Request:
     if not isinstance(choice, dict) or choice.get("type") == "none":
         return request
     tools = request.get("tools")
-    if not tools:
+    if not tools or not isinstance(tools, list):
         rule = "tool_choice may only be specified while providing tools."
         return _dropped(request, "tool_choice", edits, "tool_choice dropped: there are no tools", rule)
-    names = {tool.get("name") for tool in tools if isinstance(tool, dict)}
+    names = [tool.get("name") for tool in tools if isinstance(tool, dict)]
     if choice.get("type") == "tool" and choice.get("name") not in names:
         rule = f"Tool '{choice.get('name')}' not found in provided tools"
         return _dropped(request, "tool_choice", edits, f"tool_choice dropped: no tool {choice.get('name')!r}", rule)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..protocol import Provider
 from .choice import tool_choice, with_tool_choice
+from .known import knows
 from .parse import parse
 from .render import render
 from .response import parse_response
@@ -30,6 +31,7 @@ PROVIDER = Provider(
     rules=rules,
     render=render,
     tidy=tidy,
+    knows=knows,
     tool_choice=tool_choice,
     with_tool_choice=with_tool_choice,
 )

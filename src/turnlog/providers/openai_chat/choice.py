@@ -21,10 +21,10 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
         return None
     allowed = value.get("allowed_tools")
     if isinstance(allowed, Mapping):
-        return str(allowed.get("mode", "auto"))
+        return "required" if allowed.get("mode") == "required" else "auto"
     named = value.get("function") or value.get("custom") or value
     name = named.get("name") if isinstance(named, Mapping) else None
-    return f"tool:{name}" if isinstance(name, str) else None
+    return f"tool:{name}" if isinstance(name, str) and name else None
 
 
 def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@
     list, null, empty, absent   content that was a list of one plain text, null, [], not there
     developer, legacy, named    the role `developer`; a `function_call` or `function` message; a
                                 tool message with a name
+    function                    a `function` message that answers no call: a user's text
     object, null, absent        a call's arguments that were an object, null, not there
     refusal, refusal-field      a text that was a refusal part, or the message's `refusal`
     transcript                  a text that was said aloud: sent only where the audio is not

@@ -38,6 +38,8 @@ def media_wire(media: Media, blob: BlobReader) -> dict[str, Any] | None:
     text = next((_blob_text(word, blob) for word in held if word.startswith(_LITERAL)), None)
     match media.kind:
         case "image":
+            if text and not _declares(text, media.mime):  # its bytes turned out to be of another type
+                text = None
             url = media.url or text or _data_url(media, "image/png", blob)
             if not url:
                 return None
@@ -142,6 +144,11 @@ def _with_literal(media: Media, seen: str, ours: str, blobs: dict[str, bytes], s
 
 def _form(shape: list[str]) -> Form | None:
     return Form(provider=NAME, shape=" ".join(shape)) if shape else None
+
+
+def _declares(url: str, mime: str) -> bool:
+    found = _DATA_URL.fullmatch(url)
+    return found is not None and found[1] == mime
 
 
 def _keep(data: bytes, blobs: dict[str, bytes]) -> str:

@@ -7,14 +7,16 @@ from typing import Any
 
 import msgspec
 
-from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, parse_arguments
+from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
 from ...errors import FormatError
 from ...records import Configuration
 from ..protocol import Parsed
+from ..shapes import Many
 from ..spelling import formed
 from .media import read_media
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
-from .shapes import MEDIA_TYPES, NAME, OPAQUE_FIELDS, REASONING_FIELDS
+from .shapes import MEDIA_TYPES, NAME, OPAQUE_FIELDS, READABLE_MESSAGE, READABLE_TOOL, REASONING_FIELDS
+from .values import STRING, brief, check_types, read_arguments
 
 __all__ = ["MessageReader", "parse", "read_call"]
 
@@ -28,17 +30,24 @@ def parse(body: Mapping[str, Any]) -> Parsed:
         raise FormatError(
             "expected a list of messages; is this the body of a Chat Completions request?", path="messages"
         )
-    reader = MessageReader()
-    messages = tuple(reader.message(wire, f"messages[{i}]") for i, wire in enumerate(wires))
-    return Parsed(messages=messages, configuration=_configuration(body), blobs=reader.blobs)
+    # A message alone may be one of many that its reader hands over one by one: its call is elsewhere.
+    reader = MessageReader(whole=len(wires) > 1)
+    try:
+        messages = tuple(reader.message(wire, f"messages[{i}]") for i, wire in enumerate(wires))
+        return Parsed(messages=messages, configuration=_configuration(body), blobs=reader.blobs)
+    except RecursionError as error:
+        raise FormatError("nested too deeply to be read") from error
 
 
 class MessageReader:
-    """Reads wire messages in order; it remembers calls, to tell results what they answer."""
+    """Reads wire messages in order; it remembers calls, to tell results what they answer. `whole` says
+    that there are no calls but those it reads: what answers none is then a text."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool = False) -> None:
         self.blobs: dict[str, bytes] = {}
         self._calls: dict[str, ToolCall] = {}
+        self._whole = whole
+        self._unanswered = 0
 
     def message(self, wire: Any, path: str) -> Message:
         """The canonical message of one wire message."""
@@ -46,18 +55,24 @@ class MessageReader:
             raise FormatError("expected an object", path=path)
         role = wire.get("role")
         if role not in _ROLES:
-            raise FormatError(f"{role!r} is none of {', '.join(_ROLES)}", path=f"{path}.role")
+            raise FormatError(f"{brief(role)} is none of {', '.join(_ROLES)}", path=f"{path}.role")
+        check_types(wire, READABLE_MESSAGE, path)
         if role == "assistant":
-            return self._assistant(wire, path)
-        if role in ("tool", "function"):
-            return Message("user", (self._result(wire, path, legacy=role == "function"),))
-        parts, shape = self._content(wire, path)
+            return self._assistant(wire)
+        if role == "tool" or (role == "function" and self._answers()):
+            return Message("user", (self._result(wire, legacy=role == "function"),))
+        parts, shape = self._content(wire)
         name = _string(wire, "name")
-        held = [shape, "developer" if role == "developer" else ""]
+        held = [shape, role if role in ("developer", "function") else ""]
         form = _form(envelope(role, name=name), _without(wire, "content"), held)
-        return Message("user" if role == "user" else "system", tuple(parts), name, form)
+        return Message("user" if role in ("user", "function") else "system", tuple(parts), name, form)
 
-    def _assistant(self, wire: Mapping[str, Any], path: str) -> Message:
+    def _answers(self) -> bool:
+        """Whether the function message at hand answers a call; it has no id to tell by."""
+        self._unanswered -= 1
+        return self._unanswered >= 0 or not self._whole
+
+    def _assistant(self, wire: Mapping[str, Any]) -> Message:
         taken = {"content"}
         parts: list[Part] = []
         for key in REASONING_FIELDS:
@@ -65,7 +80,7 @@ class MessageReader:
                 taken.add(key)
                 form = Form(NAME, shape=key) if key != REASONING_FIELDS[0] else None
                 parts.append(Reasoning(NAME, text=wire[key], form=form))
-        content, shape = self._content(wire, path)
+        content, shape = self._content(wire)
         parts += content
         if _string(wire, "refusal"):
             taken.add("refusal")
@@ -77,9 +92,10 @@ class MessageReader:
         if isinstance(wire.get("function_call"), Mapping):
             taken.add("function_call")
             parts.append(_remember(self._calls, _legacy_call(wire["function_call"])))
+            self._unanswered = max(self._unanswered, 0) + 1
         if wire.get("tool_calls"):
             taken.add("tool_calls")
-            parts += self._tool_calls(wire["tool_calls"], f"{path}.tool_calls")
+            parts += self._tool_calls(wire["tool_calls"])
         if shape == "null" and taken & {"tool_calls", "function_call", "refusal", "audio"}:
             shape = ""
         name = _string(wire, "name")
@@ -87,19 +103,15 @@ class MessageReader:
             "assistant", tuple(parts), name, _form(envelope("assistant", name=name), _without(wire, *taken), [shape])
         )
 
-    def _tool_calls(self, entries: Any, path: str) -> list[Part]:
-        if not isinstance(entries, Sequence) or isinstance(entries, (str, bytes)):
-            raise FormatError("expected a list of calls", path=path)
+    def _tool_calls(self, entries: Sequence[Any]) -> list[Part]:
         calls: list[Part] = []
-        for i, entry in enumerate(entries):
-            if not isinstance(entry, Mapping):
-                raise FormatError("expected an object", path=f"{path}[{i}]")
+        for entry in entries:
             call = read_call(entry)
             calls.append(Opaque(NAME, "tool_call", entry) if call is None else _remember(self._calls, call))
         return calls
 
-    def _result(self, wire: Mapping[str, Any], path: str, *, legacy: bool) -> ToolResult:
-        parts, shape = self._content(wire, path)
+    def _result(self, wire: Mapping[str, Any], *, legacy: bool) -> ToolResult:
+        parts, shape = self._content(wire)
         call_id = "" if legacy else _string(wire, "tool_call_id")
         said = _string(wire, "name")
         call = self._calls.get(call_id)
@@ -113,7 +125,7 @@ class MessageReader:
             form=_form(default, _without(wire, "content"), held),
         )
 
-    def _content(self, wire: Mapping[str, Any], path: str) -> tuple[list[Part], str]:
+    def _content(self, wire: Mapping[str, Any]) -> tuple[list[Part], str]:
         """The parts of a message's content, and the word for its shape."""
         content = wire.get("content", ...)
         if content is ...:
@@ -122,16 +134,14 @@ class MessageReader:
             return [], "null"
         if isinstance(content, str):
             return [Text(content)], ""
-        if not isinstance(content, Sequence) or isinstance(content, (bytes, bytearray)):
-            raise FormatError("expected a string, a list of parts or null", path=f"{path}.content")
         parts = [self._part(part) for part in content]
         if not parts:
             return [], "empty"
         plain = len(parts) == 1 and isinstance(parts[0], Text) and parts[0].form is None
         return parts, "list" if plain else ""
 
-    def _part(self, wire: Any) -> Part:
-        kind = str(wire.get("type")) if isinstance(wire, Mapping) else "part"
+    def _part(self, wire: Mapping[str, Any]) -> Part:
+        kind = wire.get("type") or "part"
         if kind in ("text", "refusal") and isinstance(wire.get(kind), str):
             shape = "refusal" if kind == "refusal" else ""
             bare = Text(wire[kind], Form(NAME, shape=shape) if shape else None)
@@ -176,16 +186,17 @@ def _arguments(body: Mapping[str, Any]) -> tuple[Any, str | None, str]:
     """Parsed arguments, their text where it is not the compact JSON, and the word for their shape."""
     value = body.get("arguments", ...)
     if isinstance(value, str):
-        return *parse_arguments(value), ""
+        return *read_arguments(value), ""
     if value is ... or value is None:
         return None, "", "null" if value is None else "absent"
     return value, None, "object"
 
 
 def _configuration(body: Mapping[str, Any]) -> Configuration:
+    check_types(body.get("model"), STRING, "model")
+    check_types(body.get("tools"), Many(READABLE_TOOL), "tools")
     model = _string(body, "model")
-    tools = body.get("tools")
-    declared = tools if isinstance(tools, list) else []
+    declared = body.get("tools") or ()
     seen = {key: body[key] for key in ("model", "tools") if key in body and not (key == "tools" and declared)}
     default = {"model": model}
     return Configuration(
@@ -197,17 +208,17 @@ def _configuration(body: Mapping[str, Any]) -> Configuration:
     )
 
 
-def _tool(wire: Any) -> Tool:
-    kind = (wire.get("type") or "function") if isinstance(wire, Mapping) else ""
-    body = wire.get(kind) if isinstance(wire, Mapping) and kind in ("function", "custom") else None
-    if not isinstance(body, Mapping):
-        return Tool(name=str(kind), kind="hosted", provider=NAME, data=wire)
+def _tool(wire: Mapping[str, Any]) -> Tool:
+    kind = wire.get("type") or "function"
+    body = wire.get(kind) if kind in ("function", "custom") else None
+    if body is None:
+        return Tool(name=kind, kind="hosted", provider=NAME, data=wire)
     parameters = body.get("parameters")
     tool = Tool(
         name=_string(body, "name"),
         description=_string(body, "description"),
         parameters=parameters if kind == "function" and isinstance(parameters, dict) else None,
-        kind=str(kind),
+        kind=kind,
     )
     return msgspec.structs.replace(tool, form=formed(NAME, tool_wire(tool, custom=True) or {}, wire))
 

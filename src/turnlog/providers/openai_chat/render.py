@@ -15,7 +15,7 @@ from .form import spelled, words
 from .media import media_wire
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
 from .rules import takes_custom
-from .shapes import NAME, OPAQUE_FIELDS
+from .shapes import NAME, OPAQUE_FIELDS, takes_reasoning
 
 __all__ = ["render"]
 
@@ -24,7 +24,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     """The request body for a view, and what it could not express. Never repairs, never raises on a
     view; a media blob that is gone raises BlobMissing."""
     custom = takes_custom(target.model)
-    writer = _Writer(blob, custom=custom)
+    writer = _Writer(blob, custom=custom, details=takes_reasoning(target.model))
     for shown in view:
         writer.show(shown)
     writer.flush()
@@ -67,11 +67,12 @@ class _Writer:
     """Writes messages one by one. Media of tool results wait until their batch of results ends:
     a tool message takes text only, and nothing may stand between the answers of one batch."""
 
-    def __init__(self, blob: BlobReader, *, custom: bool) -> None:
+    def __init__(self, blob: BlobReader, *, custom: bool, details: bool) -> None:
         self.messages: list[dict[str, Any]] = []
         self.losses: list[Loss] = []
         self._blob = blob
         self._custom = custom
+        self._details = details
         self._waiting: list[dict[str, Any]] = []
         self._records: tuple[int, ...] = ()
 
@@ -109,7 +110,8 @@ class _Writer:
             return
         contents = self._contents(rest, "user message", media=True)
         moved, self._waiting = self._waiting, []
-        self._add(envelope("user", name=message.name), [*moved, *contents], message)
+        role = "function" if "function" in words(message.form) and not moved else "user"
+        self._add(envelope(role, name=message.name), [*moved, *contents], message)
 
     def _result(self, result: ToolResult) -> None:
         self._extras(result.form, f"result of call {result.call_id}")
@@ -175,7 +177,16 @@ class _Writer:
             return True
         if not isinstance(part, Opaque) or part.provider != NAME:
             return False
-        if part.kind == "audio" and isinstance(part.data, dict):
+        if part.kind == "reasoning_details" and not self._details:
+            self._lose("opaque", "reasoning_details left out: this model's server takes none back")
+            return True
+        if part.kind in wire and part.kind in OPAQUE_FIELDS:  # of two messages that were joined
+            both = isinstance(part.data, list) and isinstance(wire[part.kind], list)
+            if both:
+                wire[part.kind] = [*wire[part.kind], *part.data]
+            else:
+                self._lose("opaque", f"a second {part.kind} of one message left out")
+        elif part.kind == "audio" and isinstance(part.data, dict):
             # When it ends and which blob it is are known to us, and not asked for.
             wire["audio"] = {key: value for key, value in part.data.items() if key not in ("expires_at", "sha256")}
         elif part.kind in OPAQUE_FIELDS:
@@ -184,7 +195,7 @@ class _Writer:
 
     def _add(self, wire: dict[str, Any], contents: list[Any], message: Message) -> None:
         """Append a message, unless all there was of it is lost."""
-        own = any(isinstance(part, (Opaque, Reasoning)) and part.provider == NAME for part in message.parts)
+        own = any(isinstance(part, Reasoning) and part.provider == NAME for part in message.parts)
         if not contents and message.parts and not own and wire.keys() <= {"role", "name"}:
             return
         bare = bool(wire.keys() & {"tool_calls", "function_call", "refusal", "audio"})

@@ -14,7 +14,8 @@ from ...records import Usage
 from ..protocol import Reply
 from .media import decode_base64
 from .parse import MessageReader
-from .shapes import NAME, OPAQUE_FIELDS, REASONING_FIELDS
+from .shapes import NAME, OPAQUE_FIELDS, READABLE_SOUND, REASONING_FIELDS
+from .values import check_types
 
 __all__ = ["error_text", "first_choice", "parse_response", "plain", "read_answer", "usage_of"]
 
@@ -94,6 +95,7 @@ def read_answer(wire: Any, stop: str) -> tuple[Message, tuple[Part, ...], dict[s
         if key not in _ANSWER_KEYS and key != "role" and value not in (None, "", [], {})
     }
     audio = said.pop("audio", None)
+    check_types(audio, READABLE_SOUND, "choices[0].message.audio")
     if isinstance(said.get("tool_calls"), list):
         said["tool_calls"] = [_without_noise(call) for call in said["tool_calls"]]
     reader = MessageReader()

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...content import Message
-from ...errors import FormatError
 from ...records import Usage
 from ..protocol import Reply
 from .response import error_text, first_choice, plain, read_answer, usage_of
+from .shapes import READABLE_DELTA
+from .values import check_types
 
 __all__ = ["ChatAssembler"]
 
@@ -67,9 +68,8 @@ class ChatAssembler:
             blobs=blobs,
         )
 
-    def _delta(self, delta: Any) -> None:
-        if not isinstance(delta, Mapping):
-            raise FormatError("expected an object", path="choices[0].delta")
+    def _delta(self, delta: Mapping[str, Any]) -> None:
+        check_types(delta, READABLE_DELTA, "choices[0].delta")
         for key, value in delta.items():
             if key == "role" or value is None:
                 continue
@@ -79,11 +79,9 @@ class ChatAssembler:
             else:
                 _grow(self._wire, key, value)
 
-    def _call(self, entry: Any) -> None:
+    def _call(self, entry: Mapping[str, Any]) -> None:
         """Take a piece of a call. Pieces belong together by `index` alone; some servers number all calls
         0 or none, and tell them apart by id."""
-        if not isinstance(entry, Mapping):
-            raise FormatError("expected an object", path="choices[0].delta.tool_calls")
         index = entry.get("index")
         number = index if isinstance(index, int) else -1
         at = self._slots.get(number)

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from ...content import compact_json
 from ...models import Target
 from ...view.shown import Edit
 from ..protocol import Rendered
-from ..shapes import prune
-from .rules import fixed_sampling, no_stop, no_system, renamed_limit
-from .shapes import NOT_NULL, PART_TYPES, request_shape, takes_reasoning
+from .rules import fixed_sampling, no_stop, renamed_limit
+from .shapes import request_shape, takes_reasoning
+from .tidy_messages import finished, mended
+from .values import fit
 
 __all__ = ["tidy"]
 
 _SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
 """Sampling settings and the only value that models with fixed sampling take."""
 
-_RANGES = {"temperature": (0, 2), "top_p": (0, 1), "presence_penalty": (-2, 2), "frequency_penalty": (-2, 2)}
 _MAX_STOPS = 4
-_NAME_MAX = 64
-_NOT_IN_NAME = re.compile(r"[\s<|\\/>]")
+_MAX_TOOLS = 128
+_FUNCTION = ("name", "description", "parameters", "strict")
 
 
 def tidy(request: dict[str, Any], target: Target) -> Rendered:
     """`request` as the API takes it, and an edit for each change. Tidying twice changes nothing."""
     edits: list[Edit] = []
     model = target.model or str(request.get("model") or "")
-    body: dict[str, Any] = dict(prune(request, request_shape(model), "", edits))
-    for step in (_model, _nulls, _tools, _limits, _habits, _ranges, _messages):
+    body = dict(request)
+    _mend(body, "messages", mended(body.get("messages"), model, edits))
+    _mend(body, "tools", _declared(body.get("tools"), model, edits))
+    body = dict(fit(body, request_shape(model), "", edits))
+    _mend(body, "messages", finished(body.get("messages"), edits))
+    for step in (_model, _tools, _limits, _habits):
         step(body, model, edits)
     return Rendered(request=body, edits=tuple(edits))
+
+
+def _mend(body: dict[str, Any], key: str, value: Any) -> None:
+    if key in body:
+        body[key] = value
 
 
 def _drop(body: dict[str, Any], key: str, why: str, edits: list[Edit]) -> None:
@@ -45,16 +52,45 @@ def _model(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
         edits.append(Edit("setting", f"model {model} added", rule="Missing required parameter: 'model'."))
 
 
-def _nulls(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
-    for key in [key for key, value in body.items() if value is None and key in NOT_NULL]:
-        _drop(body, key, f"Invalid type for '{key}': null.", edits)
+def _declared(tools: Any, model: str, edits: list[Edit]) -> Any:
+    """Tools in this API's shape: with their type, a function's keys under `function`."""
+    if not isinstance(tools, list):
+        return tools
+    declared = [_tool(tool, f"tools[{i}]", model, edits) for i, tool in enumerate(tools)]
+    return tools if all(new is old for new, old in zip(declared, tools, strict=True)) else declared
+
+
+def _tool(tool: Any, path: str, model: str, edits: list[Edit]) -> Any:
+    if not isinstance(tool, dict):
+        return tool
+    kind = tool.get("type")
+    if kind is None and isinstance(tool.get("function"), dict):
+        edits.append(Edit("tool", f"{path}.type set to 'function'", rule=f"Missing required parameter: '{path}.type'."))
+        tool = {"type": "function", **{key: value for key, value in tool.items() if key != "type"}}
+    elif kind == "function" and "function" not in tool and isinstance(tool.get("name"), str):
+        rule = f"Missing required parameter: '{path}.function'."
+        edits.append(Edit("tool", f"{path} put under 'function'", rule=rule))
+        rest = {key: value for key, value in tool.items() if key not in _FUNCTION}
+        tool = {**rest, "function": {key: tool[key] for key in _FUNCTION if key in tool}}
+    function = tool.get("function")
+    schema = function.get("parameters") if isinstance(function, dict) else None
+    if not isinstance(schema, dict) or not schema or schema.get("type") == "object" or takes_reasoning(model):
+        return tool
+    rule = f"Invalid schema for function: schema must be a JSON Schema of 'type: \"object\"' (param: {path})."
+    edits.append(Edit("tool", f"{path}.function.parameters.type set to 'object'", rule=rule))
+    return {**tool, "function": {**function, "parameters": {**schema, "type": "object"}}}
 
 
 def _tools(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
-    """What is only allowed beside tools."""
+    """How many tools, and what is only allowed beside them."""
     for key in ("tools", "functions"):
         if body.get(key) == []:
             _drop(body, key, f"Invalid '{key}': empty array.", edits)
+        elif len(body.get(key) or ()) > _MAX_TOOLS:
+            edits.append(
+                Edit("tool", f"{key} beyond the first {_MAX_TOOLS} left out", rule=f"Invalid '{key}': array too long.")
+            )
+            body[key] = body[key][:_MAX_TOOLS]
     if "tools" not in body:
         for key in ("tool_choice", "parallel_tool_calls"):
             if key in body and body[key] != "none":
@@ -93,113 +129,3 @@ def _habits(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
                 _drop(body, key, f"Unsupported value: '{key}' with this model.", edits)
     if no_stop(model) and body.get("stop"):
         _drop(body, "stop", "Unsupported parameter: 'stop' is not supported with this model.", edits)
-
-
-def _ranges(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
-    for key, (low, high) in _RANGES.items():
-        value = body.get(key)
-        if isinstance(value, (int, float)) and not low <= value <= high:
-            body[key] = min(max(value, low), high)
-            rule = f"Invalid '{key}': expected a value from {low} to {high}."
-            edits.append(Edit("setting", f"{key} {value} sent as {body[key]}", rule=rule))
-
-
-def _messages(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
-    messages = body.get("messages")
-    if not isinstance(messages, list):
-        return
-    fixed = [_message(message, f"messages[{i}]", model, edits) for i, message in enumerate(messages)]
-    if any(new is not old for new, old in zip(fixed, messages, strict=True)):
-        body["messages"] = fixed
-
-
-def _message(message: Any, path: str, model: str, edits: list[Edit]) -> Any:
-    if not isinstance(message, dict):
-        return message
-    changed: dict[str, Any] = {}
-    role = message.get("role")
-    if role in ("system", "developer") and no_system(model):
-        changed["role"] = "user"
-        edits.append(
-            Edit("role", f"{path}: {role} text sent as a user's", rule=f"'{role}' is not supported by {model}")
-        )
-    name = message.get("name")
-    if isinstance(name, str) and role != "function":
-        fitting = _NOT_IN_NAME.sub("_", name)[:_NAME_MAX] or "_"
-        if fitting != name:
-            changed["name"] = fitting
-            edits.append(Edit("name", f"{path}.name sent as {fitting!r}", rule="string does not match pattern"))
-    calls = message.get("tool_calls")
-    if isinstance(calls, list):
-        fixed = _calls(calls, f"{path}.tool_calls", edits)
-        if not fixed:
-            message = {key: value for key, value in message.items() if key != "tool_calls"}
-        elif fixed is not calls:
-            changed["tool_calls"] = fixed
-    content = _content(message, path, model, edits)
-    if content is not message.get("content", ...):
-        changed["content"] = content
-    return {**message, **changed} if changed else message
-
-
-def _content(message: dict[str, Any], path: str, model: str, edits: list[Edit]) -> Any:
-    """The content without parts that have no place in the role, and never missing where it must be."""
-    content = message.get("content", ...)
-    if isinstance(content, list):
-        allowed = PART_TYPES.get(str(message.get("role")))
-        kept = []
-        for i, part in enumerate(content):
-            kind = part.get("type") if isinstance(part, dict) else None
-            # Compatible servers have parts of their own (`video_url`, `thinking`).
-            if allowed is not None and kind not in allowed and not takes_reasoning(model):
-                rule = f"Invalid value: '{kind}'. (param: {path}.content[{i}].type)"
-                edits.append(Edit("part", f"{path}.content[{i}] of type {kind!r} dropped", rule=rule))
-                continue
-            kept.append(_url_object(part, f"{path}.content[{i}]", edits))
-        if len(kept) == len(content) and all(new is old for new, old in zip(kept, content, strict=True)):
-            kept = content
-        if kept:
-            return kept
-        content = None
-    if content is not None and content is not ...:
-        return content
-    if message.get("role") == "function" or any(
-        message.get(key) for key in ("tool_calls", "function_call", "audio", "refusal")
-    ):
-        return None if isinstance(message.get("content"), list) else content
-    edits.append(Edit("setting", f"{path}.content set to an empty string", rule="expected a string, got null."))
-    return ""
-
-
-def _url_object(part: Any, path: str, edits: list[Edit]) -> Any:
-    if not isinstance(part, dict) or not isinstance(part.get("image_url"), str):
-        return part
-    edits.append(Edit("part", f"{path}.image_url sent as an object", rule="expected an object, but got a string"))
-    return {**part, "image_url": {"url": part["image_url"]}}
-
-
-def _calls(calls: list[Any], path: str, edits: list[Edit]) -> list[Any]:
-    """The calls that are calls, each in its documented shape; the same list if all were."""
-    if not calls:
-        edits.append(Edit("setting", f"{path} dropped", rule=f"Invalid '{path}': empty array."))
-    fixed: list[Any] = []
-    for i, call in enumerate(calls):
-        if isinstance(call, dict) and (isinstance(call.get("function"), dict) or isinstance(call.get("custom"), dict)):
-            fixed.append(_call(call, f"{path}[{i}]", edits))
-        else:
-            edits.append(Edit("call", f"{path}[{i}], neither function nor custom, dropped", rule="Invalid value"))
-    same = len(fixed) == len(calls) and all(new is old for new, old in zip(fixed, calls, strict=True))
-    return calls if same else fixed
-
-
-def _call(call: dict[str, Any], path: str, edits: list[Edit]) -> dict[str, Any]:
-    """A call with its type, and arguments as text."""
-    function = call.get("function")
-    if isinstance(function, dict) and call.get("type") != "function":
-        call = {**call, "type": "function"}
-        edits.append(Edit("call", f"{path}.type set to 'function'", rule=f"Missing required parameter: '{path}.type'."))
-    if isinstance(function, dict) and not isinstance(function.get("arguments"), str):
-        value = function.get("arguments")
-        call = {**call, "function": {**function, "arguments": "{}" if value is None else compact_json(value)}}
-        edits.append(Edit("call", f"{path}.function.arguments sent as text", rule="expected a string"))
-    return call

@@ -22,6 +22,7 @@ from ...content import (
     text_of,
 )
 from ...errors import FormatError
+from ..openai_chat.values import read_arguments
 from ..protocol import BlobReader
 from ..spelling import formed, spell
 from .parts import read_content, write_content, write_part
@@ -76,7 +77,7 @@ def read_call(item: Mapping[str, Any], linked: tuple[str, ...], path: str) -> To
     if kind == "function_call":
         arguments = item.get("arguments")
         if isinstance(arguments, str):
-            arguments, raw = parse_arguments(arguments)
+            arguments, raw = read_arguments(arguments)
         else:
             shape = "json"
     elif kind == "custom_tool_call":
@@ -123,7 +124,8 @@ def _default_call(call: ToolCall, kind: str) -> dict[str, Any]:
     item: dict[str, Any] = {"type": kind}
     if call.item_id and call.provider == NAME and spec.kind == call.kind:
         item["id"] = call.item_id
-    item["call_id"] = call.id
+    if call.id:
+        item["call_id"] = call.id
     if not spec.name:
         item["name"] = call.name
     if kind == "function_call":
@@ -253,7 +255,8 @@ def _read_stream(entry: Any, path: str) -> tuple[Text, Text]:
 
 def _default_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
     item: dict[str, Any] = {"type": kind}
-    item["id" if kind == "local_shell_call_output" else "call_id"] = result.call_id
+    if result.call_id:
+        item["id" if kind == "local_shell_call_output" else "call_id"] = result.call_id
     parts: tuple[Part, ...] = result.parts
     texts = [part for part in parts if isinstance(part, Text)]
     lost: list[Part] = [part for part in parts if not isinstance(part, Text)]

@@ -9,13 +9,15 @@ from msgspec.structs import replace
 
 from ...content import Form, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...errors import FormatError
+from ..openai_chat.values import STRING, check_types
 from ..protocol import BlobReader
 from ..spelling import formed, spell
 from .calls import is_client_call, is_client_result, read_call, read_result
 from .parts import read_content, text_part, write_content
+from .shapes import READABLE_ITEM
 from .wire import NAME, ROLES, has_word, links, own_delta, word_value, words
 
-__all__ = ["read_items", "read_output", "write_message", "write_reasoning"]
+__all__ = ["check_item", "read_items", "read_output", "write_message", "write_reasoning"]
 
 _CANONICAL_ROLE: dict[str, Role] = {
     "assistant": "assistant",
@@ -28,11 +30,21 @@ _CANONICAL_ROLE: dict[str, Role] = {
 # -- reading -------------------------------------------------------------------------------------
 
 
+def check_item(item: Any, path: str) -> dict[str, Any]:
+    """The item. Raises FormatError if it is no object, or cannot be read for the JSON types in it."""
+    if not isinstance(item, dict):
+        raise FormatError("expected an item, an object", path=path)
+    check_types(item.get("type"), STRING, f"{path}.type")
+    shape = READABLE_ITEM.get("message" if _is_message(item) else item.get("type") or "")
+    if shape is not None:
+        check_types(item, shape, path)
+    return item
+
+
 def read_items(items: list[Any], blobs: dict[str, bytes]) -> list[Message]:
     """One message for each input item. Raises FormatError naming the item."""
     for i, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise FormatError("expected an input item, an object", path=f"input[{i}]")
+        check_item(item, f"input[{i}]")
     called: dict[str, ToolCall] = {}
     messages: list[Message] = []
     for i, (item, linked) in enumerate(zip(items, links(items), strict=True)):
@@ -54,8 +66,7 @@ def read_output(items: list[Any], blobs: dict[str, bytes]) -> list[Part]:
     A call that the response itself answers was the server's: both stay opaque.
     """
     for i, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise FormatError("expected an output item, an object", path=f"output[{i}]")
+        check_item(item, f"output[{i}]")
     answered = {item.get("call_id") for item in items if is_client_result(item)}
     parts: list[Part] = []
     for i, (item, linked) in enumerate(zip(items, links(items), strict=True)):
@@ -75,11 +86,13 @@ def _is_message(item: Mapping[str, Any]) -> bool:
 
 
 def _read_message(item: Mapping[str, Any], linked: tuple[str, ...], path: str, blobs: dict[str, bytes]) -> Message:
-    role = item.get("role")
+    role, content = item.get("role"), item.get("content")
     if not isinstance(role, str):
         raise FormatError("expected a message with a 'role' of assistant, system, developer or user", path=path)
-    canonical = _CANONICAL_ROLE.get(role, "user")
-    parts, shape = read_content(item.get("content"), canonical, f"{path}.content", blobs)
+    canonical = _CANONICAL_ROLE.get(role.lower(), "user")
+    parts, shape = read_content(content, canonical, f"{path}.content", blobs)
+    if content in ("", []):  # accepted, and not the same as none
+        parts, shape = (Text(""),), "" if content == "" else "empty"
     shape = words(shape, *linked)
     message = Message(canonical, parts, form=Form(NAME, shape))
     default, _ = _default_message(message, blobs.__getitem__)
@@ -92,13 +105,15 @@ def _read_output_message(
     """The parts of one output message. Its first text carries the message's own keys: several
     messages may follow each other in one answer, and the form is where one begins."""
     content = item.get("content")
+    if item.get("role") not in (None, "assistant"):
+        raise FormatError("expected the role 'assistant'", path=f"{path}.role")
     if isinstance(content, str):
         content = [text_part(content, "assistant")]
     parts: list[Part] = list(read_content(content, "assistant", f"{path}.content", blobs)[0])
     if not parts or not isinstance(parts[0], Text):
         return parts
     first = parts[0]
-    seen = {key: value for key, value in item.items() if key != "content"}
+    seen = {**{key: value for key, value in item.items() if key != "content"}, "role": "assistant"}
     spelled = {"part": dict(content[0]), "item": seen}  # type: ignore[index]
     refusal = has_word(first.form, "refusal")
     default = {"part": text_part(first.text, "assistant", refusal=refusal), "item": _item_head()}
@@ -194,6 +209,8 @@ def _default_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any]
     first = message.parts[0] if message.parts else None
     opens = isinstance(first, Text) and bool(word_value(first.form, "item"))
     content, lost = write_content(message.parts, message.role, blob, opens or has_word(message.form, "list"))
+    if content == "" and has_word(message.form, "empty"):
+        content = []
     head = _item_head() if opens else {"role": message.role}
     return {**head, "content": content}, lost
 

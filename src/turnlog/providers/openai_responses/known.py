@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from ...content import Opaque
-from ..shapes import conforms
-from .shapes import CONTENT, ITEM
-from .wire import has_word
+from ..openai_chat.values import fits
+from .shapes import ITEM
+from .wire import ID_MAY_GO, has_word, id_fits, item_type
 
 __all__ = ["knows"]
 
 
 def knows(part: Opaque) -> bool:
-    """Whether an item or content part that was kept whole is of a known type and has known values:
-    transcripts hold types that only their own program reads, and what redaction left of values."""
-    return conforms(part.data, CONTENT if has_word(part.form, "part") else ITEM)
+    """Whether an item that was kept whole is of a known type and has what it needs: transcripts hold types
+    that only their own program reads, and what redaction left of values. Content parts and reasoning
+    are only kept whole where nothing can be made of them."""
+    if has_word(part.form, "part") or part.kind == "reasoning" or not isinstance(part.data, dict):
+        return False
+    item = {**part.data, "type": item_type(part.data)}
+    return fits(item, ITEM) and (item["type"] in ID_MAY_GO or id_fits(item))

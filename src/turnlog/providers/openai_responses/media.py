@@ -49,8 +49,10 @@ def read_media(part: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None
     shape = "screenshot" if part["type"] == "computer_screenshot" else ""
     source = part.get(key)
     if isinstance(source, str) and (is_file or _DATA_URL.match(source)):
-        media, spelling = _read_data(source, name, is_file, blobs)
-        shape = words(shape, spelling)
+        read = _read_data(source, name, is_file, blobs)
+        if read is None:
+            return None
+        media, shape = read[0], words(shape, read[1])
     elif isinstance(part.get(url_key), str):
         media = Media(_kind("", is_file), url=part[url_key], name=name)
     elif isinstance(part.get("file_id"), str):
@@ -87,15 +89,18 @@ def write_media(media: Media, blob: BlobReader) -> dict[str, Any] | None:
     return result
 
 
-def _read_data(source: str, name: str, is_file: bool, blobs: dict[str, bytes]) -> tuple[Media, str]:
-    """Bytes and shape words of a data URL, or of base64 standing alone (the older `file_data`)."""
+def _read_data(source: str, name: str, is_file: bool, blobs: dict[str, bytes]) -> tuple[Media, str] | None:
+    """Bytes and shape words of a data URL, or of base64 standing alone (the older `file_data`); None
+    for a file that is no base64."""
     found = _DATA_URL.match(source)
     header = found[1] if found else ";base64"
     data = _decode(source[found.end() :] if found else source, header)
     mime = header.split(";")[0] if found else _mime_of(name)
     shape = "" if found else "bare"
     literal = source.encode("utf-8", "surrogatepass")
-    if data is None:
+    if data is None and is_file:
+        return None
+    if data is None:  # no image, as a look at the bytes will show
         data = literal
     digest = sha256_hex(data)
     blobs[digest] = data
@@ -118,7 +123,11 @@ def _decode(payload: str, header: str) -> bytes | None:
 def _data_text(media: Media, blob: BlobReader) -> str:
     literal = word_value(media.form, "literal")
     if literal:
-        return blob(literal).decode("utf-8", "surrogatepass")
+        seen = blob(literal).decode("utf-8", "surrogatepass")
+        declared = _DATA_URL.match(seen)
+        # Bytes that turned out to be of another type are not sent as what they were declared to be.
+        if declared is None or declared[1].split(";")[0] == media.mime:
+            return seen
     text = base64.b64encode(blob(media.sha256)).decode("ascii")
     return text if has_word(media.form, "bare") else f"data:{media.mime};base64,{text}"
 

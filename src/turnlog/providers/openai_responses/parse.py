@@ -8,12 +8,17 @@ from typing import Any
 from ...content import Form, Message, Text
 from ...errors import FormatError
 from ...records import Configuration
+from ..openai_chat.values import STRING, check_types
 from ..protocol import Parsed
+from ..shapes import Many, Shape
 from .items import read_items
+from .tool_shapes import READABLE_TOOL
 from .tools import read_tools
 from .wire import NAME
 
 __all__ = ["parse"]
+
+_READABLE: Mapping[str, Shape] = {"model": STRING, "instructions": STRING, "tools": Many(READABLE_TOOL)}
 
 
 def parse(body: Mapping[str, Any]) -> Parsed:
@@ -23,19 +28,24 @@ def parse(body: Mapping[str, Any]) -> Parsed:
     nothing (an empty list of tools, null instructions) stay among the settings. Raises FormatError
     with the path of what cannot be read.
     """
+    try:
+        return _parsed(body)
+    except RecursionError as error:
+        raise FormatError("nested too deeply to be read") from error
+
+
+def _parsed(body: Mapping[str, Any]) -> Parsed:
+    for key, typed in _READABLE.items():
+        check_types(body.get(key), typed, key)
     settings = dict(body)
     blobs: dict[str, bytes] = {}
     messages: list[Message] = []
     shape = ""
     model = settings.pop("model") if isinstance(settings.get("model"), str) else ""
     if settings.get("instructions"):
-        instructions = settings.pop("instructions")
-        if not isinstance(instructions, str):
-            raise FormatError("expected a string", path="instructions")
-        messages.append(Message("system", (Text(instructions),), form=Form(NAME, "instructions")))
+        messages.append(Message("system", (Text(settings.pop("instructions")),), form=Form(NAME, "instructions")))
     if isinstance(settings.get("input"), str):
-        content = settings.pop("input")
-        messages.append(Message("user", (Text(content),) if content else ()))
+        messages.append(Message("user", (Text(settings.pop("input")),)))
         shape = "input=string"
     elif isinstance(settings.get("input"), list):
         messages.extend(read_items(settings.pop("input"), blobs))
@@ -45,8 +55,6 @@ def parse(body: Mapping[str, Any]) -> Parsed:
         shape = "input=null" if "input" in settings else "input=absent"
         settings.pop("input", None)
     tools = settings.pop("tools") if settings.get("tools") else []
-    if not isinstance(tools, list):
-        raise FormatError("expected a list of tools", path="tools")
     configuration = Configuration(
         provider=NAME,
         model=model,

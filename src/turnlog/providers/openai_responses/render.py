@@ -11,13 +11,15 @@ from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool
 from ...models import Target
 from ...records import Configuration
 from ...view.shown import Loss, Shown
+from ..openai_chat.values import fits
 from ..protocol import BlobReader, Rendered
 from ..spelling import extra_keys
 from .calls import call_type, result_type, write_call, write_result
 from .items import write_message, write_reasoning
 from .settle import Entry, settle
+from .shapes import ITEM
 from .tools import tool_extras, write_tool
-from .wire import CALLS, NAME, has_word, word_value
+from .wire import CALLS, ID_MAY_GO, NAME, has_word, id_fits, word_value
 
 __all__ = ["render"]
 
@@ -152,9 +154,7 @@ class _Writer:
         elif isinstance(part, Reasoning):
             self._lose("reasoning", f"reasoning of {part.provider} left out", shown)
         elif isinstance(part, ToolCall):
-            kind = call_type(part, self._told)
-            self._called[part.id] = kind
-            self._push(write_call(part, kind), part.form, shown)
+            self._add_call(part, shown)
         elif isinstance(part, ToolResult):
             self._add_result(part, shown)
         elif isinstance(part, Opaque) and part.provider == NAME and isinstance(part.data, dict):
@@ -163,14 +163,39 @@ class _Writer:
             self._lose_part(part, shown)
             self._mark_open()
 
+    def _add_call(self, call: ToolCall, shown: Shown) -> None:
+        kind = call_type(call, self._told)
+        item = write_call(call, kind)
+        own = fits(item, ITEM) and (kind in ID_MAY_GO or id_fits(item))
+        if kind == "local_shell_call":  # its output goes by the call's id alone
+            own = own and id_fits({"type": CALLS[kind].results[0], "id": call.id})
+        if CALLS[kind].action and not own:
+            self._lose("extra", f"{kind} {call.id} shown as a function call: it lacks what such items must have", shown)
+            kind = "function_call"
+            item = write_call(call, kind)
+        elif kind == "local_shell_call" and call.id == item.get("id"):
+            self._lose("extra", f"id {call.id} of a {kind} item left out: its output goes by it", shown)
+            item = {key: value for key, value in item.items() if key != "id"}
+        self._called[call.id] = kind
+        self._push(item, call.form, shown)
+
     def _add_result(self, result: ToolResult, shown: Shown) -> None:
+        unreadable = [part for part in result.parts if isinstance(part, Opaque) and has_word(part.form, "part")]
+        if unreadable:
+            for strange in unreadable:
+                self._lose_part(strange, shown)
+            result = replace(result, parts=tuple(part for part in result.parts if part not in unreadable))
         kind = result_type(result, self._called.get(result.call_id, ""))
         item, lost = write_result(result, kind, self._blob)
         for part in lost:
             self._lose_part(part, shown)
         for part in result.parts:
             self._note_extras(getattr(part, "form", None), "part of a result", shown)
-        if result.outcome != "ok" and not result.synthetic and kind not in ("apply_patch_call_output", "shell_call_output"):
+        if (
+            result.outcome != "ok"
+            and not result.synthetic
+            and kind not in ("apply_patch_call_output", "shell_call_output")
+        ):
             self._lose("outcome", f"result of {result.call_id}: {result.outcome!r} has no place of its own", shown)
         self._push(item, result.form, shown)
 

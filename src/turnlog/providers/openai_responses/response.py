@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...content import Message, Part, Reasoning, ToolCall
+from ...content import Message, Opaque, Part, Reasoning, ToolCall
 from ...errors import FormatError
 from ...records import Usage
 from ..protocol import Reply
 from .calls import read_call
-from .items import read_output
-from .wire import CALLS
+from .items import check_item, read_output
+from .wire import CALLS, NAME, RESULTS
 
 __all__ = ["as_dict", "parse_response", "read_response"]
 
@@ -20,7 +20,7 @@ _RESPONSE_ONLY = frozenset({"parsed_arguments", "parsed", "created_by"})
 _RESPONSE_ONLY_OF = {"custom_tool_call": frozenset({"status"})}
 # Keys that an input item must have even where they are null.
 _NULL_STAYS = {"code_interpreter_call": frozenset({"code", "outputs"})}
-_UNFINISHED = frozenset({"incomplete", "in_progress"})
+_UNFINISHED = ("incomplete", "in_progress")
 
 
 def parse_response(response: Any) -> Reply:
@@ -111,21 +111,30 @@ def _split(items: list[Any]) -> tuple[list[Any], list[Part]]:
     """Items that came whole, and the fragments of those that did not.
 
     A call that was cut off has half its arguments; reasoning that was cut off has not got the blob
-    that it is replayed by. A message that was cut off is what it says so far.
+    that it is replayed by. A message that was cut off is what it says so far. An answer to a call that
+    did not come would be refused.
     """
     whole: list[Any] = []
     halves: list[Part] = []
+    called: set[Any] = set()
     for i, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise FormatError("expected an output item, an object", path=f"output[{i}]")
+        check_item(item, f"output[{i}]")
         unfinished = item.get("status") in _UNFINISHED
         if unfinished and item.get("type") in CALLS:
             halves.append(_half_call(item, i))
         elif unfinished and item.get("type") == "reasoning" and not item.get("encrypted_content"):
             halves.extend(part for part in read_output([_clean(item)], {}) if isinstance(part, Reasoning))
+        elif item.get("type") in RESULTS and _answers(item) not in called:
+            halves.append(Opaque(NAME, item["type"], item))
         else:
+            called |= {item.get("call_id")} if item.get("type") in CALLS else set()
             whole.append(_clean(item))
     return whole, halves
+
+
+def _answers(item: Mapping[str, Any]) -> Any:
+    """The id of the call that an output item answers."""
+    return item.get("id" if item["type"] == "local_shell_call_output" else "call_id")
 
 
 def _half_call(item: dict[str, Any], i: int) -> ToolCall:

@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...view.shown import Loss
-from .wire import ID_MAY_GO, RESULTS
+from .wire import ID_MAY_GO, RESULTS, id_fits, item_type
 
 __all__ = ["Entry", "settle"]
 
@@ -41,14 +41,14 @@ class Entry(Struct):
 
     @property
     def id(self) -> str:
-        """The item's id, or nothing."""
+        """The item's id, or nothing: one that is none of the provider's does not count."""
         found = self.item.get("id")
-        return found if isinstance(found, str) and self.type not in RESULTS else ""
+        return found if isinstance(found, str) and self.type not in RESULTS and id_fits(self.item) else ""
 
     @property
     def type(self) -> str:
         """The item's type."""
-        return str(self.item.get("type") or "message")
+        return item_type(self.item)
 
 
 def settle(entries: list[Entry], losses: list[Loss], *, stored: bool) -> list[Entry]:
@@ -65,9 +65,10 @@ def settle(entries: list[Entry], losses: list[Loss], *, stored: bool) -> list[En
 
 def _without_duplicates(entries: list[Entry], losses: list[Loss]) -> list[Entry]:
     seen: set[str] = set()
+    shown = {entry.id for entry in entries if entry.type != "item_reference"}  # a reference to those says nothing
     kept: list[Entry] = []
     for entry in entries:
-        again = entry.id in seen and entry.type != "item_reference"
+        again = entry.id in seen or (entry.type == "item_reference" and entry.id in shown)
         if entry.id and not again:
             seen.add(entry.id)
         if not again or _drop_id(entry, "it stands in the view before", losses):

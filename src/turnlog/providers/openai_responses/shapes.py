@@ -1,4 +1,4 @@
-"""Which keys a request may have, at every level: the types of openai 3.54.0 as data.
+"""What the Responses API takes in a request, as data, at every level: the types of openai 3.54.0.
 
 `client_metadata` (Codex sends it) and `stream` stand in no parameter type and are taken.
 """
@@ -7,226 +7,320 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..shapes import ANY, Keys, Many, OneOf, Shape, Tagged
+from ..openai_chat.values import INTEGER, OBJECT, STRING, Each, Either, Value, record, words
+from ..shapes import Many, Shape, Tagged
+from .tool_shapes import TOOL
 
-__all__ = ["CONTENT", "ITEM", "NULL_REFUSED", "REQUEST"]
+__all__ = ["ANSWER_PARTS", "CONTENT", "INPUT_PARTS", "ITEM", "READABLE_ITEM", "REQUEST"]
+
+# -- parts ---------------------------------------------------------------------------------------
+
+_STATUS = words("in_progress completed incomplete")
+_SEARCH_STATUS = words("in_progress searching completed incomplete failed")
+_CACHED: dict[str, Shape] = {
+    "prompt_cache_breakpoint": record("", {"mode!": words("explicit"), "ttl": words("30m 12h")})
+}
+_DETAIL = words("low high auto original")
 
 
-def _keys(names: str, nested: Mapping[str, Shape] | None = None) -> Keys:
-    """An object with the keys `names`, whatever their values, and `nested` ones."""
-    return Keys({**_named(names), **(nested or {})})
+def _input_parts(*, output: bool) -> dict[str, Shape]:
+    """Parts of what is not the model's; in the `output` of a function they may be null where others may not."""
+    null = "?" if output else ""
+    cached: dict[str, Shape] = {key + null: shape for key, shape in _CACHED.items()}
+    file = f"type! file_data{null} file_id? file_url{null} filename{null}"
+    return {
+        "input_text": record("type! text!", cached),
+        "input_image": record(
+            "type! file_id? image_url?", {"detail" + null: _DETAIL, **cached}, needs="file_id image_url"
+        ),
+        "input_file": record(file, {"detail": words("auto low high"), **cached}, needs="file_data file_id file_url"),
+    }
 
 
-def _named(names: str) -> dict[str, Shape]:
-    return dict.fromkeys(names.split(), ANY)
+_ANNOTATION = Tagged(
+    "type",
+    {
+        "file_citation": record("type! file_id! filename! index:int!"),
+        "url_citation": record("type! end_index:int! start_index:int! title! url!"),
+        "container_file_citation": record("type! container_id! end_index:int! file_id! filename! start_index:int!"),
+        "file_path": record("type! file_id! index:int!"),
+    },
+)
+_TOP_LOGPROB = record("token! logprob:num!", {"bytes!": Many(INTEGER)})
+_LOGPROB = record("token! logprob:num!", {"bytes!": Many(INTEGER), "top_logprobs!": Many(_TOP_LOGPROB)})
+INPUT_PARTS = _input_parts(output=False)
+"""Content parts of users and system texts, by type."""
 
+ANSWER_PARTS: dict[str, Shape] = {
+    "output_text": record("type! text!", {"annotations": Many(_ANNOTATION), "logprobs": Many(_LOGPROB)}),
+    "refusal": record("type! refusal!"),
+}
+"""Content parts of the model, by type."""
 
-_DETAIL = OneOf(frozenset({"low", "high", "auto", "original"}))
-_EXECUTION = OneOf(frozenset({"client", "server"}))
-_PHASE = OneOf(frozenset({"commentary", "final_answer"}))
+CONTENT = Tagged("type", {**INPUT_PARTS, **ANSWER_PARTS})
+"""A content part of anybody."""
+
+_OUTPUT = Either((STRING, Many(Tagged("type", _input_parts(output=True)))))
+_CUSTOM_OUTPUT = Either((STRING, Many(Tagged("type", INPUT_PARTS))))
+
+# -- items ---------------------------------------------------------------------------------------
+
+_CALLER = Tagged("type", {"direct": record("type!"), "program": record("type! caller_id!")})
+_CHECKS = Many(record("id! code? message?"))
+_EXECUTION = words("client server")
+_POINT = record("x:int! y:int!")
+_KEYS: dict[str, Shape] = {"keys?": Many(STRING)}
+_ACTION = Tagged(
+    "type",
+    {
+        "click": record("type! x:int! y:int!", {"button!": words("left right wheel back forward"), **_KEYS}),
+        "double_click": record("type! x:int! y:int!", {"keys!?": Many(STRING)}),
+        "drag": record("type!", {"path!": Many(_POINT), **_KEYS}),
+        "keypress": record("type! keys:texts!"),
+        "move": record("type! x:int! y:int!", _KEYS),
+        "screenshot": record("type!"),
+        "scroll": record("type! scroll_x:int! scroll_y:int! x:int! y:int!", _KEYS),
+        "type": record("type! text!"),
+        "wait": record("type!"),
+    },
+)
 _SEARCH = Tagged(
     "type",
     {
-        "search": _keys("type query queries sources"),
-        "open_page": _keys("type url"),
-        "find_in_page": _keys("type pattern url"),
+        "search": record("type! queries:texts query", {"sources": Many(record("type! url!"))}),
+        "open_page": record("type! url?"),
+        "find_in_page": record("type! pattern! url!"),
     },
 )
-
-
-_BREAKPOINT = _keys("mode ttl")
-_CALLER = _keys("type caller_id")
-
-CONTENT = Tagged(
+_SHELL_OUTPUT = record(
+    "stdout! stderr!",
+    {"outcome!": Tagged("type", {"timeout": record("type!"), "exit": record("type! exit_code:int!")})},
+)
+_PATCH = Tagged(
     "type",
     {
-        "input_text": _keys("type text", {"prompt_cache_breakpoint": _BREAKPOINT}),
-        "input_image": Keys(
-            {**_named("type file_id image_url"), "detail": _DETAIL, "prompt_cache_breakpoint": _BREAKPOINT},
-            needs=frozenset({"file_id", "image_url"}),
-        ),
-        "input_file": Keys(
-            {**_named("type detail file_data file_id file_url filename"), "prompt_cache_breakpoint": _BREAKPOINT},
-            needs=frozenset({"file_data", "file_id", "file_url"}),
-        ),
-        "output_text": _keys(
-            "type text",
-            {
-                "annotations": Many(
-                    Tagged(
-                        "type",
-                        {
-                            "file_citation": _keys("type file_id filename index"),
-                            "url_citation": _keys("type end_index start_index title url"),
-                            "container_file_citation": _keys(
-                                "type container_id end_index file_id filename start_index"
-                            ),
-                            "file_path": _keys("type file_id index"),
-                        },
-                    )
-                ),
-                "logprobs": Many(_keys("token bytes logprob", {"top_logprobs": Many(_keys("token bytes logprob"))})),
-            },
-        ),
-        "refusal": _keys("type refusal"),
+        "create_file": record("type! diff! path!"),
+        "delete_file": record("type! path!"),
+        "update_file": record("type! diff! path!"),
     },
 )
-
-_FUNCTION = _keys("type name parameters strict async allowed_callers defer_loading description output_schema")
-_CUSTOM = _keys(
-    "type name description async allowed_callers defer_loading",
-    {"format": Tagged("type", {"text": _keys("type"), "grammar": _keys("type definition syntax")})},
-)
-_NAMESPACE = _keys("type name description", {"tools": Many(Tagged("type", {"function": _FUNCTION, "custom": _CUSTOM}))})
-_LOCATION = _keys("type city country region timezone")
-_WEB_SEARCH = _keys(
-    "type external_web_access search_context_size",
-    {"filters": _keys("allowed_domains"), "user_location": _LOCATION},
-)
-_WEB_PREVIEW = _keys("type search_content_types search_context_size", {"user_location": _LOCATION})
-_TOOL = Tagged(
+_EXEC = record("command:texts! timeout_ms:int? user? working_directory?", {"env": Each(STRING), "type!": words("exec")})
+_EFFORT = words("none minimal low medium high xhigh max")
+_TEXT_FORMAT = Tagged(
     "type",
     {
-        "function": _FUNCTION,
-        "custom": _CUSTOM,
-        "namespace": _NAMESPACE,
-        "file_search": _keys("type vector_store_ids filters max_num_results ranking_options"),
-        "computer": _keys("type"),
-        "computer_use_preview": _keys("type display_height display_width environment"),
-        "web_search": _WEB_SEARCH,
-        "web_search_2025_08_26": _WEB_SEARCH,
-        "web_search_preview": _WEB_PREVIEW,
-        "web_search_preview_2025_03_11": _WEB_PREVIEW,
-        "mcp": _keys(
-            "type server_label allowed_callers allowed_tools authorization connector_id defer_loading headers "
-            "require_approval server_description server_url tunnel_id"
-        ),
-        "code_interpreter": _keys("type container allowed_callers"),
-        "programmatic_tool_calling": _keys("type"),
-        "image_generation": _keys(
-            "type action background complexity frame_count frame_duration_ms input_fidelity input_image_mask model "
-            "moderation output_compression output_format partial_images quality size svg"
-        ),
-        "local_shell": _keys("type"),
-        "shell": _keys("type allowed_callers environment"),
-        "tool_search": _keys("type description execution parameters"),
-        "apply_patch": _keys("type allowed_callers"),
+        "text": record("type!"),
+        "json_object": record("type!"),
+        "json_schema": record("type! name! schema:object! description strict:flag?"),
     },
 )
 
-_CHECKS = Many(_keys("id code message"))
-_OUTPUT: Mapping[str, Shape] = {"output": Many(CONTENT), "caller": _CALLER}
 ITEM = Tagged(
     "type",
     {
-        "message": _keys("type role id status", {"phase": _PHASE, "content": Many(CONTENT)}),
-        "reasoning": _keys(
-            "type id encrypted_content status",
-            {"summary": Many(_keys("type text")), "content": Many(_keys("type text"))},
+        "message": record(
+            "type? role id",
+            {
+                "content": Either((STRING, Many(CONTENT))),
+                "status?": _STATUS,
+                "phase?": words("commentary final_answer"),
+            },
         ),
-        "function_call": _keys("type id async arguments call_id name namespace status", {"caller": _CALLER}),
-        "function_call_output": _keys("type id call_id name namespace status", _OUTPUT),
-        "custom_tool_call": _keys("type id async call_id input name namespace", {"caller": _CALLER}),
-        "custom_tool_call_output": _keys("type id call_id", _OUTPUT),
-        "local_shell_call": _keys(
-            "type id call_id status", {"action": _keys("type command env timeout_ms user working_directory")}
+        "reasoning": record(
+            "type! id encrypted_content?",
+            {
+                "summary!": Many(record("text!", {"type!": words("summary_text")})),
+                "content": Many(record("text!", {"type!": words("reasoning_text")})),
+                "status?": _STATUS,
+            },
         ),
-        "local_shell_call_output": _keys("type id output status"),
-        "shell_call": _keys(
-            "type id call_id environment status",
-            {"action": _keys("commands max_output_length timeout_ms"), "caller": _CALLER},
+        "function_call": record(
+            "type! id? call_id:id! name! arguments! async:flag namespace", {"caller?": _CALLER, "status?": _STATUS}
         ),
-        "shell_call_output": _keys(
-            "type id call_id max_output_length status",
-            {"output": Many(_keys("stdout stderr", {"outcome": _keys("type exit_code")})), "caller": _CALLER},
+        "function_call_output": record(
+            "type! id? call_id:id? name? namespace?", {"output!": _OUTPUT, "caller?": _CALLER, "status?": _STATUS}
         ),
-        "apply_patch_call": _keys("type id call_id status", {"operation": _keys("type path diff"), "caller": _CALLER}),
-        "apply_patch_call_output": _keys("type id call_id output status", {"caller": _CALLER}),
-        "computer_call": _keys("type id call_id status action actions", {"pending_safety_checks": _CHECKS}),
-        "computer_call_output": _keys(
-            "type id call_id status",
-            {"output": _keys("type file_id image_url"), "acknowledged_safety_checks": _CHECKS},
+        "custom_tool_call": record("type! id call_id:id! name! input! async:flag namespace", {"caller?": _CALLER}),
+        "custom_tool_call_output": record("type! id call_id:id!", {"output!": _CUSTOM_OUTPUT, "caller?": _CALLER}),
+        "local_shell_call": record("type! id call_id:id!", {"action!": _EXEC, "status!": _STATUS}),
+        "local_shell_call_output": record("type! id call_id:id? output!", {"status?": _STATUS}),
+        "shell_call": record(
+            "type! id? call_id:id! environment:object?",
+            {
+                "action!": record("commands:texts! max_output_length:int? timeout_ms:int?"),
+                "caller?": _CALLER,
+                "status?": _STATUS,
+            },
         ),
-        "tool_search_call": _keys("type id arguments call_id status", {"execution": _EXECUTION}),
-        "tool_search_output": _keys("type id call_id status", {"execution": _EXECUTION, "tools": Many(_TOOL)}),
-        "additional_tools": _keys("type id role", {"tools": Many(_TOOL)}),
-        "configuration_update": _keys("type id reasoning text"),
-        "compaction": _keys("type id encrypted_content"),
-        "compaction_trigger": _keys("type id"),
-        "item_reference": _keys("type id"),
-        "program": _keys("type id call_id code fingerprint"),
-        "program_output": _keys("type id call_id result status"),
-        "file_search_call": _keys(
-            "type id queries status", {"results": Many(_keys("attributes file_id filename score text"))}
+        "shell_call_output": record(
+            "type! id? call_id:id! max_output_length:int?",
+            {"output!": Many(_SHELL_OUTPUT), "caller?": _CALLER, "status?": _STATUS},
         ),
-        "web_search_call": _keys("type id status", {"action": _SEARCH}),
-        "image_generation_call": _keys(
-            "type id result status action background error output_format quality revised_prompt size svg_usage"
+        "apply_patch_call": record(
+            "type! id? call_id:id!",
+            {"operation!": _PATCH, "caller?": _CALLER, "status!": words("in_progress completed")},
         ),
-        "code_interpreter_call": _keys("type id code container_id outputs status"),
-        "mcp_list_tools": _keys(
-            "type id server_label error", {"tools": Many(_keys("input_schema name annotations description"))}
+        "apply_patch_call_output": record(
+            "type! id? call_id:id! output?", {"caller?": _CALLER, "status!": words("completed failed")}
         ),
-        "mcp_approval_request": _keys("type id arguments name server_label"),
-        "mcp_approval_response": _keys("type id approval_request_id approve reason"),
-        "mcp_call": _keys("type id arguments name server_label approval_request_id error output status"),
+        "computer_call": record(
+            "type! id! call_id:id!",
+            {"action": _ACTION, "actions": Many(_ACTION), "pending_safety_checks!": _CHECKS, "status!": _STATUS},
+        ),
+        "computer_call_output": record(
+            "type! id? call_id:id!",
+            {
+                "output!": record("file_id image_url", {"type!": words("computer_screenshot")}),
+                "acknowledged_safety_checks?": _CHECKS,
+                "status?": _STATUS,
+            },
+        ),
+        "tool_search_call": record(
+            "type! id? arguments:any! call_id:id?", {"execution": _EXECUTION, "status?": _STATUS}
+        ),
+        "tool_search_output": record(
+            "type! id? call_id:id?", {"execution": _EXECUTION, "tools!": Many(TOOL), "status?": _STATUS}
+        ),
+        "additional_tools": record("type! id?", {"role!": words("developer"), "tools!": Many(TOOL)}),
+        "configuration_update": record(
+            "type! id?", {"reasoning": record("", {"effort?": _EFFORT}), "text": record("", {"format!": _TEXT_FORMAT})}
+        ),
+        "compaction": record("type! id? encrypted_content!"),
+        "compaction_trigger": record("type! id?"),
+        "item_reference": record("type? id!"),
+        "program": record("type! id! call_id:id! code! fingerprint!"),
+        "program_output": record("type! id! call_id:id! result!", {"status!": words("completed incomplete")}),
+        "file_search_call": record(
+            "type! id! queries:texts!",
+            {
+                "results?": Many(record("attributes:object? file_id filename score:num text")),
+                "status!": _SEARCH_STATUS,
+            },
+        ),
+        "web_search_call": record("type! id", {"action!": _SEARCH, "status": _SEARCH_STATUS}),
+        "image_generation_call": record(
+            "type! id! result? action? background? error:object output_format? quality? revised_prompt? size? "
+            "svg_usage:object",
+            {"status": words("in_progress completed generating failed")},
+        ),
+        "code_interpreter_call": record(
+            "type! id! code!? container_id!",
+            {
+                "outputs!?": Many(Tagged("type", {"logs": record("type! logs!"), "image": record("type! url!")})),
+                "status!": words("in_progress completed incomplete interpreting failed"),
+            },
+        ),
+        "mcp_list_tools": record(
+            "type! id! server_label! error?",
+            {"tools!": Many(record("input_schema:any! name! annotations:any? description?"))},
+        ),
+        "mcp_approval_request": record("type! id! arguments! name! server_label!"),
+        "mcp_approval_response": record("type! id? approval_request_id! approve:flag! reason?"),
+        "mcp_call": record(
+            "type! id! arguments! name! server_label! approval_request_id? error:object? output?",
+            {"status": words("in_progress completed incomplete calling failed")},
+        ),
     },
     missing="message",
 )
+"""An item of the input."""
 
-REQUEST = _keys(
-    "access_programs background background_options client_metadata conversation image include instructions "
-    "max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls previous_response_id "
-    "prompt_cache_key prompt_cache_retention safety_identifier service_tier store stream temperature "
-    "tool_choice top_logprobs top_p truncation user reasoning",
+_SOURCE = {"image_url": STRING, "file_id": STRING}
+_PART = Tagged(
+    "type",
     {
-        "input": Many(ITEM),
-        "tools": Many(_TOOL),
-        "context_management": Many(_keys("type compact_threshold")),
-        "prompt": _keys("id variables version"),
-        "prompt_cache_options": _keys("comparison_response_id mode prewarm ttl"),
-        "stream_options": _keys("include_obfuscation"),
-        "text": _keys(
-            "verbosity",
+        **dict.fromkeys(("input_text", "output_text", "text"), record("text")),
+        "refusal": record("refusal"),
+        **dict.fromkeys(("input_image", "computer_screenshot"), record("", _SOURCE)),
+        "input_file": record("file_data file_id file_url filename"),
+    },
+)
+_SAID = Either((STRING, Many(_PART)))
+_RESULT = record("id call_id name", {"output": Either((STRING, Many(_PART), OBJECT))})
+_CALL = "id call_id name"
+READABLE_ITEM: Mapping[str, Shape] = {
+    "message": record("role id", {"content": _SAID}),
+    "reasoning": record("id encrypted_content summary:any content:any"),
+    "function_call": record(_CALL, {"arguments": Either((STRING, OBJECT))}),
+    "custom_tool_call": record(_CALL, {"input": Either((STRING, OBJECT))}),
+    "local_shell_call": record(f"{_CALL} action:object"),
+    "shell_call": record(f"{_CALL} action:object"),
+    "apply_patch_call": record(f"{_CALL} operation:object"),
+    "computer_call": record(f"{_CALL} action:object", {"actions": Many(OBJECT), "pending_safety_checks": Many(OBJECT)}),
+    "tool_search_call": record(f"{_CALL} arguments:any"),
+    "function_call_output": _RESULT,
+    "custom_tool_call_output": _RESULT,
+    "local_shell_call_output": record("id call_id output"),
+    "shell_call_output": record(_CALL, {"output": Many(record("stdout stderr outcome:object"))}),
+    "apply_patch_call_output": record(f"{_CALL} output"),
+    "computer_call_output": record(_CALL, {"output": _PART}),
+    "tool_search_output": record(_CALL, {"tools": Many(OBJECT)}),
+}
+"""The JSON types without which an item cannot be read, by its type; others are kept whole."""
+
+# -- requests ------------------------------------------------------------------------------------
+
+_INCLUDED = words(
+    "file_search_call.results web_search_call.results web_search_call.action.sources message.input_image.image_url "
+    "computer_call_output.output.image_url code_interpreter_call.outputs reasoning.encrypted_content "
+    "message.output_text.logprobs"
+)
+_NAMED_CHOICE = record("type! name!")
+_OF_A_TYPE = (
+    "file_search web_search_preview computer computer_use_preview computer_use web_search_preview_2025_03_11 "
+    "image_generation code_interpreter programmatic_tool_calling apply_patch shell"
+)
+_CHOICE = Tagged(
+    "type",
+    {
+        **dict.fromkeys(_OF_A_TYPE.split(), record("type!")),
+        "allowed_tools": record("type!", {"mode!": words("auto required"), "tools!": Many(OBJECT)}),
+        "function": _NAMED_CHOICE,
+        "custom": _NAMED_CHOICE,
+        "mcp": record("type! server_label! name?"),
+    },
+)
+_SUMMARY = words("auto concise detailed")
+
+REQUEST = record(
+    "background:flag? client_metadata:any instructions? max_tool_calls:int? model parallel_tool_calls:flag? "
+    "previous_response_id? prompt_cache_key? safety_identifier? store:flag? stream:flag? user",
+    {
+        "input?": Either((STRING, Many(ITEM))),
+        "tools": Many(TOOL),
+        "tool_choice": Either((words("none auto required"), _CHOICE)),
+        "access_programs": record("", {"cyber": words("standard daybreak_blue daybreak_red")}),
+        "background_options": record("continuation_id", {"completion_window": words("soonest 2h 8h")}),
+        "context_management?": Many(record("type! compact_threshold:int?")),
+        "conversation?": Either((STRING, record("id!"))),
+        "image": record("", {"context_compression": words("auto enabled disabled")}),
+        "include?": Many(_INCLUDED),
+        # "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got 1 instead."
+        "max_output_tokens?": Value("integer", 16),
+        "metadata?": Each(Value("string", high=512), most=16, longest=64),
+        "moderation?": record("model! policy:object?"),
+        "prompt?": record("id! variables:object? version?"),
+        "prompt_cache_options": record(
+            "comparison_response_id? prewarm:flag", {"mode": words("implicit explicit"), "ttl": words("30m 12h")}
+        ),
+        "prompt_cache_retention?": words("in_memory 24h"),
+        "reasoning?": record(
+            "mode",
             {
-                "format": Tagged(
-                    "type",
-                    {
-                        "text": _keys("type"),
-                        "json_object": _keys("type"),
-                        "json_schema": _keys("type name schema description strict"),
-                    },
-                )
+                "context?": words("auto current_turn all_turns"),
+                "effort?": _EFFORT,
+                "generate_summary?": _SUMMARY,
+                "summary?": _SUMMARY,
             },
         ),
+        "service_tier?": words("auto default flex scale priority fast ultrafast"),
+        "stream_options?": record("include_obfuscation:flag"),
+        # "Invalid 'temperature': decimal below minimum value. Expected a value >= 0, but got -1 instead."
+        "temperature?": Value("number", 0, 2),
+        "top_p?": Value("number", 0, 1),
+        "top_logprobs?": Value("integer", 0, 20),
+        "text": record("", {"format": _TEXT_FORMAT, "verbosity?": words("low medium high")}),
+        "truncation?": words("auto disabled"),
     },
 )
 """A request body."""
-
-NULL_REFUSED: Mapping[str, frozenset[str]] = {
-    "": frozenset(
-        {
-            "access_programs",
-            "background_options",
-            "image",
-            "model",
-            "prompt_cache_key",
-            "safety_identifier",
-            "text",
-            "tool_choice",
-            "tools",
-            "user",
-        }
-    ),
-    "reasoning": frozenset({"content", "id"}),
-    "function_call": frozenset({"async", "namespace"}),
-    "custom_tool_call": frozenset({"async", "id", "namespace"}),
-    "custom_tool_call_output": frozenset({"id"}),
-    "web_search_call": frozenset({"id", "status"}),
-    "local_shell_call": frozenset({"id"}),
-    "tool_search_call": frozenset({"execution"}),
-    "tool_search_output": frozenset({"execution"}),
-    "image_generation_call": frozenset({"error", "status", "svg_usage"}),
-    "mcp_call": frozenset({"status"}),
-}
-"""Optional keys whose value may not be null, by item type; "" is the request itself."""

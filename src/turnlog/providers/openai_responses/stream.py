@@ -12,6 +12,7 @@ from typing import Any
 from ...content import Opaque, Part, Reasoning, ToolCall
 from ...errors import FormatError
 from ..protocol import Reply
+from .items import check_item
 from .parts import text_part
 from .response import as_dict, read_response
 from .wire import CALLS, NAME
@@ -74,6 +75,9 @@ class StreamAssembler:
         if not isinstance(kind, str):
             raise FormatError("expected an event with a 'type'", path="event")
         if isinstance(event.get("response"), dict):
+            output = event["response"].get("output")
+            for i, item in enumerate(output if isinstance(output, list) else ()):
+                check_item(item, f"event.response.output[{i}]")
             self._response = event["response"]
             self._ended = kind in _ENDS
         elif kind == "error":
@@ -102,9 +106,7 @@ class StreamAssembler:
         return read_response(seen, fragments, self._error or _CUT)
 
     def _take_item(self, kind: str, event: dict[str, Any]) -> None:
-        item = event.get("item")
-        if not isinstance(item, dict):
-            raise FormatError("expected an output item, an object", path="event.item")
+        item = check_item(event.get("item"), "event.item")
         index = _index(event, "output_index")
         if kind == "response.output_item.done":
             self._done[index] = item

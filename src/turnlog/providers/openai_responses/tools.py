@@ -8,7 +8,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...content import Tool
-from ...errors import FormatError
 from ..spelling import extra_keys, formed, spell
 from .wire import NAME, own_delta
 
@@ -16,8 +15,8 @@ __all__ = ["choice_in_common_words", "choice_on_the_wire", "read_tools", "tool_e
 
 
 def read_tools(tools: list[Any]) -> tuple[Tool, ...]:
-    """The tools of a request. Raises FormatError if one is no object."""
-    return tuple(_read_tool(tool, f"tools[{i}]") for i, tool in enumerate(tools))
+    """The tools of a request, objects of which `READABLE_TOOL` holds."""
+    return tuple(map(_read_tool, tools))
 
 
 def write_tool(tool: Tool) -> dict[str, Any] | None:
@@ -39,7 +38,7 @@ def choice_in_common_words(settings: Mapping[str, Any]) -> str | None:
         return choice if choice in ("auto", "none", "required") else None
     if not isinstance(choice, dict):
         return None
-    if choice.get("type") in ("function", "custom") and isinstance(choice.get("name"), str):
+    if choice.get("type") in ("function", "custom") and isinstance(choice.get("name"), str) and choice["name"]:
         return f"tool:{choice['name']}"
     if choice.get("type") == "allowed_tools" and choice.get("mode") in ("auto", "required"):
         return str(choice["mode"])
@@ -55,9 +54,7 @@ def choice_on_the_wire(settings: dict[str, Any], choice: str) -> dict[str, Any]:
     return {**settings, "tool_choice": choice}
 
 
-def _read_tool(seen: Any, path: str) -> Tool:
-    if not isinstance(seen, dict):
-        raise FormatError("expected a tool, an object with a 'type'", path=path)
+def _read_tool(seen: Mapping[str, Any]) -> Tool:
     kind, name = seen.get("type"), seen.get("name")
     description, parameters = seen.get("description"), seen.get("parameters")
     readable = (

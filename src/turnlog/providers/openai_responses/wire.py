@@ -5,6 +5,8 @@ Source: `openai.types.responses.ResponseInputItemParam` (openai 3.54.0) and reco
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -14,12 +16,15 @@ from ...content import Form
 __all__ = [
     "CALLS",
     "CallType",
+    "ELSEWHERE",
     "ID_MAY_GO",
     "ID_PREFIX",
     "NAME",
     "RESULTS",
     "ROLES",
     "has_word",
+    "id_fits",
+    "item_type",
     "links",
     "own_delta",
     "word_value",
@@ -27,6 +32,10 @@ __all__ = [
 ]
 
 NAME = "openai-responses"
+
+
+ELSEWHERE = ("previous_response_id", "conversation", "prompt")
+"""Settings that name input which lies at the provider."""
 
 
 class CallType(Struct, frozen=True):
@@ -107,6 +116,25 @@ ID_MAY_GO = frozenset(
 """Types of items that are taken without an id (Codex sends them so under `store: false`)."""
 
 
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def item_type(item: Mapping[str, Any]) -> str:
+    """The type of an item; one that says none is a message, or a reference if it has nothing but an id."""
+    kind = item.get("type")
+    if kind is None:
+        return "item_reference" if item.keys() <= {"id", "type"} else "message"
+    return str(kind)
+
+
+def id_fits(item: Mapping[str, Any]) -> bool:
+    """Whether the id of an item, if it has one, is such as the API gives to its type."""
+    item_id = item.get("id")
+    if not isinstance(item_id, str):
+        return True
+    return _ID.fullmatch(item_id) is not None and item_id.startswith(ID_PREFIX.get(item_type(item), ""))
+
+
 def words(*parts: str) -> str:
     """Shape words of a form, in one string."""
     return " ".join(part for part in parts if part)
@@ -127,8 +155,10 @@ def word_value(form: Form | None, key: str) -> str:
 
 
 def own_delta(form: Form | None) -> dict[str, Any] | None:
-    """The delta of this provider's form; another provider's is not ours to read."""
-    return form.delta if form is not None and form.provider == NAME else None
+    """The delta of this provider's form; another provider's is not ours to read. This API has one
+    spelling of each key: one in camelCase is another key, and takes no value from ours."""
+    delta = form.delta if form is not None and form.provider == NAME else None
+    return {sign: entry for sign, entry in delta.items() if sign != "="} if delta and "=" in delta else delta
 
 
 def links(items: list[Any]) -> list[tuple[str, ...]]:

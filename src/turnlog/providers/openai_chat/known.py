@@ -1,0 +1,25 @@
+"""Which of its own parts Chat Completions takes in a request."""
+
+from __future__ import annotations
+
+from ...content import Opaque
+from .shapes import MEDIA_TYPES
+
+__all__ = ["knows"]
+
+_UNREADABLE = frozenset({"text", "refusal", "image_url", "input_audio", "tool_call", "response"})
+"""Kinds of parts that are only kept whole where nothing can be made of them: texts and media without
+a value, calls of no tool, and what responses alone have."""
+
+
+def knows(part: Opaque) -> bool:
+    """Whether a part that was kept whole can be sent; of parts that compatible servers have of their own
+    (`video_url`, `thinking`) only they know."""
+    if part.kind in _UNREADABLE or not isinstance(part.data, (dict, list)):
+        return False
+    if part.kind == "audio":
+        return isinstance(part.data, dict) and isinstance(part.data.get("id"), str)
+    if part.kind in MEDIA_TYPES:
+        box = part.data.get(part.kind) if isinstance(part.data, dict) else None
+        return isinstance(box, dict) and bool(box.get("file_id"))
+    return True
