@@ -141,7 +141,6 @@ SPELLINGS: dict[str, dict[str, Any]] = {
         "safety_settings": [{"category": "x", "threshold": "y"}],
         "cached_content": "cachedContents/1",
     },
-    "both spellings of one key": body_of(generationConfig={"topP": 1, "top_p": 2}),
     "nulls": {
         "contents": [{"role": None, "parts": [{"text": "a", "functionCall": None}, {"text": None}, {}]}],
         "systemInstruction": None,
@@ -178,9 +177,8 @@ SPELLINGS: dict[str, dict[str, Any]] = {
                 {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
                 {"videoMetadata": {"fps": 1}},
                 {"text": "a", "functionCall": {"name": "two of them"}},
-                {"functionCall": "no object"},
                 {"functionCall": {"name": "f", "args": [1, 2.0]}},
-                {"functionCall": {"name": 3, "id": None, "args": None}},
+                {"functionCall": {"name": None, "id": None, "args": None}},
                 {"inlineData": {"mimeType": "image/png", "data": "no base64!"}},
                 {"inlineData": {"mimeType": "image/png", "data": "AB=="}},
                 {"fileData": {"fileUri": "gs://bucket/x.pdf"}},

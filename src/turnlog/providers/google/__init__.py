@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..protocol import Provider
 from .keys import NAME
+from .known import knows
 from .parse import parse
 from .render import render
 from .response import ResponseAssembler, parse_response
@@ -24,5 +25,6 @@ PROVIDER = Provider(
     render=render,
     tidy=tidy,
     tool_choice=tool_choice,
+    knows=knows,
     with_tool_choice=with_tool_choice,
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["FREE", "NAME", "camel", "camel_deep", "find", "snake"]
+__all__ = ["DATA", "FREE", "NAME", "camel", "camel_deep", "find", "role_of", "snake"]
 
 NAME = "google"
 """The public name of this provider."""
@@ -29,7 +29,27 @@ FREE = frozenset(
 )
 """Keys (camelCase) whose values are the user's own JSON or schemas: no key inside is respelled."""
 
+DATA = (
+    "text",
+    "inlineData",
+    "functionCall",
+    "functionResponse",
+    "fileData",
+    "executableCode",
+    "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
+    "audioTranscription",
+)
+"""The fields of which a part sets exactly one (the `data` oneof of google.ai.generativelanguage Part)."""
+
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def role_of(role: str | None) -> Literal["user", "assistant", "system"]:
+    """Whose words a content holds. Only `user` and `model` are taken; chat habits are understood."""
+    word = (role or "").lower()
+    return "assistant" if word in ("model", "assistant") else "system" if word == "system" else "user"
 
 
 def camel(key: str) -> str:

@@ -10,7 +10,7 @@ from ...content import Media, sha256_hex
 from ..protocol import BlobReader
 from .keys import NAME
 
-__all__ = ["Kind", "LITERAL", "base64_text", "decode", "file_media", "kind_of", "mime_of", "spelling_of"]
+__all__ = ["Kind", "LITERAL", "base64_text", "decode", "file_media", "kind_of", "mime_of", "plain_mime", "spelling_of"]
 
 LITERAL = "literal:"
 """Shape of a base64 text that no encoder writes: the text is a blob of its own, its hash follows."""
@@ -61,6 +61,11 @@ def kind_of(mime: str) -> Kind:
     if family == "video":
         return "video"
     return "document" if family == "text" or mime == "application/pdf" else "file"
+
+
+def plain_mime(mime: str) -> str:
+    """A MIME type without parameters, in lower case: `audio/L16;rate=24000` is `audio/l16`."""
+    return mime.partition(";")[0].strip().lower()
 
 
 def mime_of(media: Media) -> str:

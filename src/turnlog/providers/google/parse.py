@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
-from ...content import Form, Message, Part, Role, Text, ToolResult
+from ...content import Form, Message, Part, Text, ToolResult
 from ...errors import FormatError
 from ...records import Configuration
 from ..protocol import Parsed
 from ..spelling import formed
-from .keys import NAME, camel_deep, find
+from .checked import check_json, typed
+from .keys import NAME, camel_deep, find, role_of
 from .parts import PartReader
 from .tools import read_tools
 
@@ -25,6 +26,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
     """The messages, configuration and media of a body. Raises FormatError naming the place."""
     if not isinstance(body, Mapping):
         raise FormatError("expected the body of a generateContent request, an object", path="body")
+    check_json(dict(body))
     reader = _Reader(body)
     return Parsed(messages=tuple(reader.messages()), configuration=reader.configuration(), blobs=reader.parts.blobs)
 
@@ -70,6 +72,7 @@ class _Reader:
             return Message("system", tuple(map(Text, value)), form=Form(NAME, "strings"))
         if not isinstance(value, dict):
             raise FormatError('expected an object such as {"parts": [{"text": ...}]}', path=path)
+        typed(value, "role", str, path)
         parts, shape = self.part_list(value, path)
         seen = {key: item for key, item in value.items() if key != "parts"}
         return Message("system", parts, form=_form({"role": "user"}, seen, [shape]))
@@ -79,8 +82,7 @@ class _Reader:
         role among the contents (newer backends list it) out of the system instruction."""
         if not isinstance(content, dict):
             raise FormatError("expected a content object with role and parts", path=path)
-        wire_role = content.get("role")
-        role = _role(wire_role)
+        role = role_of(typed(content, "role", str, path))
         if role == "assistant":
             self.parts.answering()
         else:
@@ -102,6 +104,9 @@ class _Reader:
         if isinstance(parts, dict):
             return (self.parts.read(parts, f"{path}.parts"),), "object"
         if parts is None:
+            others = [key for key in holder if key not in ("parts", "role")]
+            if others:
+                raise FormatError(f"expected parts, found only {', '.join(others)}", path=path)
             return (), "null" if "parts" in holder else "absent"
         if not isinstance(parts, list):
             raise FormatError("expected a list of parts", path=f"{path}.parts")
@@ -118,6 +123,8 @@ class _Reader:
         if tools:
             self.content_keys.add("tools")
         model = self.value("model")
+        if model is not None and not isinstance(model, str):
+            raise FormatError("expected a string", path="model")
         name = model if isinstance(model, str) else ""
         if name.startswith("models/"):
             self.words.append("models/")
@@ -146,12 +153,6 @@ class _Reader:
 
 def _form(default: dict[str, Any], seen: dict[str, Any], words: list[str]) -> Form | None:
     return formed(NAME, default, seen, " ".join(word for word in words if word))
-
-
-def _role(role: Any) -> Role:
-    if role in ("model", "assistant"):
-        return "assistant"
-    return "system" if role == "system" else "user"
 
 
 def _only_results(message: Message) -> bool:

@@ -7,11 +7,15 @@ import re
 from typing import Any
 
 from ...content import ToolCall, compact_json
+from ...errors import FormatError
+from .checked import typed
 from .keys import NAME
 
 __all__ = ["PartialCall", "starts_partial"]
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
+_DIGITS, _STEPS = 5, 100
+"""Most digits of an index and most steps of a path: what a piece may make us build."""
 _VALUES = ("stringValue", "numberValue", "boolValue")
 
 
@@ -31,16 +35,16 @@ class PartialCall:
         self._arguments: Any = {}
         self._open: tuple[str | int, ...] | None = None
 
-    def feed(self, part: dict[str, Any], call: dict[str, Any]) -> None:
-        """Take the next piece."""
+    def feed(self, part: dict[str, Any], call: dict[str, Any], where: str) -> None:
+        """Take the next piece, which stands at the path `where`. Raises FormatError."""
         self._others.update({key: value for key, value in part.items() if key != "functionCall"})
         self._inner.update({key: call[key] for key in ("id", "name") if call.get(key)})
         self.name = self._inner.get("name", "")
         if isinstance(call.get("args"), dict):
             self._arguments.update(call["args"])
-        for piece in call.get("partialArgs") or ():
+        for i, piece in enumerate(call.get("partialArgs") or ()):
             if isinstance(piece, dict):
-                self._set(piece)
+                self._set(piece, f"{where}.partialArgs[{i}]")
         self.complete = not call.get("willContinue")
 
     def part(self) -> dict[str, Any]:
@@ -52,8 +56,9 @@ class PartialCall:
         call_id = self._inner.get("id", "")
         return ToolCall(id=call_id, name=self.name, raw=compact_json(self._arguments), provider=NAME)
 
-    def _set(self, piece: dict[str, Any]) -> None:
-        path = _path(piece.get("jsonPath") or "$")
+    def _set(self, piece: dict[str, Any], where: str) -> None:
+        path = _path(typed(piece, "jsonPath", str, where) or "$", where)
+        typed(piece, "stringValue", str, where)
         value = next((piece[key] for key in _VALUES if key in piece), None)
         if path == self._open and isinstance(value, str):
             value = _get(self._arguments, path) + value
@@ -61,10 +66,12 @@ class PartialCall:
         self._open = path if piece.get("willContinue") else None
 
 
-def _path(text: str) -> tuple[str | int, ...]:
+def _path(text: str, where: str) -> tuple[str | int, ...]:
     steps: list[str | int] = []
     for match in _STEP.finditer(text.removeprefix("$")):
         key = next(group for group in match.groups() if group is not None)
+        if (match.group(4) is not None and len(key) > _DIGITS) or len(steps) == _STEPS:
+            raise FormatError("no arguments are that long or that deep", path=f"{where}.jsonPath")
         steps.append(int(key) if match.group(4) is not None else key)
     return tuple(steps)
 

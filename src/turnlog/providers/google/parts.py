@@ -11,26 +11,12 @@ from ...content import Form, Media, Opaque, Part, Reasoning, Text, ToolCall, Too
 from ...errors import FormatError
 from ..spelling import formed
 from . import wire
-from .keys import NAME, camel, find
-from .media import decode, file_media, kind_of, spelling_of
+from .checked import typed
+from .keys import DATA, NAME, camel, find
+from .media import decode, file_media, kind_of, plain_mime, spelling_of
 from .results import read_response
 
-__all__ = ["DATA", "PartReader"]
-
-DATA = (
-    "text",
-    "inlineData",
-    "functionCall",
-    "functionResponse",
-    "fileData",
-    "executableCode",
-    "codeExecutionResult",
-    "toolCall",
-    "toolResponse",
-    "audioTranscription",
-)
-"""The fields of which a part sets exactly one (the `data` oneof of google.ai.generativelanguage Part)."""
-
+__all__ = ["PartReader"]
 
 _P = TypeVar("_P", Media, Reasoning, Text, ToolCall, ToolResult)
 
@@ -68,48 +54,50 @@ class PartReader:
         if not isinstance(part, dict):
             raise FormatError('expected a part object such as {"text": ...}', path=path)
         names = {camel(key): key for key, value in part.items() if value is not None}
+        for key, kind in (("text", str), ("thoughtSignature", str), ("thought", bool)):
+            typed(part, names.get(key, key), kind, path)
         data = [key for key in DATA if key in names]
         if len(data) > 1:
             return Opaque(NAME, "part", part)
         if not data:
             return self._without_data(part, names)
+        where = f"{path}.{names[data[0]]}"
         value = part[names[data[0]]]
         found: Part | None = None
         match data[0]:
             case "text":
                 found = self._text(part, value)
             case "functionCall":
-                found = self._call(part, value)
+                found = self._call(part, value, where)
             case "functionResponse":
-                found = self._result(part, value)
+                found = self._result(part, value, where)
             case "inlineData" | "fileData":
-                found = self._media(part, value)
+                found = self._media(part, value, where)
             case _:
                 pass
         return Opaque(NAME, data[0], part) if found is None else found
 
     def _without_data(self, part: dict[str, Any], names: dict[str, str]) -> Part:
         signature = _signature(part)
-        if signature:
+        if signature and not self._step_over:
             found = Reasoning(NAME, signature=signature)
             return _with_form(found, wire.reasoning(found), part)
-        kinds = [key for key in names if key not in ("thought", "thoughtSignature")]
+        kinds = [key for key in names if key != "thought"]
         if kinds:
             return Opaque(NAME, kinds[0], part)
         return _with_form(Text(""), {"text": ""}, part)
 
-    def _text(self, part: dict[str, Any], text: Any) -> Part | None:
-        if not isinstance(text, str):
-            return None
+    def _text(self, part: dict[str, Any], text: str) -> Part:
+        """A text, or a thought; but what a user says is no thought, whatever it is marked as."""
         signature = _signature(part)
-        if part.get("thought") is True or (signature and not text):
+        thought = part.get("thought") is True or (signature and not text)
+        if thought and not self._step_over:
             found = Reasoning(NAME, text=text, signature=signature)
             return _with_form(found, wire.reasoning(found), part)
         return _with_form(Text(text), {"text": text}, part)
 
-    def _call(self, part: dict[str, Any], inner: Any) -> Part | None:
-        if not isinstance(inner, dict):
-            return None
+    def _call(self, part: dict[str, Any], inner: Any, path: str) -> Part:
+        _check_named(inner, path)
         name, wire_id, arguments = _string(inner, "name"), _string(inner, "id"), inner.get("args")
         call_id = wire_id or f"{name}-{len(self._calls) + 1}"
         self._calls.append(_Call(call_id, wire_id, name))
@@ -124,13 +112,12 @@ class PartReader:
         )
         return _with_form(call, wire.call(call), part, "bare" if bare else "")
 
-    def _result(self, part: dict[str, Any], inner: Any) -> Part | None:
-        nested = inner.get("parts", []) if isinstance(inner, dict) else None
-        if not isinstance(inner, dict) or not (nested is None or isinstance(nested, list)):
-            return None
+    def _result(self, part: dict[str, Any], inner: Any, path: str) -> Part:
+        _check_named(inner, path)
+        nested = typed(inner, "parts", list, path)
         name, wire_id = _string(inner, "name"), _string(inner, "id")
         texts, outcome, shape = read_response(inner["response"]) if "response" in inner else ((), "ok", "absent")
-        found = tuple(self._nested(entry) for entry in nested or ())
+        found = tuple(self._nested(entry, f"{path}.parts[{i}]") for i, entry in enumerate(nested or ()))
         call_id = self._answered(wire_id, name)
         shape = "nested" if found and not shape else shape
         result = ToolResult(
@@ -140,15 +127,18 @@ class PartReader:
             outcome=outcome,
             form=Form(NAME, shape) if shape else None,
         )
-        default = wire.result(result, call_id, name, nested or [])
+        # A result must have a name: that it had none is kept in its form.
+        default = wire.result(result, call_id, name or "unnamed", nested or [])
         return _with_form(result, default, part, shape)
 
-    def _nested(self, entry: Any) -> Media | Opaque:
-        if isinstance(entry, dict):
-            for key in ("inlineData", "fileData"):
-                media = self._media(entry, entry.get(find(entry, key)))
-                if media is not None:
-                    return media
+    def _nested(self, entry: Any, path: str) -> Media | Opaque:
+        if not isinstance(entry, dict):
+            raise FormatError("expected a part object", path=path)
+        for key in ("inlineData", "fileData"):
+            name = find(entry, key)
+            media = self._media(entry, entry[name], f"{path}.{name}") if entry.get(name) is not None else None
+            if media is not None:
+                return media
         return Opaque(NAME, "functionResponsePart", entry)
 
     def _answered(self, wire_id: str, name: str) -> str:
@@ -163,11 +153,15 @@ class PartReader:
         call.answered = True
         return call.id
 
-    def _media(self, part: dict[str, Any], inner: Any) -> Media | None:
+    def _media(self, part: dict[str, Any], inner: Any, path: str) -> Media | None:
         if not isinstance(inner, dict):
-            return None
-        mime = _string(inner, find(inner, "mimeType"))
+            raise FormatError("expected an object", path=path)
+        for key in ("mimeType", "data", "fileUri"):
+            typed(inner, find(inner, key), str, path)
+        mime = plain_mime(_string(inner, find(inner, "mimeType")))
         data, uri = inner.get("data"), inner.get(find(inner, "fileUri"))
+        if isinstance(uri, str) and uri.startswith("data:"):
+            return None  # no file: such an address holds the bytes themselves, which have a place of their own
         if isinstance(uri, str) and uri:
             media = file_media(uri, mime)
             return _with_form(media, wire.media(media, self.blobs.__getitem__), part)
@@ -191,6 +185,14 @@ def _with_form(part: _P, default: dict[str, Any], seen: dict[str, Any], shape: s
     """`part` with the form that turns its default rendering into what was seen."""
     form = formed(NAME, default, seen, shape)
     return msgspec.structs.replace(part, form=form)
+
+
+def _check_named(inner: Any, path: str) -> None:
+    """Raises FormatError if a call or a result is no object, or its name or id no string."""
+    if not isinstance(inner, dict):
+        raise FormatError("expected an object", path=path)
+    typed(inner, "name", str, path)
+    typed(inner, "id", str, path)
 
 
 def _signature(part: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
 from ...models import Target
 from ...records import Configuration
-from ...view.shown import Loss, Shown
+from ...view.shown import Edit, Loss, Shown
 from ..protocol import BlobReader, Rendered
 from ..spelling import extra_keys, spell
 from . import wire
@@ -41,7 +41,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     for shown in view[leading:]:
         writer.add(shown)
     request = _body(writer, system, configuration, target)
-    return Rendered(request=request, losses=tuple(writer.losses))
+    return Rendered(request=request, losses=tuple(writer.losses), edits=tuple(writer.edits))
 
 
 def _is_instruction(message: Message) -> bool:
@@ -82,6 +82,7 @@ class _Writer:
     def __init__(self, blob: BlobReader, *, nested_media: bool) -> None:
         self.contents: list[dict[str, Any]] = []
         self.losses: list[Loss] = []
+        self.edits: list[Edit] = []
         self.blob = blob
         self.nested_media = nested_media
         self.records: tuple[int, ...] = ()
@@ -199,6 +200,9 @@ class _Writer:
         self.extras(result.form, f"the result of {result.call_id!r}")
         call = self._answered(result)
         name = result.name or (call.name if call else "") or "unknown_tool"
+        if not result.name and own(result.form) is not None:
+            rule = "function_response.name: Name cannot be empty."
+            self.edits.append(Edit("name", f"result without a name named {name!r}", self.records, rule))
         call_id = call.sent_id if call else result.call_id
         inside = self.nested_media or own(result.form) is not None
         nested: list[Any] = []

@@ -15,6 +15,7 @@ from ...content import Message, Part, Reasoning, Text
 from ...errors import FormatError
 from ...records import Usage
 from ..protocol import Reply
+from .checked import check_json, typed
 from .keys import FREE, NAME, camel
 from .partial import PartialCall, starts_partial
 from .parts import PartReader
@@ -23,6 +24,7 @@ __all__ = ["ResponseAssembler", "parse_response"]
 
 _KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "modelVersion", "responseId"})
 _PARTS = ("text", "thought")
+_CANDIDATE = "response.candidates[0]"
 _URLSAFE = str.maketrans("-_", "+/")
 
 
@@ -55,6 +57,8 @@ class ResponseAssembler:
                 self.feed(item)
             return
         wire = _plain(chunk)
+        for key in ("modelVersion", "responseId"):
+            typed(wire, key, str, "response")
         if not _KNOWN & wire.keys():
             raise FormatError("no candidates: this is no generateContent response", path="response")
         self._model = wire.get("modelVersion") or self._model
@@ -63,10 +67,10 @@ class ResponseAssembler:
         error = wire.get("error")
         if error and not self._error:
             said = _fields(error).get("message") or error
-            self._error = str(said)
+            self._error = said if isinstance(said, str) else "the service answered with an error"
         blocked = _fields(wire.get("promptFeedback")).get("blockReason")
-        if blocked:
-            self._stop = str(blocked)
+        if isinstance(blocked, str) and blocked:
+            self._stop = blocked
         candidates = wire.get("candidates", [])
         if not isinstance(candidates, list) or not all(isinstance(one, dict) for one in candidates):
             raise FormatError("expected a list of candidates", path="response.candidates")
@@ -75,13 +79,13 @@ class ResponseAssembler:
                 self._candidate(candidate)
 
     def _candidate(self, candidate: dict[str, Any]) -> None:
-        content = _fields(candidate.get("content"))
+        content = typed(candidate, "content", dict, _CANDIDATE) or {}
         parts = content.get("parts") or []
         for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
-            self._part(part, f"response.candidates[0].content.parts[{j}]")
-        reason = candidate.get("finishReason")
+            self._part(part, f"{_CANDIDATE}.content.parts[{j}]")
+        reason = typed(candidate, "finishReason", str, _CANDIDATE)
         if reason and reason != "FINISH_REASON_UNSPECIFIED":
-            self._stop = str(reason)
+            self._stop = reason
 
     def _part(self, part: Any, path: str) -> None:
         if not isinstance(part, dict):
@@ -89,7 +93,7 @@ class ResponseAssembler:
         clean = {key: _standard(key, value) for key, value in part.items() if value is not False}
         inner = clean.get("functionCall")
         if isinstance(inner, dict) and (self._partial is not None or starts_partial(inner)):
-            whole = self._partial_call(clean, inner)
+            whole = self._partial_call(clean, inner, f"{path}.functionCall")
             if whole is None:
                 return
             clean = whole
@@ -97,11 +101,13 @@ class ResponseAssembler:
             return
         self._append(self._reader.read(clean, path))
 
-    def _partial_call(self, part: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any] | None:
+    def _partial_call(self, part: dict[str, Any], inner: dict[str, Any], path: str) -> dict[str, Any] | None:
         """The whole call as soon as its last piece has come."""
+        for key, kind in (("id", str), ("name", str), ("partialArgs", list)):
+            typed(inner, key, kind, path)
         if self._partial is None or (inner.get("name") and self._partial.name):
             self._partial = PartialCall()
-        self._partial.feed(part, inner)
+        self._partial.feed(part, inner, path)
         if not self._partial.complete:
             return None
         whole, self._partial = self._partial.part(), None
@@ -153,6 +159,7 @@ def _plain(chunk: Any) -> dict[str, Any]:
         chunk = chunk.to_dict()
     if not isinstance(chunk, dict):
         raise FormatError("expected a response object", path="response")
+    check_json(chunk, "response")
     return {camel(key): _clean(camel(key), value) for key, value in chunk.items() if value is not None}
 
 

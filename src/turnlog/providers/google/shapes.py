@@ -11,6 +11,7 @@ from typing import Any
 
 from ..shapes import ANY, Keys, Many, Shape
 from .keys import camel, snake
+from .values import SCHEMA, misfit
 
 __all__ = ["BODY", "is_google_schema"]
 
@@ -44,8 +45,16 @@ _CONTENT = _keys("role", parts=Many(_PART))
 
 _DECLARATION = _keys("name description behavior parameters parametersJsonSchema response responseJsonSchema")
 _TOOL = _keys(
-    "retrieval computerUse fileSearch googleSearch googleMaps codeExecution enterpriseWebSearch "
-    "googleSearchRetrieval parallelAiSearch urlContext mcpServers exaAiSearch",
+    "parallelAiSearch mcpServers exaAiSearch",
+    codeExecution=_keys(""),
+    computerUse=_keys("environment excludedPredefinedFunctions enablePromptInjectionDetection disabledSafetyPolicies"),
+    enterpriseWebSearch=_keys("blockingConfidence excludeDomains"),
+    fileSearch=_keys("fileSearchStoreNames topK metadataFilter"),
+    googleMaps=_keys("authConfig enableWidget groundingTypes"),
+    googleSearch=_keys("searchTypes blockingConfidence excludeDomains timeRangeFilter"),
+    googleSearchRetrieval=_keys("dynamicRetrievalConfig"),
+    retrieval=_keys("disableAttribution externalApi vertexAiSearch vertexRagStore"),
+    urlContext=_keys(""),
     functionDeclarations=Many(_DECLARATION),
 )
 _TOOL_CONFIG = _keys(
@@ -74,13 +83,6 @@ BODY = _keys(
 )
 """The whole body, every repeated field as a list."""
 
-_SCHEMA = frozenset(
-    """
-    additionalProperties anyOf default defs description enum example format items maxItems maxLength
-    maxProperties maximum minItems minLength minProperties minimum nullable pattern properties
-    propertyOrdering ref required title type
-    """.split()
-)
 _MAPS = ("properties", "defs")
 
 
@@ -90,9 +92,7 @@ def is_google_schema(schema: Any) -> bool:
         return isinstance(schema, bool)
     for key, value in schema.items():
         name = camel(key)
-        if name not in _SCHEMA or (name == "type" and not isinstance(value, str)):
-            return False
-        if name == "enum" and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+        if name not in SCHEMA or misfit(value, SCHEMA[name]):
             return False
         inner: list[Any] = []
         if name in _MAPS and isinstance(value, Mapping):

@@ -3,8 +3,10 @@ exclude each other."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
 from ..protocol import Rendered
@@ -12,7 +14,10 @@ from ..shapes import prune
 from .keys import camel, find
 from .rules import is_gemini_3
 from .shapes import BODY, is_google_schema
+from .tidy_contents import tidy_content
+from .tidy_ids import tidy_ids
 from .tools import lower_types
+from .values import drop_misfits
 
 __all__ = ["tidy"]
 
@@ -23,21 +28,29 @@ _CACHED = ("systemInstruction", "tools", "toolConfig")
 
 def tidy(request: dict[str, Any], target: Target) -> Rendered:
     """`request` without what would be refused, each change an edit. A request that is fine comes
-    back equal, with no edit; doing it twice changes nothing more."""
+    back equal, with no edit; doing it twice changes nothing more. Raises FormatError for one that is
+    nested too deeply to be looked at."""
     edits: list[Edit] = []
+    try:
+        return Rendered(request=_tidied(request, target, edits), edits=tuple(edits))
+    except RecursionError:
+        raise FormatError("nested too deeply", path="body") from None
+
+
+def _tidied(request: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:
     body = dict(request)
-    _system(body, edits)
-    for key in ("contents", "tools"):
-        _each(body, find(body, key), key, edits)
+    _system(body, target, edits)
+    _contents(body, target, edits)
+    _declarations(body, edits)
     _schemas(body, edits)
     rest = {key: value for key, value in body.items() if camel(key) not in ("contents", "tools")}
-    pruned = prune(rest, BODY, "", edits)
+    pruned = drop_misfits(prune(rest, BODY, "", edits), "", edits)
     body = {key: pruned.get(key, value) for key, value in body.items() if key in pruned or key not in rest}
     _tools(body, edits)
     _calling(body, edits)
     _cached(body, edits)
     _generation(body, target, edits)
-    return Rendered(request=body, edits=tuple(edits))
+    return body
 
 
 def _drop(holder: dict[str, Any], key: str, why: str, rule: str, edits: list[Edit]) -> None:
@@ -52,42 +65,70 @@ def _object(holder: dict[str, Any], key: str) -> tuple[str, dict[str, Any] | Non
     return name, dict(value) if isinstance(value, dict) else None
 
 
-def _system(body: dict[str, Any], edits: list[Edit]) -> None:
+def _system(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
     """A system instruction given as the SDK takes it, but REST does not."""
     key = find(body, "systemInstruction")
     value = body.get(key)
     texts = [value] if isinstance(value, str) else value
-    if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+    if texts and isinstance(texts, list) and all(isinstance(text, str) for text in texts):
         body[key] = {"parts": [{"text": text} for text in texts]}
         edits.append(Edit("setting", f"{key} sent as a content", rule="Invalid value at 'system_instruction'"))
-    elif isinstance(value, dict) and not value.get("parts"):
+    elif value == [] or (isinstance(value, dict) and not value.get("parts")):
         _drop(body, key, "it has no parts", "system_instruction.parts must not be empty.", edits)
+    elif isinstance(value, dict):
+        whole = _listed(value, "parts")
+        pruned = prune({key: whole}, BODY, "", edits)[key]
+        body[key] = tidy_content(
+            value if pruned is whole else pruned, key, edits, signs=is_gemini_3(target.model), role=False
+        )
 
 
-def _each(body: dict[str, Any], key: str, shape: str, edits: list[Edit]) -> None:
-    """Prunes a repeated field, whose value may be one object instead of a list."""
+def _contents(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
+    """Every content as such."""
+    signs = is_gemini_3(target.model)
+
+    def tidied(content: Any, path: str) -> Any:
+        return tidy_content(content, path, edits, signs=signs)
+
+    _each(body, "contents", "parts", tidied, edits)
+    key = find(body, "contents")
+    if isinstance(body.get(key), list):
+        body[key] = tidy_ids(body[key], edits)
+
+
+def _declarations(body: dict[str, Any], edits: list[Edit]) -> None:
+    """Every tool and every safety setting as such."""
+
+    def tidied(tool: Any, path: str) -> Any:
+        return drop_misfits(tool, path, edits)
+
+    _each(body, "tools", "functionDeclarations", tidied, edits)
+    _each(body, "safetySettings", "", tidied, edits)
+
+
+def _each(body: dict[str, Any], shape: str, inner: str, tidied: Callable[[Any, str], Any], edits: list[Edit]) -> None:
+    """Prunes and tidies each object of a repeated field. It, and the field `inner` of each, may stand there
+    as a single object instead of a list."""
+    key = find(body, shape)
     value = body.get(key)
-    single = isinstance(value, dict)
-    pruned = prune({shape: [value] if single else value}, BODY, "", edits)[shape] if value is not None else None
-    if not isinstance(pruned, list):
+    if not value or not isinstance(value, (list, dict)):
         return
-    if shape == "contents":
-        pruned = [_content(content, i, edits) for i, content in enumerate(pruned)]
-    body[key] = pruned[0] if single else pruned
+    given = value if isinstance(value, list) else [value]
+    listed = [_listed(item, inner) for item in given]
+    pruned = prune({shape: listed}, BODY, "", edits)[shape]
+    kept = [old if new is wrapped else new for new, wrapped, old in zip(pruned, listed, given, strict=True)]
+    kept = [tidied(item, f"{shape}[{i}]") for i, item in enumerate(kept)]
+    if any(new is not old for new, old in zip(kept, given, strict=True)):
+        body[key] = kept if isinstance(value, list) else kept[0]
 
 
-def _content(content: Any, i: int, edits: list[Edit]) -> Any:
-    """A content with at least one part: an empty text where there is none."""
-    if not isinstance(content, dict):
-        return content
-    parts = content.get("parts")
-    if isinstance(parts, dict):
-        pruned = prune({"contents": [{"parts": [parts]}]}, BODY, "", edits)["contents"][0]["parts"][0]
-        return content if pruned is parts else {**content, "parts": pruned}
-    if parts:
-        return content
-    edits.append(Edit("empty", f"contents[{i}] without parts sent as an empty text", rule="parts must not be empty."))
-    return {**content, "parts": [{"text": ""}]}
+def _listed(holder: Any, key: str) -> Any:
+    """`holder` with what stands at `key` in a list, where a single object stands there without."""
+    if not isinstance(holder, dict):
+        return holder
+    name = find(holder, key)
+    inner = holder.get(name)
+    return {**holder, name: [inner]} if inner and isinstance(inner, dict) else holder
 
 
 def _schemas(body: dict[str, Any], edits: list[Edit]) -> None:
@@ -102,6 +143,7 @@ def _schemas(body: dict[str, Any], edits: list[Edit]) -> None:
         if not isinstance(declared, list):
             continue
         moved = [_untyped(one, "parameters", "parametersJsonSchema", f"tools[{i}]", edits) for one in declared]
+        moved = [_untyped(one, "response", "responseJsonSchema", f"tools[{i}]", edits) for one in moved]
         if any(new is not old for new, old in zip(moved, declared, strict=True)):
             tools = [*tools[:i], {**tool, name: moved}, *tools[i + 1 :]] if isinstance(tools, list) else tools
             body[key] = tools
@@ -121,7 +163,10 @@ def _untyped(holder: Any, typed: str, free: str, path: str, edits: list[Edit]) -
     if holder.get(other) is not None:
         edits.append(Edit("setting", f"{path}: {key} dropped beside {other}", rule="mutually exclusive"))
         return rest
-    if not isinstance(schema, dict) or is_google_schema(schema):
+    if not isinstance(schema, dict):
+        edits.append(Edit("setting", f"{path}: {key} dropped: it is no schema", rule=f"Invalid value at '{key}'"))
+        return rest
+    if is_google_schema(schema):
         return holder
     edits.append(Edit("setting", f"{path}: {key} sent as {free}, which takes any schema", rule="Unknown name"))
     return {**rest, free: lower_types(schema)}

@@ -11,12 +11,14 @@ instead of the default `parametersJsonSchema`, which takes any JSON schema.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any
 
 from ...content import Tool
 from ...errors import FormatError
 from ...view.shown import Loss
 from ..spelling import extra_keys, formed
+from .checked import typed
 from .keys import NAME, camel, find
 from .wire import own, shape_of, spelled
 
@@ -34,6 +36,8 @@ def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
             raise FormatError("expected a tool object", path=f"tools[{i}]")
         first = True
         for key, value in entry.items() or [("", None)]:
+            if camel(key) == "functionDeclarations" and not isinstance(value, (list, dict, NoneType)):
+                raise FormatError("expected a list of function declarations", path=f"tools[{i}].{key}")
             if _declares(key, value):
                 found += _functions(value, key, first, found, f"tools[{i}].{key}")
             else:
@@ -43,7 +47,9 @@ def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
 
 
 def _declares(key: str, value: Any) -> bool:
-    return camel(key) == "functionDeclarations" and bool(value) and isinstance(value, (list, dict))
+    return camel(key) == "functionDeclarations" and (
+        isinstance(value, dict) or (isinstance(value, list) and bool(value))
+    )
 
 
 def _hosted(key: str, entry: dict[str, Any], first: bool) -> Tool:
@@ -67,6 +73,8 @@ def _functions(value: Any, key: str, first: bool, before: list[Tool], path: str)
     for j, declaration in enumerate(value):
         if not isinstance(declaration, dict):
             raise FormatError("expected a function declaration, an object", path=f"{path}[{j}]")
+        for name, kind in (("name", str), ("description", str), ("parameters", dict)):
+            typed(declaration, name, kind, f"{path}[{j}]")
         found.append(_function(declaration, words if j == 0 else []))
     return found
 

@@ -37,9 +37,28 @@ def shape_of(form: Form | None) -> str:
 
 
 def spelled(default: dict[str, Any], form: Form | None) -> dict[str, Any]:
-    """`default` as our own form spells it."""
+    """`default` as our own form spells it.
+
+    Ids are optional here: one that was not on the wire is of our own making and stays off it. A
+    signature that was not on the wire is repair's and stays.
+    """
     mine = own(form)
-    return spell(default, mine.delta) if mine else default
+    if mine is None or mine.delta is None:
+        return default
+    for key, delta in mine.delta.get("~", {}).items():
+        if "id" in delta.get("-", ()) or "id" in delta.get("+", {}):
+            default = {**default, key: {name: item for name, item in default[key].items() if name != "id"}}
+    added = mine.delta.get("+", {})
+    if "thoughtSignature" not in default or any(added.get(key) for key in _SIGNATURE):
+        return spell(default, mine.delta)
+    shown = {
+        "+": {key: value for key, value in added.items() if key not in _SIGNATURE},
+        "-": [key for key in mine.delta.get("-", ()) if key != "thoughtSignature"],
+    }
+    return spell(default, {**mine.delta, **shown})
+
+
+_SIGNATURE = ("thoughtSignature", "thought_signature")
 
 
 def reasoning(part: Reasoning) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ..shapes import Many
 from ..spelling import formed
 from .media import read_media
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
-from .shapes import MEDIA_TYPES, NAME, OPAQUE_FIELDS, READABLE_MESSAGE, READABLE_TOOL, REASONING_FIELDS
+from .shapes import MEDIA_TYPES, NAME, OPAQUE_FIELDS, READABLE_MESSAGE, READABLE_TOOL, REASONING_FIELDS, TEXT_TYPES
 from .values import STRING, brief, check_types, read_arguments
 
 __all__ = ["MessageReader", "parse", "read_call"]
@@ -142,10 +142,11 @@ class MessageReader:
 
     def _part(self, wire: Mapping[str, Any]) -> Part:
         kind = wire.get("type") or "part"
-        if kind in ("text", "refusal") and isinstance(wire.get(kind), str):
-            shape = "refusal" if kind == "refusal" else ""
-            bare = Text(wire[kind], Form(NAME, shape=shape) if shape else None)
-            return Text(wire[kind], formed(NAME, text_wire(bare), wire, shape))
+        key = "text" if kind in TEXT_TYPES else kind
+        if key in ("text", "refusal") and isinstance(wire.get(key), str):
+            shape = "refusal" if key == "refusal" else ""
+            bare = Text(wire[key], Form(NAME, shape=shape) if shape else None)
+            return Text(wire[key], formed(NAME, text_wire(bare), wire, shape))
         media = read_media(wire, self.blobs) if kind in MEDIA_TYPES else None
         return Opaque(NAME, kind, wire) if media is None else media
 

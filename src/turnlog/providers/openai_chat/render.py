@@ -248,8 +248,9 @@ def _with_content(wire: dict[str, Any], contents: list[Any], held: list[str], *,
     content: Any = contents
     if contents:
         only = contents[0] if len(contents) == 1 else None
-        if isinstance(only, dict) and only.keys() == {"type", "text"} and "list" not in held:
-            content = only["text"]
+        plain = isinstance(only, dict) and only.keys() == {"type", "text"} and only["type"] == "text"
+        if plain and "list" not in held:
+            content = contents[0]["text"]
     elif "absent" in held:
         return wire
     elif "empty" not in held:

@@ -19,6 +19,7 @@ __all__ = [
     "READABLE_SOUND",
     "READABLE_TOOL",
     "REASONING_FIELDS",
+    "TEXT_TYPES",
     "request_shape",
     "takes_reasoning",
 ]
@@ -31,6 +32,9 @@ REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 OPAQUE_FIELDS = ("reasoning_details", "audio")
 """Keys of an assistant message that hold a thing of the provider's own."""
+
+TEXT_TYPES = ("text", "input_text", "output_text")
+"""Types of content parts that hold a text; all but the first are another API's, and mended."""
 
 MEDIA_TYPES = ("image_url", "input_audio", "file")
 """Types of content parts that hold media, under a key of the same name."""
@@ -118,7 +122,7 @@ def _readable() -> Shape:
     """What a reader must be able to tell apart: a message as any server may spell it."""
     url = Either((STRING, record("url detail")))
     parts: dict[str, Shape] = {
-        "text": record("type text"),
+        **dict.fromkeys(TEXT_TYPES, record("type text")),
         "refusal": record("type refusal"),
         "image_url": record("type", {"image_url": url}),
         "input_audio": record("type", {"input_audio": record("data format")}),

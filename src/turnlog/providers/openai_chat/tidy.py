@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
 from ..protocol import Rendered
@@ -23,11 +24,15 @@ _FUNCTION = ("name", "description", "parameters", "strict")
 
 
 def tidy(request: dict[str, Any], target: Target) -> Rendered:
-    """`request` as the API takes it, and an edit for each change. Tidying twice changes nothing."""
+    """`request` as the API takes it, and an edit for each change. Tidying twice changes nothing. Raises
+    FormatError if arguments are nested more deeply than Python can write."""
     edits: list[Edit] = []
     model = target.model or str(request.get("model") or "")
     body = dict(request)
-    _mend(body, "messages", mended(body.get("messages"), model, edits))
+    try:
+        _mend(body, "messages", mended(body.get("messages"), model, edits))
+    except RecursionError as error:
+        raise FormatError("arguments nested too deeply to be sent", path="messages") from error
     _mend(body, "tools", _declared(body.get("tools"), model, edits))
     body = dict(fit(body, request_shape(model), "", edits))
     _mend(body, "messages", finished(body.get("messages"), edits))

@@ -12,7 +12,7 @@ from typing import Any
 from ...content import compact_json
 from ...view.shown import Edit
 from .rules import no_system
-from .shapes import takes_reasoning
+from .shapes import TEXT_TYPES, takes_reasoning
 
 __all__ = ["finished", "mended"]
 
@@ -51,7 +51,7 @@ def _mended(message: dict[str, Any], path: str, model: str, edits: list[Edit]) -
         )
     content = message.get("content")
     if role == "function":
-        if not message.get("name"):
+        if not (isinstance(message.get("name"), str) and message["name"]):
             changed["role"] = "user"
             edits.append(Edit("role", f"{path}: text of no function sent as a user's", rule="Missing parameter 'name'"))
         elif isinstance(content, list):
@@ -59,7 +59,7 @@ def _mended(message: dict[str, Any], path: str, model: str, edits: list[Edit]) -
             changed["content"] = "\n".join(texts)
             edits.append(Edit("part", f"{path}.content sent as one text", rule="expected a string, got an array"))
     elif content is not None:
-        changed["content"] = _each(content, f"{path}.content", lambda part, where: _url_object(part, where, edits))
+        changed["content"] = _each(content, f"{path}.content", lambda part, where: _part(part, where, edits))
     if "tool_calls" in message:
         calls = message["tool_calls"]
         changed["tool_calls"] = _each(calls, f"{path}.tool_calls", lambda call, where: _call(call, where, model, edits))
@@ -67,7 +67,11 @@ def _mended(message: dict[str, Any], path: str, model: str, edits: list[Edit]) -
     return message if same else {**message, **changed}
 
 
-def _url_object(part: dict[str, Any], path: str, edits: list[Edit]) -> dict[str, Any]:
+def _part(part: dict[str, Any], path: str, edits: list[Edit]) -> dict[str, Any]:
+    if part.get("type") in TEXT_TYPES[1:]:
+        kind = part["type"]
+        edits.append(Edit("part", f"{path} of type {kind!r} sent as 'text'", rule=f"Invalid value: '{kind}'."))
+        return {**part, "type": "text"}
     if not isinstance(part.get("image_url"), str):
         return part
     edits.append(Edit("part", f"{path}.image_url sent as an object", rule="expected an object, but got a string"))

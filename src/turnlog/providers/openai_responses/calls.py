@@ -65,7 +65,8 @@ def read_call(item: Mapping[str, Any], linked: tuple[str, ...], path: str) -> To
     spec = CALLS[kind]
     item_id = item.get("id")
     item_id = item_id if isinstance(item_id, str) else ""
-    call_id = item.get("call_id", item_id)
+    call_id = item.get("call_id", item_id if kind == "local_shell_call" else "")
+    call_id = "" if call_id is None else call_id
     name = spec.name or item.get("name")
     if not isinstance(call_id, str):
         raise FormatError("expected a string", path=f"{path}.call_id")

@@ -41,7 +41,7 @@ def _parsed(body: Mapping[str, Any]) -> Parsed:
     blobs: dict[str, bytes] = {}
     messages: list[Message] = []
     shape = ""
-    model = settings.pop("model") if isinstance(settings.get("model"), str) else ""
+    model = settings.pop("model") if settings.get("model") else ""
     if settings.get("instructions"):
         messages.append(Message("system", (Text(settings.pop("instructions")),), form=Form(NAME, "instructions")))
     if isinstance(settings.get("input"), str):

@@ -8,9 +8,11 @@ from typing import Any
 from ...content import Message, Opaque, Part, Reasoning, ToolCall
 from ...errors import FormatError
 from ...records import Usage
+from ..openai_chat.values import fits
 from ..protocol import Reply
 from .calls import read_call
 from .items import check_item, read_output
+from .shapes import ITEM
 from .wire import CALLS, NAME, RESULTS
 
 __all__ = ["as_dict", "parse_response", "read_response"]
@@ -111,8 +113,8 @@ def _split(items: list[Any]) -> tuple[list[Any], list[Part]]:
     """Items that came whole, and the fragments of those that did not.
 
     A call that was cut off has half its arguments; reasoning that was cut off has not got the blob
-    that it is replayed by. A message that was cut off is what it says so far. An answer to a call that
-    did not come would be refused.
+    that it is replayed by. A message that was cut off is what it says so far. An answer goes
+    with its call: one that did not come, or not in order, would be refused.
     """
     whole: list[Any] = []
     halves: list[Part] = []
@@ -124,11 +126,12 @@ def _split(items: list[Any]) -> tuple[list[Any], list[Part]]:
             halves.append(_half_call(item, i))
         elif unfinished and item.get("type") == "reasoning" and not item.get("encrypted_content"):
             halves.extend(part for part in read_output([_clean(item)], {}) if isinstance(part, Reasoning))
-        elif item.get("type") in RESULTS and _answers(item) not in called:
+        elif item.get("type") in RESULTS and not (_answers(item) in called and fits(_clean(item), ITEM)):
             halves.append(Opaque(NAME, item["type"], item))
         else:
-            called |= {item.get("call_id")} if item.get("type") in CALLS else set()
             whole.append(_clean(item))
+            if item.get("type") in CALLS and fits(whole[-1], ITEM):
+                called.add(item.get("call_id"))
     return whole, halves
 
 

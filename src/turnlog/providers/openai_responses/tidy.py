@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
 from ..openai_chat.values import fit
@@ -21,9 +22,13 @@ _MAX_TOOLS = 128
 
 def tidy(request: dict[str, Any], target: Target) -> Rendered:
     """The request without unknown keys, refused values and ids, and settings that exclude each
-    other; each an edit. A request that has none of them comes back as it is."""
+    other; each an edit. A request that has none of them comes back as it is. Raises FormatError if
+    arguments are nested more deeply than Python can write."""
     edits: list[Edit] = []
-    body = _with(request, "input", mended(request.get("input"), edits))
+    try:
+        body = _with(request, "input", mended(request.get("input"), edits))
+    except RecursionError as error:
+        raise FormatError("arguments nested too deeply to be sent", path="input") from error
     body = _with(body, "tools", _flat_tools(body.get("tools"), edits))
     body = fit(body, REQUEST, "", edits)
     body = _with(body, "input", finished(body.get("input"), str(body.get("model") or target.model), edits))
@@ -78,7 +83,7 @@ def _told_apart(tools: Any, edits: list[Edit]) -> Any:
 
 
 def _settings(body: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:
-    if body.get("model") is None and not body.get("prompt") and target.model:
+    if not body.get("model") and not body.get("prompt") and target.model:
         edits.append(Edit("setting", "model added", rule="Missing required parameter: 'model'."))
         body = {**body, "model": target.model}
     if body.get("stream_options") is not None and not body.get("stream"):

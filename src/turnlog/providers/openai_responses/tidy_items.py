@@ -62,7 +62,7 @@ def _mended(item: dict[str, Any], path: str, edits: list[Edit]) -> dict[str, Any
         rule = f"Invalid value: '{role}'. Supported values are: {', '.join(_ROLES)}. (param: {path})"
         edits.append(Edit("role", f"{path} of role {role!r} sent as {changed['role']!r}", rule=rule))
     value = item.get(key)
-    if value is None:
+    if not isinstance(value, (str, list, dict)):
         changed[key] = nothing
         edits.append(Edit(key, f"{path}.{key} sent empty", rule=f"Missing required parameter: '{path}.{key}'."))
     elif isinstance(value, dict):

@@ -1,0 +1,26 @@
+"""Which of its own parts Google takes in a request."""
+
+from __future__ import annotations
+
+from ...content import Opaque
+from .keys import DATA, camel
+
+__all__ = ["knows"]
+
+_WHOLE = ("audioTranscription", "codeExecutionResult", "executableCode", "toolCall", "toolResponse")
+"""Data that has no canonical kind; a part with any other is kept whole because it could not be read."""
+
+
+def knows(part: Opaque) -> bool:
+    """Whether a part that was kept whole says one thing, and one that Google knows.
+
+    Without any it is refused ("required oneof field 'data' must have one initialized field"), except
+    for a lone signature and lone video metadata (recorded, 200).
+    """
+    if not isinstance(part.data, dict):
+        return False
+    given = {camel(key): value for key, value in part.data.items() if value is not None}
+    data = [key for key in DATA if key in given]
+    if not data:
+        return bool(given.get("thoughtSignature")) or isinstance(given.get("videoMetadata"), dict)
+    return len(data) == 1 and data[0] in _WHOLE and isinstance(given[data[0]], dict)
