@@ -1,6 +1,6 @@
 """Draws docs/demo.svg: the middle of what `turnlog demo` prints, as a terminal shows it.
 
-    turnlog demo | python scripts/picture.py
+turnlog demo | python scripts/picture.py
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from transcripts import jsonl, messages_of, of_kind
+
 from turnlog.content import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.importers import Imported, detect, read_file
 from turnlog.records import Decision, Note, PartialAnswer, ToolFinished, UsageRecord

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from transcripts import bodies_of, messages_of, of_kind
-from turnlog.content import Message, Text, ToolCall, ToolResult
+
+from turnlog.content import Form, Message, Text, ToolCall, ToolResult
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
 from turnlog.records import MessageRecord, Note, Usage, UsageRecord
@@ -49,7 +49,7 @@ def test_a_turn_with_a_tool() -> None:
     done = [{"query": "ls", "result": "a.txt", "success": True}]
     session = imported(USER, ANSWER, result(done))
     assert messages_of(session) == [
-        Message("system", (Text("You are an agent."),)),
+        Message("system", (Text("You are an agent."),), form=Form("anthropic", "inline")),
         Message("user", (Text("Fix it"),), form=messages_of(session)[1].form),
         Message("assistant", (ToolCall("c1", "run", {"commands": ["ls"]}),)),
         Message("user", (ToolResult("c1", "run", (Text('[{"query":"ls","result":"a.txt","success":true}]'),)),)),

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from transcripts import jsonl, messages_of, of_kind
+
 from turnlog.content import Media, Message, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.importers import Imported, read_file
 from turnlog.records import (

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 from test_real_transcripts import damaged
-
 from transcripts import bodies_of, jsonl, of_kind
+
 from turnlog.codec import encode_record
 from turnlog.content import Message, Reasoning, Text, ToolCall
 from turnlog.errors import ImportFailed

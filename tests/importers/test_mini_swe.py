@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from mangling import check_damage, counted, stats_in_manifest
 from transcript_stats import stats_of
-
 from transcripts import messages_of, of_kind
+
 from turnlog.content import Message, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, mini_swe, read_file

@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 from transcripts import bodies_of, jsonl, messages_of, of_kind
+
 from turnlog.content import Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex, text_of
 from turnlog.importers import Imported, read_file
 from turnlog.records import Configuration, Decision, Note, PartialAnswer, Record, TurnClosed, Usage, UsageRecord

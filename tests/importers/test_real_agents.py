@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from test_real_transcripts import damaged
 from transcript_stats import stats_of
-
 from transcripts import of_kind
+
 from turnlog.codec import decode_record, encode_record
 from turnlog.content import ToolCall
 from turnlog.errors import ImportFailed

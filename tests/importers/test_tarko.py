@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from transcripts import jsonl, messages_of, of_kind
+
 from turnlog.content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex, text_of
 from turnlog.importers import Imported, read_file
 from turnlog.records import Configuration, PartialAnswer, ToolFinished, ToolStarted, TurnClosed, TurnOpened

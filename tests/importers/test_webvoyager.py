@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from transcripts import messages_of
+
 from turnlog.content import Media, Text, media_parts, sha256_hex
 from turnlog.importers import Imported, detect, read_file
 
