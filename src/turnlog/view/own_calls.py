@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..content import Opaque, Part, ToolResult
+from ..content import Media, Opaque, Part, ToolResult
 from ..rules import Rules
 from .arrange import with_parts
 from .shown import Edit, Shown
@@ -41,7 +41,13 @@ def _is_open(rest: Sequence[Shown], rules: Rules) -> bool:
     user's word has to be put behind it."""
     if not rest:
         return rules.last == "any"
-    return all(isinstance(part, ToolResult) for shown in rest for part in shown.message.parts)
+    parts = [part for shown in rest for part in shown.message.parts]
+    return all(isinstance(part, ToolResult) and not _spills(part) for part in parts)
+
+
+def _spills(result: ToolResult) -> bool:
+    """Whether media of a failed result are shown behind it: a user's content, which closes the turn."""
+    return result.outcome != "ok" and any(isinstance(part, Media) for part in result.parts)
 
 
 def _turn(turn: Sequence[Shown], rules: Rules, edits: list[Edit], *, still_open: bool) -> list[Shown]:
