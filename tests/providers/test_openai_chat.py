@@ -15,6 +15,7 @@ from turnlog.codec import decode_record, encode_record
 from turnlog.content import Form, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import FormatError, InputError
 from turnlog.models import target
+from turnlog.oneshot import repair
 from turnlog.providers.openai_chat import PROVIDER
 from turnlog.providers.protocol import Parsed
 from turnlog.records import Body, MessageRecord, Record
@@ -147,6 +148,10 @@ SPELLINGS: list[list[dict[str, Any]]] = [
     [{"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}, {"type": "text", "text": "but"}]}],
     [{"role": "assistant", "content": "a", "reasoning_content": "because"}],
     [{"role": "assistant", "reasoning": "because"}],
+    [{"role": "user", "content": [{"type": "input_text", "text": "habit"}, {"type": "?", "text": "x"}]}],
+    [{"role": "user", "content": [{"type": "?", "text": "only"}]}],
+    [{"role": "function", "name": "f", "content": "asked by nobody"}, {"role": "user", "content": "x"}],
+    [{"role": "assistant", "function_call": {"name": "f"}}, {"role": "function", "content": "1"}],
     [
         {"role": "assistant", "audio": {"id": "audio_1"}},
         {"role": "assistant", "content": "a", "annotations": [{"u": 1}]},
@@ -244,6 +249,23 @@ def test_media_bytes_that_do_not_encode_to_themselves_are_kept_twice() -> None:
         ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
         ({"messages": [{"role": "assistant", "tool_calls": [7]}]}, "messages[0].tool_calls[0]"),
         ({"messages": [{"role": "assistant", "tool_calls": "x"}]}, "messages[0].tool_calls"),
+        ({"messages": [{"role": "assistant", "tool_calls": {}}]}, "messages[0].tool_calls"),
+        ({"messages": [{"role": {}}]}, "messages[0].role"),
+        ({"messages": [{"role": "user", "content": ["hi"]}]}, "messages[0].content[0]"),
+        ({"messages": [{"role": "user", "content": [{"type": ["text"]}]}]}, "messages[0].content[0].type"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "text", "text": {"x": 1}}]}]},
+            "messages[0].content[0].text",
+        ),
+        ({"messages": [{"role": "user", "content": [{"type": "file", "file": 1}]}]}, "messages[0].content[0].file"),
+        ({"messages": [{"role": "tool", "tool_call_id": 1}]}, "messages[0].tool_call_id"),
+        (
+            {"messages": [{"role": "assistant", "tool_calls": [{"function": {"arguments": [1]}}]}]},
+            "messages[0].tool_calls[0].function.arguments",
+        ),
+        ({"messages": [], "tools": "x"}, "tools"),
+        ({"messages": [], "tools": [{"function": {"name": 1}}]}, "tools[0].function.name"),
+        ({"messages": [], "model": 1}, "model"),
     ],
 )
 def test_what_is_no_body_is_refused_with_its_path(body: dict[str, Any], path: str) -> None:
@@ -301,3 +323,23 @@ def test_unknown_parts_are_opaque() -> None:
     """Fails if a server's own part kinds are dropped or mistaken for text."""
     (message,) = messages_of({"role": "user", "content": [{"type": "video_url", "video_url": {"url": "u"}}]})
     assert message.parts == (Opaque("openai-chat", "video_url", {"type": "video_url", "video_url": {"url": "u"}}),)
+
+
+def test_a_function_message_without_a_call_is_a_users_text() -> None:
+    """What a tool said would be lost if a message of the old kind had to answer a call that is cut off."""
+    asked = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    told = {"role": "function", "name": "f", "content": "1"}
+    parts = [message.parts[0] for message in messages_of(asked, told, told)]
+    assert [type(part) for part in parts] == [ToolCall, ToolResult, Text]
+    assert messages_of(told)[0].parts[0] == ToolResult("", "f", (Text("1"),), form=Form("openai-chat", shape="legacy"))
+
+
+def test_bytes_of_another_type_are_not_sent_as_declared() -> None:
+    """A literal spelling that declares the wrong type would undo what a look at the bytes has found."""
+    url = DATA_URL.replace("image/png", "image/jpeg") + "\n"
+    body = {
+        "model": "gpt-4o",
+        "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}],
+    }
+    sent = repair(body, "openai-chat").request["messages"][0]["content"][0]["image_url"]["url"]
+    assert sent.startswith("data:image/png;base64,")

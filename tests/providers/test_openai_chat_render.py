@@ -354,3 +354,76 @@ def test_a_longer_view_starts_with_the_shorter_one(history: tuple[list[Message],
         if not any(isinstance(part, ToolResult) for part in messages[end].parts):
             start = render(*messages[:end]).request["messages"]
             assert whole[: len(start)] == start
+
+
+def test_details_of_reasoning_go_only_to_those_who_take_them() -> None:
+    """Left to tidy, they would vanish as an unknown key that names no record."""
+    details = Opaque("openai-chat", "reasoning_details", [{"type": "reasoning.text", "text": "b"}])
+    message = Message("assistant", (details, Text("a")))
+    assert render(message, model="deepseek-reasoner").losses == ()
+    result = render(message, model="gpt-4o")
+    assert [(loss.kind, loss.records) for loss in result.losses] == [("opaque", (1,))]
+    assert result.request["messages"] == [{"role": "assistant", "content": "a"}]
+
+
+def test_what_only_answers_hold_is_not_known() -> None:
+    """Parts that rendering has no place for must leave the view by record number."""
+    kinds = {"response": {"annotations": []}, "text": {"type": "text"}, "audio": {}, "tool_call": {"type": "?"}}
+    for kind, data in kinds.items():
+        assert not PROVIDER.knows(Opaque("openai-chat", kind, data))
+    for kind, data in {
+        "audio": {"id": "a"},
+        "video_url": {"type": "video_url"},
+        "file": {"file": {"file_id": "f"}},
+    }.items():
+        assert PROVIDER.knows(Opaque("openai-chat", kind, data))
+
+
+def test_too_many_of_anything(oracle: ModuleType) -> None:
+    """129 tools, or 129 calls at once, would be refused, with all that was said."""
+    tools = [{"type": "function", "function": {"name": f"f{i}"}} for i in range(129)]
+    calls = [{"id": f"c{i}", "type": "function", "function": {"name": "f1", "arguments": "{}"}} for i in range(257)]
+    answers = [{"role": "tool", "tool_call_id": f"c{i}", "content": str(i)} for i in range(257)]
+    messages = [{"role": "assistant", "content": "a", "tool_calls": calls}, *answers, {"role": "user", "content": "b"}]
+    body = {"model": "gpt-4o", "tools": tools, "messages": messages}
+    result = PROVIDER.tidy(body, target("openai-chat", "gpt-4o"))
+    assert oracle.check_openai_chat(result.request) == []
+    assert [edit.kind for edit in result.edits] == ["call", "tool"]
+    sent = result.request["messages"]
+    assert [m for m in sent if m["role"] == "tool"] == answers
+    assert [call for m in sent for call in m.get("tool_calls", ())] == calls
+
+
+@pytest.mark.parametrize(
+    ("extra", "tidied"),
+    [
+        ({"temperature": {}, "top_p": "1", "n": 0, "seed": 1.5}, {"n": 1}),
+        ({"temperature": float("nan"), "presence_penalty": -3}, {"presence_penalty": -2}),
+        ({"stop": [1, "a"], "service_tier": "vip", "user": None}, {"stop": ["a"]}),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": 5}}}, {}),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": "yes", "x": 1}}},
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "n"}}},
+        ),
+        ({"metadata": {"k": "v", "n": 1, "long": "x" * 513}}, {"metadata": {"k": "v"}}),
+        (
+            {"tools": [{"function": {"name": "f", "parameters": {"properties": {}}}}, {"type": "x"}]},
+            {
+                "tools": [
+                    {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+                ]
+            },
+        ),
+        (
+            {"tools": [{"type": "function", "name": "f", "strict": True}], "tool_choice": {"type": "function"}},
+            {"tools": [{"type": "function", "function": {"name": "f", "strict": True}}]},
+        ),
+    ],
+)
+def test_refused_values_go_or_are_mended(oracle: ModuleType, extra: dict[str, Any], tidied: dict[str, Any]) -> None:
+    """A value of a wrong type or out of bounds is a 400; what can be kept of the setting must be."""
+    head = {"model": "gpt-4o", "messages": [{"role": "user", "content": "a"}]}
+    result = PROVIDER.tidy({**head, **extra}, target("openai-chat", "gpt-4o"))
+    assert result.request == {**head, **tidied}
+    assert result.edits
+    assert oracle.check_openai_chat(result.request) == []

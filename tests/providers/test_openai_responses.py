@@ -294,6 +294,17 @@ def test_every_body_comes_back(body: dict[str, Any]) -> None:
         ({"input": "x", "instructions": ["y"]}, "instructions"),
         ({"input": "x", "tools": {"a": 1}}, "tools"),
         ({"input": "x", "tools": ["a"]}, "tools[0]"),
+        ({"input": "x", "tools": [{"type": "function", "name": 1}]}, "tools[0].name"),
+        ({"input": "x", "model": 5}, "model"),
+        ({"input": [{"type": {}}]}, "input[0].type"),
+        ({"input": [{"type": "reasoning", "id": {}}]}, "input[0].id"),
+        ({"input": [{"role": "user", "content": [{"type": "input_text", "text": []}]}]}, "input[0].content[0].text"),
+        (
+            {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": {"url": "x"}}]}]},
+            "input[0].content[0].image_url",
+        ),
+        ({"input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": 1}]}, "input[0].arguments"),
+        ({"input": [{"type": "function_call_output", "call_id": "c", "output": 1}]}, "input[0].output"),
     ],
 )
 def test_bad_bodies_are_refused_by_path(body: dict[str, Any], path: str) -> None:

@@ -27,6 +27,7 @@ from turnlog.content import (
     sha256_hex,
 )
 from turnlog.models import target
+from turnlog.oneshot import repair
 from turnlog.providers.openai_responses import PROVIDER
 from turnlog.providers.protocol import Rendered
 from turnlog.records import Configuration
@@ -378,3 +379,45 @@ def test_what_is_left_of_answers_is_accepted(oracle: ModuleType, data: st.DataOb
     sent = PROVIDER.render(view, Configuration(provider=NAME), MODEL, BLOBS.__getitem__).request["input"]
     assert refused(sent, stored) == []
     assert not sent or oracle.check_openai_responses({"model": "gpt-5", "input": sent}) == []
+
+
+def test_an_own_call_that_lacks_something_is_shown_as_a_function_call(oracle: ModuleType) -> None:
+    """An item without what its type must have is refused, and its answer with it."""
+    items = [
+        {"role": "user", "content": "q"},
+        {"type": "computer_call", "call_id": "c1", "action": {"type": "wait"}},
+        {
+            "type": "local_shell_call",
+            "call_id": "a b",
+            "status": "completed",
+            "action": {"type": "exec", "command": []},
+        },
+        {"type": "local_shell_call_output", "id": "a b", "output": "done"},
+        {"type": "custom_tool_call", "call_id": "c2", "name": "f", "input": "x"},
+        {"type": "function_call_output", "call_id": "c2", "output": "done"},
+    ]
+    prepared = repair({"model": "gpt-5", "input": items}, "openai-responses")
+    assert oracle.check_openai_responses(prepared.request) == []
+    sent = sorted((item["call_id"], item["type"]) for item in prepared.request["input"][1:])
+    assert sent == [
+        ("a b", "function_call"),
+        ("a b", "function_call_output"),
+        ("c1", "function_call"),
+        ("c1", "function_call_output"),
+        ("c2", "custom_tool_call"),
+        ("c2", "custom_tool_call_output"),
+    ]
+    assert [loss.records for loss in prepared.losses if loss.kind == "extra"] == [(3,)]
+    assert [edit.records for edit in prepared.edits if edit.kind == "output"] == [(6,)]
+
+
+def test_an_id_that_is_none_of_the_providers_binds_nothing(oracle: ModuleType) -> None:
+    """An id that tidying takes off would leave the reasoning before it without its follower."""
+    items = [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "message", "role": "assistant", "id": "not one", "content": [{"type": "output_text", "text": "a"}]},
+        {"role": "user", "content": "q"},
+    ]
+    prepared = repair({"model": "gpt-5", "input": items}, "openai-responses")
+    assert oracle.check_openai_responses(prepared.request) == []
+    assert [(loss.kind, loss.records) for loss in prepared.losses] == [("reasoning", (1,))]

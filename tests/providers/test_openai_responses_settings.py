@@ -71,6 +71,48 @@ TIDIED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"temperature": 0.2, "top_p": 1}, {"top_p": 1}),
     ({"previous_response_id": "resp_1", "conversation": "conv_1"}, {"conversation": "conv_1"}),
     ({"text": {"format": {"type": "text", "cache": 1}}}, {"text": {"format": {"type": "text"}}}),
+    ({"stream": "yes", "include": ["x"], "top_logprobs": 99}, {"include": [], "top_logprobs": 20}),
+    ({"reasoning": {"effort": "huge", "summary": "auto"}}, {"reasoning": {"summary": "auto"}}),
+    (
+        {
+            "tools": [
+                {"type": "function", "function": {"name": "f", "description": "d"}},
+                {"type": "function", "name": "f"},
+            ]
+        },
+        {"tools": [{"type": "function", "name": "f", "description": "d"}]},
+    ),
+    (
+        {
+            "input": [
+                {"role": "USER", "content": [{"type": "text", "text": "a"}, {"type": "output_text", "text": "b"}]},
+                {"role": "tool", "content": "42"},
+                {
+                    "role": "assistant",
+                    "content": [{"type": "input_text", "text": "c"}, {"type": "input_file"}],
+                    "phase": {},
+                },
+                {"type": "reasoning", "encrypted_content": "e"},
+                {"type": "function_call", "call_id": "c", "name": "f", "arguments": None},
+                {
+                    "type": "function_call_output",
+                    "call_id": "c",
+                    "output": [{"type": "text", "text": "r"}],
+                    "status": 0,
+                },
+            ]
+        },
+        {
+            "input": [
+                {"role": "user", "content": [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}]},
+                {"role": "user", "content": "42"},
+                {"role": "assistant", "content": [{"type": "output_text", "text": "c"}]},
+                {"type": "reasoning", "encrypted_content": "e", "summary": []},
+                {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "r"}]},
+            ]
+        },
+    ),
     (
         {"tools": [{"type": "function", "name": "f", "cache_control": {}, "parameters": {"type": "object", "x": 1}}]},
         {"tools": [{"type": "function", "name": "f", "parameters": {"type": "object", "x": 1}}]},

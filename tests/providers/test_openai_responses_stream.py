@@ -297,3 +297,13 @@ def test_the_sdks_own_classes_are_read() -> None:
     assert replay(reply.message)["input"][0] == call
     dumped = PROVIDER.parse_response(Response.model_validate({**whole, **more}).model_dump())
     assert dumped.message == reply.message
+
+
+def test_an_answer_whose_call_did_not_come_is_a_fragment() -> None:
+    """Sent back without its call, the output of a tool that the server ran would be refused."""
+    output = {"type": "shell_call_output", "call_id": "c", "output": []}
+    reply = PROVIDER.parse_response({"output": [output], "status": "completed"})
+    assert (reply.message.parts, reply.fragments) == ((), (Opaque(NAME, "shell_call_output", output),))
+    call = {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}}
+    whole = PROVIDER.parse_response({"output": [call, output], "status": "completed"})
+    assert ([type(part) for part in whole.message.parts], whole.fragments) == ([Opaque, Opaque], ())

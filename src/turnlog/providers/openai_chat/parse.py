@@ -119,7 +119,7 @@ class MessageReader:
         default = envelope("function" if legacy else "tool", tool_call_id=call_id, name=said)
         return ToolResult(
             call_id,
-            said or (call.name if call else ""),
+            said or (call.name if call and not legacy else ""),
             tuple(part for part in parts if isinstance(part, (Text, Media, Opaque))),
             kind=call.kind if call else "function",
             form=_form(default, _without(wire, "content"), held),

@@ -27,7 +27,7 @@ _CUT_SHORT = ("", "length", "content_filter")
 
 def parse_response(response: Any) -> Reply:
     """Read a whole response: an SDK object or its JSON as a dict. Raises FormatError."""
-    data = plain(response)
+    data = plain(response, "response")
     choice = first_choice(data)
     if choice is None:
         if "choices" not in data and "error" not in data:
@@ -53,14 +53,14 @@ def parse_response(response: Any) -> Reply:
     )
 
 
-def plain(value: Any) -> dict[str, Any]:
-    """An SDK object or mapping as a dict. Raises FormatError."""
+def plain(value: Any, path: str) -> dict[str, Any]:
+    """An SDK object or mapping as a dict. Raises FormatError naming `path`."""
     if isinstance(value, Mapping):
         return dict(value)
     for method in ("to_dict", "model_dump", "dict"):
         if callable(getattr(value, method, None)):
             return dict(getattr(value, method)())
-    raise FormatError(f"expected an SDK object or a dict, got {type(value).__name__}")
+    raise FormatError(f"expected an SDK object or a dict, got {type(value).__name__}", path=path)
 
 
 def first_choice(data: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -38,7 +38,7 @@ class ChatAssembler:
         """
         if chunk == "[DONE]":
             return
-        data = plain(getattr(chunk, "chunk", chunk))
+        data = plain(getattr(chunk, "chunk", chunk), "chunk")
         self._model = self._model or str(data.get("model") or "")
         self._id = self._id or str(data.get("id") or "")
         self._error = self._error or error_text(data)

@@ -96,7 +96,7 @@ def _call(call: dict[str, Any], path: str, model: str, edits: list[Edit]) -> dic
 def _finished(message: dict[str, Any], path: str, edits: list[Edit]) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     name = message.get("name")
-    if isinstance(name, str) and message.get("role") != "function":
+    if isinstance(name, str):
         fitting = _NOT_IN_NAME.sub("_", name)[:_NAME_MAX] or "_"
         if fitting != name:
             changed["name"] = fitting

@@ -35,6 +35,7 @@ __all__ = [
     "read_call",
     "read_result",
     "result_type",
+    "said_type",
     "write_call",
     "write_result",
 ]
@@ -192,16 +193,20 @@ def _outcome(item: Mapping[str, Any]) -> Outcome:
 def result_type(result: ToolResult, answered: str) -> str:
     """The item type that a result is rendered as; `answered` is the type of the call's item as it
     was rendered, or nothing if the view has none."""
-    for kind in RESULTS:
-        # A call that became a function call takes a function's output, whatever its own was.
-        if has_word(result.form, kind) and (answered != "function_call" or result.kind == "function"):
-            return kind
+    said = said_type(result)
+    if said and (not answered or said in CALLS[answered].results):
+        return said
     if answered == "tool_search_call":
         shows_tools = any(isinstance(part, Opaque) for part in result.parts)
         return CALLS[answered].results[0 if shows_tools else 1]
     if answered:
         return CALLS[answered].results[0]
     return "custom_tool_call_output" if result.kind == "custom" else "function_call_output"
+
+
+def said_type(result: ToolResult) -> str:
+    """The item type that a result was read from, or nothing if it was the usual one."""
+    return next((kind for kind in RESULTS if has_word(result.form, kind)), "")
 
 
 def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:

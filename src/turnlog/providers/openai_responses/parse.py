@@ -14,7 +14,7 @@ from ..shapes import Many, Shape
 from .items import read_items
 from .tool_shapes import READABLE_TOOL
 from .tools import read_tools
-from .wire import NAME
+from .wire import NAME, words
 
 __all__ = ["parse"]
 
@@ -54,6 +54,8 @@ def _parsed(body: Mapping[str, Any]) -> Parsed:
     else:
         shape = "input=null" if "input" in settings else "input=absent"
         settings.pop("input", None)
+    if "model" not in body:
+        shape = words(shape, "model=absent")
     tools = settings.pop("tools") if settings.get("tools") else []
     configuration = Configuration(
         provider=NAME,

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
 from ...models import Target
 from ...records import Configuration
-from ...view.shown import Loss, Shown
+from ...view.shown import Edit, Loss, Shown
 from ..openai_chat.values import fits
 from ..protocol import BlobReader, Rendered
 from ..spelling import extra_keys
-from .calls import call_type, result_type, write_call, write_result
+from .calls import call_type, result_type, said_type, write_call, write_result
 from .items import write_message, write_reasoning
 from .settle import Entry, settle
 from .shapes import ITEM
@@ -35,7 +35,8 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     `instructions` is written where a leading message was read from there, or says so in its form.
     """
     writer = _Writer(view, blob)
-    body: dict[str, Any] = {"model": target.model} if target.model else {}
+    named = target.model and not has_word(configuration.form, "model=absent")
+    body: dict[str, Any] = {"model": target.model} if named else {}
     body.update(configuration.settings)
     rest = list(view)
     if rest and _is_instructions(rest[0].message) and "instructions" not in target.settings:
@@ -52,7 +53,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     if tools:
         body["tools"] = tools
     body.update(target.settings)
-    return Rendered(request=body, losses=tuple(losses))
+    return Rendered(request=body, losses=tuple(losses), edits=tuple(writer.edits))
 
 
 def _is_instructions(message: Message) -> bool:
@@ -93,6 +94,7 @@ class _Writer:
     def __init__(self, view: Sequence[Shown], blob: BlobReader) -> None:
         self.entries: list[Entry] = []
         self.losses: list[Loss] = []
+        self.edits: list[Edit] = []
         self._blob = blob
         self._called: dict[str, str] = {}
         self._told = frozenset(
@@ -186,6 +188,12 @@ class _Writer:
                 self._lose_part(strange, shown)
             result = replace(result, parts=tuple(part for part in result.parts if part not in unreadable))
         kind = result_type(result, self._called.get(result.call_id, ""))
+        said = said_type(result)
+        if said not in ("", kind) and not any(said in c.results for c in CALLS.values() if c.kind == result.kind):
+            rule = f"No tool call found for {said} with call_id {result.call_id}."
+            self.edits.append(
+                Edit("output", f"{said} of call {result.call_id} sent as {kind}, as its call asks", shown.records, rule)
+            )
         item, lost = write_result(result, kind, self._blob)
         for part in lost:
             self._lose_part(part, shown)
