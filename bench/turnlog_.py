@@ -5,10 +5,8 @@ The bench calls this adapter; messages are OpenAI-chat dicts. Appends are SQLite
 
 from __future__ import annotations
 
-import msgspec
-
 from turnlog.content import Message
-from turnlog.models import Target, target
+from turnlog.models import target
 from turnlog.providers import provider
 from turnlog.request import Prepared
 from turnlog.session import Session as TurnlogSession
@@ -19,20 +17,16 @@ CHAT = provider("openai-chat")
 counter_for("openai-chat", "gpt-4o").text("warm")  # the vocabulary is not the session's memory
 
 
-def aim(budget: int) -> Target:
-    """gpt-4o, its window set to the bench's budget plus what a session reserves."""
-    return msgspec.structs.replace(target("openai-chat", "gpt-4o"), input_limit=budget + 4_000)
-
-
 class Session:
     """One session of one store."""
 
     def __init__(self, budget: int, window: int, folder: str) -> None:
         self.path = f"{folder}/turnlog.db"
-        self.aim = aim(budget)
+        self.aim = target("openai-chat", "gpt-4o")
         self.store = open_store(self.path)
         self.session = TurnlogSession(self.store, self.store.create("bench"))
         self.session.switch(self.aim)
+        self.session.configure(budget=budget)
 
     def read(self, message: dict) -> Message:
         return CHAT.parse({"messages": [message]}).messages[0]

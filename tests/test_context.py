@@ -17,14 +17,14 @@ from turnlog.context import Context
 from turnlog.errors import BudgetError
 from turnlog.log import Draft
 from turnlog.models import Target
+from turnlog.policy import PRESETS
 from turnlog.records import Configuration, Decision, MessageRecord
 from turnlog.request import Prepared, follow, plan
+from turnlog.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History, sound_history
 from turnlog.testing.strategies import damaged_histories, sound_histories
 from turnlog.view.shown import Shown
-
-WIDE = 1_000_000
 
 
 def opened(history: History, *, decisions: dict[int, Decision] | None = None) -> MemoryStore:
@@ -51,10 +51,10 @@ def gist(made: Prepared) -> tuple[object, Counter[object], Counter[object]]:
 def test_pieces_make_the_same_request_as_the_whole(aim: Target, history: History) -> None:
     """A kept piece that depends on its neighbours would be sent wrongly for as long as it is kept."""
     store = opened(History((), history.blobs, frozenset()))
-    context = Context(store, "s", reach=0)
+    context = Context(store, "s")
     for message in history.messages:
         context.take(store.append("s", [Draft(MessageRecord(message))]))
-        made = context.request(aim, WIDE)
+        made = context.request(aim)
         shown = [shown for record in store.read("s") for shown in _shown(record.n, record.message)]
         assert gist(made) == gist(follow(plan(Configuration(), aim), shown, store.get_blob))
         assert json.loads(made.body()) == json.loads(msgspec.json.encode(made.request))
@@ -64,22 +64,27 @@ def _shown(n: int, message: Message | None) -> list[Shown]:
     return [] if message is None else [Shown(message, (n,))]
 
 
-@given(history=damaged_histories(), limit=st.integers(100, 1_500), aim=st.sampled_from(TARGETS))
-def test_resuming_makes_the_same_request(history: History, limit: int, aim: Target) -> None:
-    """A session opened again after a crash must go on where it was: same bytes, same edits."""
+@given(history=damaged_histories(), limit=st.integers(100, 1_500), aim=st.sampled_from(TARGETS), data=st.data())
+def test_resuming_makes_the_same_request(history: History, limit: int, aim: Target, data: st.DataObject) -> None:
+    """A session opened again after a crash must go on where it was: same bytes, same edits, and no decision
+    that the session would not have made by itself."""
     store = opened(History((), history.blobs, frozenset()))
-    context = Context(store, "s", reach=0)
+    session = Session(store, store.info("s"))
+    session.switch(aim)
+    session.configure(budget=limit, strategy=data.draw(st.sampled_from(sorted(PRESETS))))
     for message in history.messages:
-        context.take(store.append("s", [Draft(MessageRecord(message))]))
-        made, again = (_attempt(each, aim, limit) for each in (context, Context(store, "s", reach=0)))
-        assert made == again
+        session.add(message)
+        made = _attempt(session)
+        records = store.info("s").records
+        assert _attempt(Session(store, store.info("s"))) == made
+        assert store.info("s").records == records
 
 
-def _attempt(context: Context, aim: Target, limit: int) -> object:
+def _attempt(session: Session) -> object:
     try:
-        made = context.request(aim, limit)
+        made = session.request()
     except BudgetError as error:
-        return sorted(error.floor)
+        return error.floor
     return made.request, made.edits, made.losses, made.body()
 
 
@@ -89,12 +94,12 @@ def _attempt(context: Context, aim: Target, limit: int) -> object:
 def test_a_longer_conversation_starts_with_the_shorter_one(aim: Target, history: History) -> None:
     """Everything before the newest turn is in the provider's prompt cache: a changed byte bills it again."""
     store = opened(History((), history.blobs, frozenset()))
-    context = Context(store, "s", reach=0)
+    context = Context(store, "s")
     key = plan(Configuration(), aim).provider.conversation
     before: list[object] = []
     for message in history.messages:
         context.take(store.append("s", [Draft(MessageRecord(message))]))
-        made = context.request(aim, WIDE)
+        made = context.request(aim)
         sent = made.request[key]
         assert sent[: len(before)] == before
         closed = message.role == "assistant" and not any(isinstance(part, ToolCall) for part in message.parts)
@@ -109,8 +114,8 @@ def test_the_pieces_are_really_kept() -> None:
         history = sound_history(random.Random(seed))
         store = opened(history)
         for aim in TARGETS:
-            context = Context(store, "s", reach=WIDE)
-            made = context.request(aim, WIDE)
+            context = Context(store, "s")
+            made = context.request(aim)
             total += 1
             kept += made.from_pieces
     assert kept > total * 0.8
@@ -120,35 +125,41 @@ def test_clearing_and_undoing_are_followed() -> None:
     """A cleared message that came back into a request would be a leak; system text stays."""
     said = [Message("system", (Text("be brief"),)), *(Message("user", (Text(f"word {n}"),)) for n in range(4))]
     store = opened(History(tuple(said), {}, frozenset()))
-    context = Context(store, "s", reach=0)
+    context = Context(store, "s")
     context.take(store.append("s", [Draft(Decision("clear", first=1, last=5))]))
     context.take(store.append("s", [Draft(MessageRecord(Message("user", (Text("afresh"),))))]))
-    texts = [m["content"] for m in context.request(TARGETS[0], WIDE).request["messages"]]
+    texts = [m["content"] for m in context.request(TARGETS[0]).request["messages"]]
     assert texts == ["be brief", "afresh"]
     context.take(store.append("s", [Draft(Decision("undo", supersedes=6))]))
-    texts = [m["content"] for m in context.request(TARGETS[0], WIDE).request["messages"]]
+    texts = [m["content"] for m in context.request(TARGETS[0]).request["messages"]]
     assert texts == ["be brief", "word 0", "word 1", "word 2", "word 3", "afresh"]
 
 
-def test_the_task_and_what_is_pinned_stay_when_the_window_moves() -> None:
+def test_the_task_and_what_is_pinned_stay_when_older_messages_leave() -> None:
     """The first user message is the task: without it the model does not know what it works on."""
     said = [Message("user", (Text(f"word {n} " + "so " * 90),)) for n in range(10)]
     store = opened(History(tuple(said), {}, frozenset()))
-    store.append("s", [Draft(Decision("pin", first=4, last=4))])
-    made = Context(store, "s", reach=0).request(TARGETS[0], 500)
-    assert [m["content"][:6] for m in made.request["messages"]] == ["word 0", "word 3", "word 7", "word 8", "word 9"]
-    window = made.edits[0]
-    assert (window.kind, window.records, window.through) == ("window", (1,), 7)
+    session = Session(store, store.info("s"))
+    session.switch(TARGETS[0])
+    session.configure(budget=500, strategy="sliding")
+    session.pin(4)
+    made = session.request()
+    assert [m["content"][:6] for m in made.request["messages"]] == ["word 0", "word 3", "word 9"]
+    assert [(edit.kind, edit.records, edit.through) for edit in made.edits] == [("slide", (2,), 9)]
 
 
 def test_a_turn_that_does_not_fit_is_an_error_that_itemises() -> None:
-    """Sending it would be refused by the provider; cutting inside it is for strategies to decide."""
+    """Sending it would be refused by the provider; nothing of it can be left out."""
     said = [Message("system", (Text("so " * 90),)), Message("user", (Text("so " * 900),))]
+    store = opened(History(tuple(said), {}, frozenset()))
+    session = Session(store, store.info("s"))
+    session.switch(TARGETS[0])
+    session.configure(budget=900)
     with pytest.raises(BudgetError) as raised:
-        Context(opened(History(tuple(said), {}, frozenset())), "s", reach=0).request(TARGETS[0], 900)
+        session.request()
     assert raised.value.floor == {
         "tools and framing": 3,
         "system text": 95,
-        "pinned messages": 0,
-        "the newest turn": 905,
+        "pinned messages": 905,
+        "the open turn": 0,
     }

@@ -7,19 +7,26 @@ provider, inside its window, and the same bytes again after a crash.
 from __future__ import annotations
 
 from ._version import __version__
+from .compaction import Compaction
 from .content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
 from .counting import TokenCount, count
 from .errors import BudgetError, InputError, StoreError, TurnlogError
+from .fitting import Fitted, Fitter, fit
 from .models import Target, target
 from .oneshot import Violation, check, convert, repair
 from .opening import open
+from .policy import Budget, Strategy
 from .request import Prepared
 from .session import Session
 from .view.shown import Edit, Loss
 
 __all__ = [
+    "Budget",
     "BudgetError",
+    "Compaction",
     "Edit",
+    "Fitted",
+    "Fitter",
     "InputError",
     "Loss",
     "Media",
@@ -28,6 +35,7 @@ __all__ = [
     "Reasoning",
     "Session",
     "StoreError",
+    "Strategy",
     "Target",
     "Text",
     "TokenCount",
@@ -40,6 +48,7 @@ __all__ = [
     "check",
     "convert",
     "count",
+    "fit",
     "open",
     "repair",
     "target",

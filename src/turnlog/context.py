@@ -1,60 +1,70 @@
 """What the next request needs of a log, and no more: kept in memory while a session is open.
 
-Records are read backwards from the end until the window is full. Of what lies before it only what
-always stays is held: system text, the first user message, pinned messages, and the decisions.
+Decisions on record say what of the conversation is shown, so that it stays within its budget; when it
+would outgrow that, `situation` is what has to be decided on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from .content import Message, Outcome
-from .errors import BudgetError
+from .content import Message, Outcome, media_parts
 from .log import Store
 from .models import Target
-from .pieces import Piece, assemble, starts_piece
+from .models import target as make_target
+from .pieces import Piece, assemble
+from .policy import PRESETS, Budget, Strategy
 from .records import Configuration, Count, Decision, MessageRecord, PartialAnswer, Record, UsageRecord
-from .request import Plan, Prepared, plan
+from .request import Plan, Prepared, follow, plan
 from .tokens.calibration import Calibration, calibrated
 from .tokens.counted import Counter
 from .tokens.counters import count_frame, count_message, count_tools, counter_for
+from .view.blocks import Item, starts_block
+from .view.effects import active_decisions, told
+from .view.ladder import situation_of
 from .view.ledger import fate_of
-from .view.select import HIDING, active_decisions, as_shown, hiding, is_hidden, replacement
-from .view.shown import Edit, Shown, starts_turn
+from .view.select import as_decided, as_shown
+from .view.shown import Shown
+from .view.situation import Means, Situation, Summary
+from .window import read_window
 
-__all__ = ["Context"]
+__all__ = ["Context", "Summarise"]
 
-_SLACK = 64
-"""So many pieces may lie before the window until they are let go together."""
+Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown]], Summary]
+"""Writes a summary; arguments as in `turnlog.view.situation.Means`."""
 
+_REACH = 2
+"""So many times the limit of a request is kept in memory and looked at when something is decided."""
 
-class _Keeper(NamedTuple):
-    """A message that stays in every view, and its size in tokens."""
+_LEAST_REACH = 20_000
+"""Tokens kept in memory, however small the budget."""
 
-    n: int
-    shown: Shown
-    tokens: int
+_UNAIMED = 200_000
+"""Tokens kept in memory of a session that has no target."""
+
+_MATERIAL = 4
+"""So many times the limit of a request is given to a summarizer at once; what is older stands in the summary before."""
 
 
 class Context:
-    """The end of one session's log, ready to make requests of."""
+    """The conversation of one session as its next request shows it."""
 
-    def __init__(self, store: Store, session_id: str, reach: int) -> None:
-        """Reads until more than `reach` tokens of conversation are at hand."""
+    def __init__(self, store: Store, session_id: str) -> None:
         self._store = store
         self._id = session_id
         self._plans: list[Plan] = []
         self.last = 0
         """Number of the last record taken in."""
         self.configuration = Configuration()
-        """The tools and settings in force."""
+        """The tools, settings, budget and strategy in force."""
         self.calibration = Calibration()
         """What the bills at hand have taught of counts."""
         self.asked: Count | None = None
         """The size of the last request."""
-        self._reach = reach
-        self._load(reach)
+        self._pieces: list[Piece] = []
+        self._items: list[Item] = []
+        self._images = (1, 0)
+        self._load(None)
 
     # -- following the log -----------------------------------------------------------------------
 
@@ -66,10 +76,12 @@ class Context:
         """Take in records that were appended to the log."""
         for record in records:
             if isinstance(record.body, Decision) or record.n != self.last + 1:
-                self._load(self._reach, self._counter)  # decisions reach back; a gap is for the store to fill
+                self._load(self._counter)  # decisions reach back; a gap is for the store to fill
                 return
             self.last = record.n
             self._take(record)
+        if self._tokens > 2 * self._reach:
+            self._load(self._counter)  # lets go of what no view could hold
 
     def _take(self, record: Record) -> None:
         if isinstance(record.body, Configuration):
@@ -86,105 +98,56 @@ class Context:
             if concerned is not None:
                 concerned.plan = None
         for shown in as_shown(record):
-            self._add(shown, self._size(record))
+            self._add(Item(shown, self._size(record), shown, record.n))
 
-    def _load(self, reach: int, counter: Counter | None = None) -> None:
+    def _load(self, counter: Counter | None, reach: int = 0) -> None:
         marks = list(self._store.landmarks(self._id))
         self.last = self._store.info(self._id).records
-        self.configuration = Configuration()
         found = [mark.body for mark in marks if isinstance(mark.body, Configuration)]
         now = found[-1] if found else Configuration()
         self._counter = counter or counter_for(now.provider, now.model)
         self._configure(now)
-        self._decisions = active_decisions(marks)
-        self._hiding = {n: d for n, d in self._decisions.items() if d.action in HIDING}
-        self._keepers = self._find_keepers(marks)
-        self._pieces: list[Piece] = []
-        self._reach = reach
-        self._from_start = True
-        size = 0
-        newest: list[tuple[Record, list[tuple[Shown, int]]]] = []
-        for record in self._store.read(self._id, last=self.last, reverse=True):
-            if size > reach:
-                self._from_start = False
-                break
-            if not self._hidden(record):
-                found_there = self._shown(record)
-                newest.append((record, found_there))
-                size += sum(tokens for _, tokens in found_there)
-        newest.reverse()
-        self._fate: dict[tuple[int, str], Outcome] = fate_of(record for record, _ in newest)
-        self.calibration = calibrated(record for record, _ in newest)
-        for _, found_there in newest:
-            for shown, tokens in found_there:
-                self._add(shown, tokens)
+        self.decisions = active_decisions(marks)
+        """The decisions in force, by record number."""
+        self._reach = reach or self._usual_reach(now)
+        window = read_window(self._store, self._id, self.last, marks, self.decisions, self._size, self._reach)
+        self._gap = window.gap
+        self._fate: dict[tuple[int, str], Outcome] = fate_of(window.records)
+        self.calibration = calibrated(window.records)
+        self._fill(window.records)
+
+    def _fill(self, records: Sequence[Record]) -> None:
+        by_number = {record.n: record for record in records}
+        kept = {piece.start: piece for piece in self._pieces}
+        self._items, self._pieces, self._lead, self._tokens = [], [], 0, 0
+        originals = (shown for record in records for shown in as_shown(record))
+        for place, shown, raw in as_decided(originals, self.decisions):
+            same = shown is raw and raw.records[0] == place
+            size = self._size(by_number[place]) if same else self._count(shown.message)
+            self._add(Item(shown, size, raw, place))
+        for i, piece in enumerate(self._pieces):
+            before = kept.get(piece.start)
+            if before is not None and before.items == piece.items:
+                self._pieces[i] = before
 
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self._measure_tools()
+        tools = configuration.tools
+        frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens
+        self._fixed = frame + (count_tools(tools, self._counter).tokens if tools else 0)
         self._plans.clear()
 
-    def _measure_tools(self) -> None:
-        tools = self.configuration.tools
-        frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens
-        self._tools_size = frame + (count_tools(tools, self._counter).tokens if tools else 0)
-
-    def _hidden(self, record: Record) -> bool:
-        return any(is_hidden(record, decision) for decision in self._hiding.values())
-
-    def _shown(self, record: Record) -> list[tuple[Shown, int]]:
-        """What a record adds to the conversation, with sizes in tokens."""
-        if record.n in self._decisions:
-            stand_ins = replacement(record.n, self._decisions[record.n])
-            return [(shown, self._count(shown.message)) for shown in stand_ins]
-        return [(shown, self._size(record)) for shown in as_shown(record)]
-
-    def _find_keepers(self, marks: list[Record]) -> list[_Keeper]:
-        keep = {mark.n: mark for mark in marks if mark.message is not None}
-        for decision in self._decisions.values():
-            if decision.action == "pin":
-                keep.update({r.n: r for r in self._store.read(self._id, first=decision.first, last=decision.first)})
-        first = self._first_user()
-        if first is not None:
-            keep[first.n] = first
-        return [
-            _Keeper(n, *self._shown(record)[0])
-            for n, record in sorted(keep.items())
-            if not self._hidden(record) and self._shown(record)
-        ]
-
-    def _first_user(self) -> Record | None:
-        """The record of the first user message of the conversation as it stands: the task."""
-        start = 1
-        while start <= self.last:
-            behind = max((d.last + 1 for d in self._hiding.values() if d.first <= start <= d.last), default=start)
-            for record in self._store.read(self._id, first=behind):
-                if self._hidden(record):
-                    start = record.n
-                    break
-                if any(starts_turn(shown) for shown, _ in self._shown(record)):
-                    return record
-            else:
-                return None
-            if start == behind:
-                start += 1
-        return None
-
-    def _add(self, shown: Shown, tokens: int) -> None:
-        n = shown.records[0]
-        system = shown.message.role == "system"
-        is_task = starts_turn(shown) and not any(starts_turn(keeper.shown) for keeper in self._keepers)
-        if (system or is_task) and n > max((keeper.n for keeper in self._keepers), default=0):
-            self._keepers.append(_Keeper(n, shown, tokens))
-        if system and not self._pieces:
-            return  # leading system text stands in the head
-        before = self._pieces[-1].items[-1] if self._pieces else None
-        if starts_piece(shown, before):
-            self._pieces.append(Piece([shown], n, tokens, starts_turn(shown)))
+    def _add(self, item: Item) -> None:
+        shown, n = item.shown, item.shown.records[0]
+        before = self._items[-1].shown if self._items else None
+        self._items.append(item)
+        self._tokens += item.tokens
+        if shown.message.role == "system" and self._lead == len(self._items) - 1:
+            self._lead += 1  # leading system text stands in the head
+        elif len(self._items) - 1 == self._lead or starts_block(shown, before):
+            self._pieces.append(Piece([shown], n))
         else:
-            piece = self._pieces[-1]
-            piece.items.append(shown)
-            piece.tokens += tokens
+            self._pieces[-1].items.append(shown)
 
     def _size(self, record: Record) -> int:
         """Tokens of a message record: as counted when it was recorded, if this counter did."""
@@ -198,52 +161,111 @@ class Context:
     def _count(self, message: Message) -> int:
         return count_message(message, self._counter, self._store.get_blob).tokens
 
-    # -- making requests -------------------------------------------------------------------------
-
-    def request(self, aim: Target, limit: int) -> Prepared:
-        """The request for a target inside `limit` tokens. Raises BudgetError."""
-        self._count_for(aim)
-        cut = self._cut(limit)
-        self.asked = self._shown_size(cut)
-        made = assemble(self._head(cut), self._pieces[cut:], self._plan(aim), self._store.get_blob, self._fate)
-        edits = [hiding(n, decision) for n, decision in self._hiding.items()]
-        if cut or not self._from_start:
-            start = self._pieces[cut].start
-            edits.append(Edit("window", f"older messages left out to fit {limit:,} tokens", (1,), through=start - 1))
-        if cut > _SLACK:
-            del self._pieces[:cut]
-            self._from_start = False
-        return made.after(tuple(edits)) if edits else made
-
-    def tokens(self, aim: Target, limit: int) -> Count:
-        """The size of what the next request for a target shows, tools included."""
-        self._count_for(aim)
-        return self._shown_size(self._cut(limit))
-
-    def _shown_size(self, cut: int) -> Count:
-        tokens = self._fixed(cut) + sum(piece.tokens for piece in self._pieces[cut:])
-        certainty = count_frame(self._counter, system=False, tools=False).certainty
-        return Count(tokens, self._counter.id, certainty)
-
-    def _count_for(self, aim: Target) -> None:
-        """See to it that sizes are those of the target's own counter."""
-        self._count_by(counter_for(aim.provider, aim.model))
-
     def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:
-            self._load(self._reach, counter)
+            self._load(counter)
 
-    def find(self, n: int) -> Message | None:
-        """The message of record `n`, if the window holds it."""
-        for piece in self._pieces:
-            for shown in piece.items:
-                if n in shown.records:
-                    return shown.message
-        return None
+    # -- what has to be decided ------------------------------------------------------------------
+
+    @property
+    def budget(self) -> Budget:
+        """The budget in force."""
+        return self.configuration.budget or Budget()
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy in force."""
+        return self.configuration.strategy or PRESETS["auto"]
+
+    def situation(self, aim: Target, summarise: Summarise) -> Situation:
+        """The conversation beside its budget, for a target: the same for the same log, however it came to be
+        in memory."""
+        self._count_by(counter_for(aim.provider, aim.model))
+        made = self._situation(aim, summarise)
+        reach = _reach_for(made.marks.limit) if not self._is_ours(aim) else self._usual_reach(self.configuration)
+        if self._tokens > reach or (self._gap is not None and reach != self._reach):
+            self._load(self._counter, reach)
+            made = self._situation(aim, summarise)
+        return made
+
+    def _usual_reach(self, now: Configuration) -> int:
+        if not (now.provider and now.model):
+            return _UNAIMED
+        window = now.input_limit or make_target(now.provider, now.model).input_limit
+        return _reach_for((now.budget or Budget()).max_tokens or window)
+
+    def _situation(self, aim: Target, summarise: Summarise) -> Situation:
+        certainty = count_frame(self._counter, system=False, tools=False).certainty
+        limit = 0
+
+        def originals(first: int, last: int) -> Iterator[Shown]:
+            room = _MATERIAL * limit
+            for record in self._store.read(self._id, first=first, last=last, reverse=True):
+                room -= self._size(record)
+                if room < 0:
+                    return
+                yield from as_shown(record)
+
+        made = situation_of(
+            self._items,
+            self.budget,
+            self.strategy,
+            Means(self._count, self._counter.text, originals, summarise, self._images_before),
+            window=aim.input_limit,
+            fixed=self._fixed,
+            number=self.last + 1,
+            pinned=frozenset(d.first for d in self.decisions.values() if d.action == "pin"),
+            gap=self._gap,
+            scale=self.calibration.scale(aim.provider, self._counter.id, certainty),
+            known=aim.known,
+        )
+        limit = made.marks.limit
+        return made
+
+    def _is_ours(self, aim: Target) -> bool:
+        return (aim.provider, aim.model) == (self.configuration.provider, self.configuration.model)
+
+    def _images_before(self, n: int) -> int:
+        """How many images the log holds before record `n`."""
+        begin, images = self._images if self._images[0] <= n else (1, 0)
+        for record in self._store.read(self._id, first=begin, last=n - 1):
+            if record.message is not None:
+                images += sum(media.kind == "image" for media in media_parts(record.message))
+        self._images = (n, images)
+        return images
+
+    # -- making requests -------------------------------------------------------------------------
+
+    def request(self, aim: Target) -> Prepared:
+        """The request that shows the conversation as it stands."""
+        self._count_by(counter_for(aim.provider, aim.model))
+        self.asked = self.tokens(aim)
+        head = [item.shown for item in self._items[: self._lead]]
+        made = assemble(head, self._pieces, self._plan(aim), self._store.get_blob, self._fate)
+        edits = tuple(edit for n, decision in self.decisions.items() for edit in told(n, decision))
+        return made.after(edits) if edits else made
+
+    def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
+        """The request of a view that was decided on for this once and not on record."""
+        shown = [item.shown for block in situation.blocks for item in block.items]
+        made = follow(self._plan(aim), shown, self._store.get_blob, self._fate)
+        new = enumerate(decisions, start=self.last + 1)
+        edits = tuple(edit for n, decision in [*self.decisions.items(), *new] for edit in told(n, decision))
+        return made.after(edits)
+
+    def tokens(self, aim: Target) -> Count:
+        """The size of the conversation as it stands, system text and tools included."""
+        self._count_by(counter_for(aim.provider, aim.model))
+        certainty = count_frame(self._counter, system=False, tools=False).certainty
+        return Count(self._fixed + self._tokens, self._counter.id, certainty)
+
+    def count_text(self, text: str) -> int:
+        """Tokens of a text, by the counter in force."""
+        return self._counter.text(text)
 
     def newest(self) -> Iterable[Shown]:
-        """The messages at hand, newest first."""
-        return (shown for piece in reversed(self._pieces) for shown in reversed(piece.items))
+        """The messages at hand as they are on record, newest first."""
+        return (item.raw for item in reversed(self._items))
 
     def _plan(self, aim: Target) -> Plan:
         for made in self._plans:
@@ -252,58 +274,6 @@ class Context:
         self._plans = [plan(self.configuration, aim), *self._plans[:2]]
         return self._plans[0]
 
-    def _head(self, cut: int) -> list[Shown]:
-        start = self._pieces[cut].start if cut < len(self._pieces) else self.last + 1
-        return [keeper.shown for keeper in self._keepers if keeper.n < start]
 
-    def _fixed(self, cut: int) -> int:
-        """Tokens of tools and of what stays ahead of piece `cut`."""
-        return self._tools_size + sum(keeper.tokens for keeper in self._keepers) - self._late(cut)
-
-    def _late(self, cut: int) -> int:
-        """Tokens of what always stays and stands in piece `cut` or behind it anyway."""
-        start = self._pieces[cut].start if cut < len(self._pieces) else self.last + 1
-        late = 0
-        for keeper in reversed(self._keepers):
-            if keeper.n < start:
-                break
-            late += keeper.tokens
-        return late
-
-    def _cut(self, limit: int) -> int:
-        """The first piece to show: the oldest start of a turn from which all fits."""
-        if limit > self._reach and not self._from_start:
-            self._load(limit, self._counter)
-        best: int | None = None
-        size = 0
-        fixed = self._tools_size + sum(keeper.tokens for keeper in self._keepers)
-        for i in range(len(self._pieces) - 1, -1, -1):
-            size += self._pieces[i].tokens
-            if size > limit:
-                break
-            if self._pieces[i].opens_turn or (i == 0 and self._from_start):
-                if fixed - self._late(i) + size > limit:
-                    break
-                best = i
-        if best is None and self._pieces:
-            raise BudgetError(limit, self._floor())
-        if best is None:
-            fixed = self._fixed(0)
-            if fixed > limit:
-                raise BudgetError(limit, self._floor())
-        return best or 0
-
-    def _floor(self) -> dict[str, int]:
-        """What cannot be left out, in tokens."""
-        newest = len(self._pieces) - 1
-        while newest > 0 and not self._pieces[newest].opens_turn:
-            newest -= 1
-        start = self._pieces[newest].start if self._pieces else self.last + 1
-        ahead = [keeper for keeper in self._keepers if keeper.n < start]
-        system = sum(keeper.tokens for keeper in ahead if keeper.shown.message.role == "system")
-        return {
-            "tools and framing": self._tools_size,
-            "system text": system,
-            "pinned messages": sum(keeper.tokens for keeper in ahead) - system,
-            "the newest turn": sum(piece.tokens for piece in self._pieces[newest:]),
-        }
+def _reach_for(limit: int) -> int:
+    return max(_LEAST_REACH, _REACH * limit)

@@ -11,8 +11,10 @@ import msgspec
 from .errors import InputError, SessionExists, SessionNotFound
 from .log import SessionInfo, Store, utc_now
 from .models import Target
+from .policy import Budget, Strategy, read_budget, read_strategy
 from .session import Session
 from .stores import default_path, open_store
+from .summarize import Summarizer
 
 __all__ = ["open"]
 
@@ -23,21 +25,34 @@ def open(
     title: str = "",
     target: Target | None = None,
     store: Store | str | Path | None = None,
+    budget: Budget | int | None = None,
+    strategy: Strategy | str | None = None,
+    summarizer: Summarizer | None = None,
 ) -> Session:
     """Open a session, or create it if there is none of that id.
 
     Without an id, one is made from `title` and the time. `store` is a store, a path to one, or None
     for the user's own (see `turnlog.stores.default_path`). `target` is what requests are made for;
-    a session opened again keeps the target it had unless another is given.
+    a session opened again keeps the target it had unless another is given. So it is with `budget` (tokens
+    of a whole request, or a Budget) and `strategy` (what gives way first: a Strategy or the name of a preset).
+    `summarizer` writes the summaries of what has to leave; the default needs no model.
     """
     for what, value in (("session id", session_id), ("title", title)):
         if not isinstance(value, str):
             raise InputError(f"a {what} is a string, not {type(value).__name__}")
     owns = store is None or isinstance(store, (str, Path))
     home = open_store(default_path() if store is None else store) if isinstance(store, (str, Path, NoneType)) else store
-    session = Session(home, _found_or_made(home, session_id or _new_id(title), title), owns_store=owns)
+    info = _found_or_made(home, session_id or _new_id(title), title)
+    session = Session(home, info, owns_store=owns, summarizer=summarizer)
     if target is not None and not _holds(session, target):
         session.switch(target, why="resumed with another target" if session.target else "opened")
+    now = session.configuration
+    wanted = (
+        now.budget if budget is None else read_budget(budget),
+        now.strategy if strategy is None else read_strategy(strategy),
+    )
+    if wanted != (now.budget, now.strategy):
+        session.configure(budget=wanted[0], strategy=wanted[1])
     return session
 
 

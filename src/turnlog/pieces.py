@@ -25,9 +25,9 @@ from .request import Plan, Prepared, as_known, as_text, follow
 from .view.arrange import Fate
 from .view.pairing import pair
 from .view.repair import close, count_media, declare_tools, mend
-from .view.shown import Edit, Loss, Shown, starts_turn
+from .view.shown import Edit, Loss, Shown
 
-__all__ = ["Piece", "assemble", "starts_piece"]
+__all__ = ["Piece", "assemble"]
 
 
 class _Mended(Struct, frozen=True):
@@ -64,24 +64,15 @@ class _Front(Struct, frozen=True):
 class Piece(Struct):
     """A stretch of conversation, and what it was last made into.
 
-    `start` is the number of its first record, `tokens` the size of its messages. `plan`, `mended` and
-    `wire` are kept from the last request in which something followed it.
+    `start` is the number of its first record. `plan`, `mended` and `wire` are kept from the last request
+    in which something followed it.
     """
 
     items: list[Shown]
     start: int
-    tokens: int
-    opens_turn: bool
     plan: Plan | None = None
     mended: _Mended | None = None
     wire: _Wire | None = None
-
-
-def starts_piece(shown: Shown, before: Shown | None) -> bool:
-    """Whether a message begins a new piece."""
-    if before is None or starts_turn(shown):
-        return True
-    return shown.message.role == "assistant" and before.message.role != "assistant"
 
 
 def assemble(head: Sequence[Shown], pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Prepared:

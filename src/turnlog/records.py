@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from .content import Form, Message, Outcome, Part, Tool
+from .policy import Budget, Strategy
 
 __all__ = [
     "Approval",
@@ -156,7 +157,8 @@ class Configuration(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
 
     `settings` are the top-level request keys of `provider`, passed through; `tools` what the model
     may call. `form` is how that provider's request body was spelled. `input_limit`, in tokens, is what
-    the model takes where that was said and is not its usual limit, else 0.
+    the model takes where that was said and is not its usual limit, else 0. `budget` and `strategy` are
+    None where the default holds.
     """
 
     provider: str = ""
@@ -166,6 +168,8 @@ class Configuration(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     form: Form | None = None
     why: str = ""
     input_limit: int = 0
+    budget: Budget | None = None
+    strategy: Strategy | None = None
 
 
 class FileChange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="file_change"):

@@ -12,23 +12,22 @@ from typing import Any, Self
 
 import msgspec
 
+from .compaction import Compaction, Compactor
 from .content import Media, Message, Opaque, Outcome, Text, Tool, ToolCall, ToolResult, sha256_hex
 from .context import Context
 from .errors import InputError
-from .exchange import Answer, Content, is_stream, parts_of, target_of
-from .intake import admitted
-from .log import Draft, SessionInfo, Store
+from .exchange import Answer, Content, parts_of, target_of
+from .journal import Journal
+from .log import SessionInfo, Store
 from .models import Target
 from .models import target as make_target
-from .providers import provider
-from .providers.protocol import Reply
+from .policy import Budget, Strategy, read_budget, read_strategy
 from .records import (
     Body,
     Configuration,
     Decision,
     MessageRecord,
     Note,
-    PartialAnswer,
     Record,
     ToolFinished,
     ToolStarted,
@@ -36,16 +35,13 @@ from .records import (
     UsageRecord,
 )
 from .request import Prepared, plan, translate
+from .summarize import Summarizer
 from .tokens.calibration import Drift, Prediction
-from .tokens.counters import count_message, counter_for
 from .tools import read_tools
 from .view.select import select
 from .view.shown import Loss, Shown
 
 __all__ = ["Session"]
-
-_RESERVED_FOR_ANSWER = 4_000
-"""Tokens of the input limit that no request fills."""
 
 
 class Session:
@@ -55,11 +51,15 @@ class Session:
     others appended is seen at the next request.
     """
 
-    def __init__(self, store: Store, info: SessionInfo, *, owns_store: bool = False) -> None:
+    def __init__(
+        self, store: Store, info: SessionInfo, *, owns_store: bool = False, summarizer: Summarizer | None = None
+    ) -> None:
         self._store = store
         self._owns_store = owns_store
         self.id = info.id
-        self._context = Context(store, info.id, reach=0)
+        self._context = Context(store, info.id)
+        self._journal = Journal(store, info.id, self._context)
+        self._compactor = Compactor(store, info.id, self._context, summarizer)
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ class Session:
 
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
         """Record the result of a call, given as the call itself or its id."""
-        found = call if isinstance(call, ToolCall) else self._call(call)
+        found = call if isinstance(call, ToolCall) else self._journal.call(call)
         parts = parts_of(content)
         allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
         if len(allowed) != len(parts):
@@ -121,14 +121,14 @@ class Session:
 
     def tool_started(self, call: ToolCall) -> Record:
         """Record that a tool begins to run: after a crash the call is known to perhaps have run."""
-        record = self._record_of(call)
+        record = self._journal.record_of(call)
         return self._append(ToolStarted(call.id, record, call.name))[0]
 
     def tool_finished(
         self, call: ToolCall, outcome: Outcome = "ok", *, seconds: float = 0.0, reason: str = ""
     ) -> Record:
         """Record that a tool ended. Its result is recorded with `tool_result`."""
-        record = self._record_of(call)
+        record = self._journal.record_of(call)
         return self._append(ToolFinished(call.id, record, outcome, seconds, reason))[0]
 
     def media(self, data: bytes, mime: str, *, name: str = "") -> Media:
@@ -143,9 +143,16 @@ class Session:
 
     # -- configuration and decisions -------------------------------------------------------------
 
-    def configure(self, *, tools: Sequence[Tool | Mapping[str, Any]] | None = None, **settings: Any) -> Record:
-        """Set the tools, or settings of the target's provider, for the requests from here on; those not
-        named stay as they are, one given as None goes."""
+    def configure(
+        self,
+        *,
+        tools: Sequence[Tool | Mapping[str, Any]] | None = None,
+        budget: Budget | int | None = None,
+        strategy: Strategy | str | None = None,
+        **settings: Any,
+    ) -> Record:
+        """Set the tools, the budget, the strategy, or settings of the target's provider, for the requests from
+        here on; those not named stay as they are, a setting given as None goes."""
         self._context.refresh()
         aim, now = self._aim(None), self.configuration
         reserved = {"provider", "model", "messages", "input", "contents", "system", "instructions"} & settings.keys()
@@ -161,6 +168,8 @@ class Session:
                 settings={key: value for key, value in merged.items() if value is not None},
                 tools=now.tools if tools is None else read_tools(tools),
                 input_limit=now.input_limit,
+                budget=now.budget if budget is None else read_budget(budget),
+                strategy=now.strategy if strategy is None else read_strategy(strategy),
             )
         )[0]
 
@@ -181,9 +190,11 @@ class Session:
                 tools=carried.tools,
                 why=why,
                 input_limit=0 if aim.input_limit == usual.input_limit else aim.input_limit,
+                budget=self.configuration.budget,
+                strategy=self.configuration.strategy,
             )
         )
-        return (*lost, *self._context.request(self._aim(None), _limit(aim)).losses)
+        return (*lost, *self._context.request(self._aim(None)).losses)
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
@@ -215,13 +226,31 @@ class Session:
         return list(self.request(aim).view)
 
     def request(self, aim: Target | None = None) -> Prepared:
-        """The next request: valid for its target and inside its input limit.
+        """The next request: valid for its target and within the budget.
 
-        Raises BudgetError if even the newest turn does not fit, InputError without a target.
+        Where older messages have to give way, what the strategy decides is put on record first, unless `aim` is
+        another target than the session's. Raises BudgetError if what cannot be left out does not fit, InputError
+        without a target.
         """
         self._context.refresh()
         found = self._aim(aim)
-        return self._context.request(found, _limit(found))
+        own = self.target
+        ours = own is not None and (found.provider, found.model) == (own.provider, own.model)
+        return self._compactor.request(found, on_record=ours)
+
+    def compact(self, *, keep: int | None = None) -> Compaction:
+        """Make the view smaller now, and say what went. With `keep`, all before the newest `keep` turns is
+        summarised; without, the strategy's steps are taken until the view is half as large."""
+        return self._compactor.compact(self._aim(None), keep)
+
+    def undo_compaction(self) -> Record:
+        """Take back the last decision that made the view smaller: what it left out is shown again."""
+        return self._compactor.undo()
+
+    def read_back(self, n: int, *, lines: tuple[int, int] | None = None) -> str:
+        """The text of message record `n`, whatever the view shows of it; with `lines`, from line to line,
+        counted from 1."""
+        return self._compactor.read_back(n, lines)
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
@@ -230,12 +259,7 @@ class Session:
         recorded as far as it came, marked as interrupted; an error of the stream itself is raised again
         after that.
         """
-        asked = self._aim(aim)
-        if hasattr(answer, "__aiter__"):
-            raise InputError("this stream is asynchronous: collect it first, `[chunk async for chunk in stream]`")
-        if is_stream(answer):
-            return self._receive_stream(answer, asked)
-        return self._keep(provider(asked.provider).parse_response(answer), asked)
+        return self._journal.receive(answer, self._aim(aim))
 
     # -- figures ---------------------------------------------------------------------------------
 
@@ -260,29 +284,29 @@ class Session:
 
     @property
     def token_count(self) -> int:
-        """Tokens of what the next request shows, system text and tools included."""
+        """Tokens of the conversation as it stands, system text and tools included."""
         self._context.refresh()
-        aim = self._aim(None)
-        return self._context.tokens(aim, _limit(aim)).tokens
+        return self._context.tokens(self._aim(None)).tokens
 
     @property
     def tokens_available(self) -> int:
-        """Tokens left of the target's input limit before older turns have to leave the view."""
-        return _limit(self._aim(None)) - self.token_count
+        """Tokens left of the budget before older messages have to give way."""
+        self._context.refresh()
+        return self._compactor.marks(self._aim(None)).trigger - self.token_count
 
     @property
     def prediction(self) -> Prediction:
         """What the next request is going to be billed, in tokens, as counts and past bills tell."""
         aim = self._aim(None)
         self._context.refresh()
-        counted = self._context.tokens(aim, _limit(aim))  # first: it reads as far back as the window goes
+        counted = self._context.tokens(aim)
         return self._context.calibration.predict(aim.provider, counted)
 
     @property
     def drift(self) -> Drift | None:
         """The warning that counts for the target's model no longer fit its bills, if there is one."""
         aim = self._aim(None)
-        counted = self._context.tokens(aim, _limit(aim))
+        counted = self._context.tokens(aim)
         return self._context.calibration.drift(aim.provider, counted.counter)
 
     @property
@@ -305,25 +329,7 @@ class Session:
     # -- inside ----------------------------------------------------------------------------------
 
     def _append(self, *bodies: Body) -> tuple[Record, ...]:
-        records = self._store.append(self.id, [Draft(self._counted(admitted(body))) for body in bodies])
-        self._context.take(records)
-        return records
-
-    def _bill(self, reply: Reply, usage: Usage, asked: Target) -> UsageRecord:
-        """What the request cost, beside what it was counted as before it was sent."""
-        counter = counter_for(asked.provider, asked.model)
-        sent, self._context.asked = self._context.asked, None
-        counted = sent if sent is not None and sent.counter == counter.id else None
-        answer = count_message(reply.message, counter, self._store.get_blob).tokens if counted else 0
-        return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
-
-    def _counted(self, body: Body) -> Body:
-        """A message with its tokens: counted once, when it is recorded."""
-        if not isinstance(body, (MessageRecord, PartialAnswer)) or body.count is not None:
-            return body
-        now = self.configuration
-        counter = counter_for(now.provider, now.model)
-        return msgspec.structs.replace(body, count=count_message(body.message, counter, self._store.get_blob))
+        return self._journal.append(*bodies)
 
     def _last(self) -> int:
         self._context.refresh()
@@ -336,50 +342,3 @@ class Session:
                 "no target: open the session with target=turnlog.target(PROVIDER, MODEL), or name one here"
             )
         return found
-
-    def _call(self, call_id: str) -> ToolCall | None:
-        self._context.refresh()
-        for shown in self._context.newest():
-            for part in shown.message.parts:
-                if isinstance(part, ToolCall) and part.id == call_id:
-                    return part
-        return None
-
-    def _record_of(self, call: ToolCall) -> int:
-        if not isinstance(call, ToolCall):
-            raise InputError(f"a call is one of `Answer.tool_calls`, not {type(call).__name__}")
-        self._context.refresh()
-        for shown in self._context.newest():
-            if call in shown.message.parts:
-                return shown.records[0]
-        raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self.id!r}: receive the answer first")
-
-    def _receive_stream(self, chunks: Iterable[Any], asked: Target) -> Answer:
-        assembler = provider(asked.provider).assembler()
-        try:
-            for chunk in chunks:
-                assembler.feed(chunk)
-        except BaseException as error:
-            self._keep(assembler.reply(), asked, reason=f"{type(error).__name__}: {error}")
-            raise
-        return self._keep(assembler.reply(), asked)
-
-    def _keep(self, reply: Reply, asked: Target, *, reason: str = "") -> Answer:
-        for data in reply.blobs.values():
-            self._store.put_blob(data)
-        bodies: list[Body] = []
-        if reply.complete and not reason:
-            bodies.append(
-                MessageRecord(reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
-            )
-        else:
-            why = reason or reply.error or "the stream ended early"
-            bodies.append(PartialAnswer(reply.message, why, fragments=reply.fragments, model=reply.model))
-        if reply.usage is not None:
-            bodies.append(self._bill(reply, reply.usage, asked))
-        records = self._append(*bodies)
-        return Answer(reply, records[0])
-
-
-def _limit(aim: Target) -> int:
-    return aim.input_limit - _RESERVED_FOR_ANSWER

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ..records import Count, Record, UsageRecord
 from .counted import Certainty
 
-__all__ = ["Calibration", "Drift", "Prediction", "calibrated"]
+__all__ = ["Calibration", "Drift", "MARGINS", "Prediction", "calibrated"]
 
 _REMEMBERED = 20
 """Requests that the ratio is learned from."""
@@ -27,6 +27,9 @@ _LEAST, _MOST = 0.5, 3.0
 
 _VOID = 0.9
 """An anchor of which less than this is left (compacted, cleared) says nothing of the rest."""
+
+MARGINS: dict[Certainty, float] = {"exact": 1.0, "calibrated": 1.03, "estimated": 1.1}
+"""Tokens that may be billed for one that is counted, by how far a count is to be trusted."""
 
 _OFF = 0.05
 _STRIKES = 3
@@ -109,6 +112,13 @@ class Calibration(Struct, frozen=True):
         new = tokens if tokens < known.counted * _VOID else abs(tokens - known.counted)
         share = 0.05 if counted.certainty == "exact" else 0.15
         return Prediction(expected, "calibrated", ceil((expected - min(new, expected)) * 0.02 + new * share))
+
+    def scale(self, provider: str, counter: str, certainty: Certainty) -> float:
+        """How many tokens may be billed for one that is counted, with a margin for what is not known."""
+        known = self.learned.get((provider, counter))
+        if known is None or not known.samples:
+            return MARGINS[certainty]
+        return max(1.0, known.ratio) * MARGINS["exact" if certainty == "exact" else "calibrated"]
 
     def observe(self, record: UsageRecord) -> Calibration:
         """After a bill. A record without a count of its request, or without input, teaches nothing."""

@@ -1,0 +1,159 @@
+"""Keeps a session within its budget: decides, records that, takes it back, reads back what it hides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from .content import Text, ToolCall, ToolResult
+from .context import Context
+from .errors import Conflict, InputError
+from .log import Draft, Store
+from .models import Target
+from .policy import Marks, Strategy
+from .records import Decision, Record
+from .request import Prepared
+from .summarize import Digest, Material, Summarizer
+from .view.effects import told
+from .view.ladder import SIZING, compact, decide
+from .view.shown import Edit, Shown
+from .view.situation import Situation, Summary
+
+__all__ = ["Compaction", "Compactor"]
+
+_RACES = 8
+"""So often somebody else may append first while a decision is being made."""
+
+
+class Compaction(Struct, frozen=True):
+    """What a compaction did: tokens before and after, and what went, by the decisions that say so."""
+
+    before: int
+    after: int
+    edits: tuple[Edit, ...]
+    decisions: tuple[int, ...]
+
+    def __str__(self) -> str:
+        if not self.decisions:
+            return f"nothing to compact: {self.before:,} tokens"
+        went = "; ".join(edit.detail for edit in self.edits)
+        return f"{self.before:,} tokens became {self.after:,}: {went}"
+
+
+class Compactor:
+    """The budget of one session."""
+
+    def __init__(self, store: Store, session_id: str, context: Context, summarizer: Summarizer | None = None) -> None:
+        self._store = store
+        self._id = session_id
+        self._context = context
+        self._summarizer = summarizer or Digest()
+
+    def request(self, aim: Target, *, on_record: bool = True) -> Prepared:
+        """The next request for a target, within its budget. What has to be decided for it is put on record, unless
+        it is for once only: for another target than the session's. Raises BudgetError."""
+        for _ in range(_RACES):
+            self._context.refresh()
+            situation = self._context.situation(aim, self._summarise)
+            decisions, after = decide(situation, self._past())
+            if not decisions:
+                return self._context.request(aim)
+            if not on_record:
+                return self._context.aside(aim, after, decisions)
+            if self._record(decisions):
+                return self._context.request(aim)
+        raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
+
+    def marks(self, aim: Target) -> Marks:
+        """The budget in tokens as it stands."""
+        return self._context.situation(aim, self._summarise).marks
+
+    def compact(self, aim: Target, keep: int | None = None) -> Compaction:
+        """Make the view smaller now. With `keep`, everything before the newest `keep` turns is summarised; without, the
+        strategy's own steps are taken until the view is half as large."""
+        if keep is not None and (not isinstance(keep, int) or keep < 1):
+            raise InputError(f"compact(keep=...) takes the number of newest turns to keep, at least 1, not {keep!r}")
+        for _ in range(_RACES):
+            self._context.refresh()
+            situation = _pressed(self._context.situation(aim, self._summarise), keep)
+            decisions, after = compact(situation)
+            numbers = tuple(range(situation.number, situation.number + len(decisions)))
+            edits = tuple(edit for n, decision in zip(numbers, decisions, strict=True) for edit in told(n, decision))
+            if not decisions or self._record(decisions):
+                return Compaction(situation.size, after.size, edits, numbers)
+        raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
+
+    def undo(self) -> Record:
+        """Take back the last decision that made the view smaller. Raises InputError if none is in force."""
+        self._context.refresh()
+        made = [n for n, decision in self._context.decisions.items() if decision.action in SIZING]
+        if not made:
+            raise InputError(f"session {self._id!r} has no compaction that could be taken back")
+        record = self._store.append(self._id, [Draft(Decision("undo", supersedes=made[-1], why="taken back"))])
+        self._context.take(record)
+        return record[0]
+
+    def read_back(self, n: int, lines: tuple[int, int] | None = None) -> str:
+        """The whole text of record `n`, whatever the view shows of it; with `lines`, only the first to the last of
+        these, counted from 1. Raises InputError if it is no message."""
+        found = list(self._store.read(self._id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
+        message = found[0].message if found else None
+        if message is None:
+            raise InputError(f"record {n!r} of session {self._id!r} is no message that could be read back")
+        text = "\n".join(_texts(Shown(message, (n,))))
+        if lines is None:
+            return text
+        first, last = lines
+        if not 1 <= first <= last:
+            raise InputError(f"lines are given as first and last, counted from 1, not {lines!r}")
+        return "\n".join(text.split("\n")[first - 1 : last])
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _past(self) -> list[Decision]:
+        return list(self._context.decisions.values())
+
+    def _record(self, decisions: Sequence[Decision]) -> bool:
+        """Whether the decisions could be put on record before anybody else appended something."""
+        drafts = [Draft(decision) for decision in decisions]
+        try:
+            self._context.take(self._store.append(self._id, drafts, expected=self._context.last))
+        except Conflict:
+            return False
+        return True
+
+    def _summarise(self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown]) -> Summary:
+        material = Material(
+            messages=tuple(messages),
+            previous=previous,
+            target=target,
+            count=self._context.count_text,
+            kept=tuple(kept),
+        )
+        return Summary(self._summarizer.summarize(material), self._summarizer.id)
+
+
+def _pressed(situation: Situation, keep: int | None) -> Situation:
+    """The situation as if it had to give way, for a compaction that somebody asked for."""
+    marks = situation.marks
+    strategy: Strategy = situation.strategy
+    if keep is not None:
+        strategy = msgspec.structs.replace(
+            strategy, steps=("summarise",), keep_turns=keep, head=0.0, recent=0.0, user_tokens=0, grades=()
+        )
+    goal = min(marks.goal, situation.size // 2)
+    return msgspec.structs.replace(situation, strategy=strategy, marks=msgspec.structs.replace(marks, goal=goal))
+
+
+def _texts(shown: Shown) -> list[str]:
+    texts: list[str] = []
+    for part in shown.message.parts:
+        if isinstance(part, Text):
+            texts.append(part.text)
+        elif isinstance(part, ToolCall):
+            texts.append(f"{part.name}({part.raw_arguments})")
+        elif isinstance(part, ToolResult):
+            texts += [inner.text for inner in part.parts if isinstance(inner, Text)]
+    return texts

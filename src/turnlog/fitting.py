@@ -1,0 +1,251 @@
+"""Plain request bodies made to fit a budget: once (`fit`), or each time of a growing history (`Fitter`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from .content import Message, Text, media_parts
+from .errors import BlobMissing, BudgetError
+from .models import Target
+from .oneshot import aimed, detect
+from .policy import Budget, Strategy, read_budget, read_strategy
+from .providers import provider as provider_named
+from .providers.protocol import Parsed
+from .records import Decision
+from .request import Plan, Prepared, follow, plan
+from .summarize import Digest, Material, Summarizer
+from .tokens.calibration import MARGINS
+from .tokens.counted import Counter
+from .tokens.counters import count_frame, count_message, count_tools, counter_for
+from .view.blocks import Item
+from .view.ladder import decide, situation_of
+from .view.select import as_decided
+from .view.shown import Edit, Loss, Shown
+from .view.situation import Means, Situation, Summary
+
+__all__ = ["CountBody", "Fitted", "Fitter", "fit"]
+
+CountBody = Callable[[list[Any]], int]
+"""Tokens of a provider's own messages, however the caller counts them."""
+
+_DECISIONS = 1_000_000_000
+"""Numbers of a fitter's decisions start above this, so that they are no message's."""
+
+_ATTEMPTS = 8
+
+
+class Fitted(Struct, frozen=True, kw_only=True):
+    """A request within its budget.
+
+    `edits` are all changes: what was left out, masked, cut or summarised, and what the provider would
+    have refused. `tokens` is the size of the whole request. `marks` are the indices of wire messages
+    after which a prompt cache is best marked, at most 4: what stands before them lasts. `decisions`
+    are what this and earlier calls decided.
+    """
+
+    request: dict[str, Any]
+    edits: tuple[Edit, ...]
+    losses: tuple[Loss, ...]
+    tokens: int
+    marks: tuple[int, ...]
+    decisions: tuple[Decision, ...]
+    view: tuple[Shown, ...]
+
+
+def fit(
+    body: Mapping[str, Any],
+    *,
+    max_tokens: int | Budget = 0,
+    model: str = "",
+    strategy: Strategy | str = "auto",
+    provider: str = "",
+    counter: Counter | CountBody | None = None,
+    summarizer: Summarizer | None = None,
+) -> Fitted:
+    """The request body, made to fit: valid, and at most `max_tokens` large (0: what the model takes).
+
+    Stateless and deterministic: the same arguments give the same request. The arguments are those of
+    `Fitter`. Raises BudgetError if what cannot be left out is larger, FormatError where `body` is no request.
+    """
+    fitter = Fitter(
+        max_tokens=max_tokens,
+        model=model,
+        strategy=strategy,
+        provider=provider,
+        counter=counter,
+        summarizer=summarizer,
+    )
+    return fitter.fit(body)
+
+
+class Fitter:
+    """Fits a history that is passed whole each time, and grows: what it once decided it keeps, so that each
+    request begins with the one before it until something has to be decided again.
+
+    `max_tokens` is the limit of a whole request, or a Budget; 0 is what the model takes. `model` and `provider`
+    default to the body's own. `counter` counts in place of the built-in one: a `Counter`, or any function from a list
+    of the provider's messages to tokens. `summarizer` writes summaries; the default needs no model.
+
+    A history that does not begin with the one seen before is taken as a new one.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_tokens: int | Budget = 0,
+        model: str = "",
+        strategy: Strategy | str = "auto",
+        provider: str = "",
+        counter: Counter | CountBody | None = None,
+        summarizer: Summarizer | None = None,
+    ) -> None:
+        self._budget = read_budget(max_tokens)
+        self._strategy = read_strategy(strategy)
+        self._model = model
+        self._provider = provider
+        self._counter = counter
+        self._summarizer = summarizer or Digest()
+        self._seen: list[Message] = []
+        self._sizes: list[int] = []
+        self._decisions: dict[int, Decision] = {}
+        self._spare = 0
+
+    def fit(self, body: Mapping[str, Any]) -> Fitted:
+        """The request for this history. Errors as `turnlog.fit`."""
+        speaker = provider_named(self._provider or detect(body))
+        parsed = speaker.parse(body)
+        aim = aimed(parsed, speaker.name, self._model)
+        ways = plan(parsed.configuration, aim, complete=False)
+        counting = _Counting(self._counter or counter_for(aim.provider, aim.model), ways, parsed)
+        self._follow(parsed.messages, counting)
+        for attempt in range(_ATTEMPTS):
+            situation = self._decided(counting, aim)
+            shown = [item.shown for block in situation.blocks for item in block.items]
+            made = follow(ways, shown, counting.blob)
+            tokens = counting.request(made)
+            limit = situation.marks.limit
+            if tokens <= limit:
+                return self._fitted(made, tokens)
+            self._spare += (tokens - limit) << attempt  # a whole request may count more than its messages one by one
+        raise BudgetError(limit, {"the request": tokens})
+
+    def _follow(self, messages: Sequence[Message], counting: _Counting) -> None:
+        """Take in the history: what is new of it, or all if it is another one."""
+        known = len(self._seen)
+        if list(messages[:known]) != self._seen:
+            self._seen, self._sizes, self._decisions, self._spare, known = [], [], {}, 0, 0
+        for message in messages[known:]:
+            self._seen.append(message)
+            self._sizes.append(counting.message(message))
+
+    def _decided(self, counting: _Counting, aim: Target) -> Situation:
+        originals = [Shown(message, (n,)) for n, message in enumerate(self._seen, start=1)]
+        items = [
+            Item(shown, self._size(shown, raw, counting), raw, place)
+            for place, shown, raw in as_decided(originals, self._decisions)
+        ]
+        situation = situation_of(
+            items,
+            self._budget,
+            self._strategy,
+            self._means(counting, originals),
+            window=aim.input_limit,
+            fixed=counting.fixed + self._spare,
+            number=_DECISIONS + len(self._decisions) + 1,
+            scale=counting.scale,
+            known=aim.known,
+        )
+        made, situation = decide(situation, list(self._decisions.values()))
+        for decision in made:
+            self._decisions[_DECISIONS + len(self._decisions) + 1] = decision
+        return situation
+
+    def _size(self, shown: Shown, raw: Shown, counting: _Counting) -> int:
+        if shown is raw and shown.treatment == "verbatim":
+            return self._sizes[raw.records[0] - 1]
+        return counting.message(shown.message)
+
+    def _means(self, counting: _Counting, originals: Sequence[Shown]) -> Means:
+        def summarise(messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown]) -> Summary:
+            material = Material(
+                messages=tuple(messages), previous=previous, target=target, count=counting.text, kept=tuple(kept)
+            )
+            return Summary(self._summarizer.summarize(material), self._summarizer.id)
+
+        def read(first: int, last: int) -> Iterable[Shown]:
+            return reversed(originals[first - 1 : last])
+
+        def images_before(n: int) -> int:
+            return sum(m.kind == "image" for shown in originals[: n - 1] for m in media_parts(shown.message))
+
+        return Means(counting.message, counting.text, read, summarise, images_before)
+
+    def _fitted(self, made: Prepared, tokens: int) -> Fitted:
+        decisions = tuple(self._decisions.values())
+        changes = tuple(
+            Edit(decision.action, decision.why, (decision.first,), through=decision.last) for decision in decisions
+        )
+        return Fitted(
+            request=made.request,
+            edits=(*changes, *made.edits),
+            losses=made.losses,
+            tokens=tokens,
+            marks=(),
+            decisions=decisions,
+            view=made.view,
+        )
+
+
+class _Counting:
+    """Sizes by whatever the caller counts with."""
+
+    def __init__(self, counter: Counter | CountBody, ways: Plan, parsed: Parsed) -> None:
+        self._parsed = parsed
+        self._ways = ways
+        self._counter = counter if not callable(counter) else None
+        self._count_body = counter if callable(counter) else None
+        tools = parsed.configuration.tools
+        self.fixed = 0
+        self.scale = 1.0
+        if self._counter is not None:
+            frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens
+            self.fixed = frame + (count_tools(tools, self._counter).tokens if tools else 0)
+            sample = count_message(Message("user", (Text("a word"),)), self._counter)
+            self.scale = MARGINS[sample.certainty]
+
+    def blob(self, sha256: str) -> bytes:
+        """Media bytes of the body."""
+        if sha256 not in self._parsed.blobs:
+            raise BlobMissing(f"no media with hash {sha256} in this request")
+        return self._parsed.blobs[sha256]
+
+    def message(self, message: Message) -> int:
+        """Tokens of a message as part of a request."""
+        if self._counter is not None:
+            return count_message(message, self._counter, self.blob).tokens
+        assert self._count_body is not None
+        return self._count_body(_spelled(self._ways, message, self.blob))
+
+    def text(self, text: str) -> int:
+        """Tokens of a text."""
+        if self._counter is not None:
+            return self._counter.text(text)
+        return self.message(Message("user", (Text(text),)))
+
+    def request(self, made: Prepared) -> int:
+        """Tokens of a whole request."""
+        if self._counter is not None:
+            return self.fixed + sum(count_message(s.message, self._counter, self.blob).tokens for s in made.view)
+        assert self._count_body is not None
+        return self._count_body(list(made.request[self._ways.provider.conversation]))
+
+
+def _spelled(ways: Plan, message: Message, blob: Callable[[str], bytes]) -> list[Any]:
+    """The wire messages of one message by itself."""
+    local = msgspec.structs.replace(ways.local, tools=())
+    rendered = ways.provider.render([Shown(message, (1,))], local, ways.target, blob)
+    return list(rendered.request.get(ways.provider.conversation) or [])

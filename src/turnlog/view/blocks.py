@@ -1,0 +1,137 @@
+"""What strategies cut: stretches of conversation that stay or go as one.
+
+A block is a user's word, or an assistant's answer with the results of its calls. A call and its result never
+stand in different blocks, so that every border between blocks is a place where a view may be cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ..content import ToolCall
+from .pairing import pair
+from .shown import Shown, starts_turn
+
+__all__ = ["Block", "Item", "blocks_of", "starts_block", "total"]
+
+
+class Item(Struct, frozen=True, eq=False):
+    """A message as a view would show it and its size in tokens.
+
+    `raw` is the message as it is on record, `n` its place: the number of its record, or, of what stands in for
+    older messages, that of the record which it stands before.
+    """
+
+    shown: Shown
+    tokens: int
+    raw: Shown
+    n: int
+
+
+class Block(Struct, frozen=True, eq=False):
+    """Items that stay or go as one. `stays` says why it must stay, or is empty."""
+
+    items: tuple[Item, ...]
+    stays: str = ""
+
+    @property
+    def first(self) -> int:
+        """The smallest number of its records."""
+        return min(item.n for item in self.items)
+
+    @property
+    def last(self) -> int:
+        """The greatest number of its records."""
+        return max(item.n for item in self.items)
+
+    @property
+    def tokens(self) -> int:
+        """Its size."""
+        return sum(item.tokens for item in self.items)
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it stands in for older messages."""
+        return self.items[0].shown.treatment == "summarised"
+
+    @property
+    def opens_turn(self) -> bool:
+        """Whether a user speaks here."""
+        return starts_turn(self.items[0].raw) and not self.is_summary
+
+
+def total(blocks: Sequence[Block]) -> int:
+    """The tokens of all of them."""
+    return sum(block.tokens for block in blocks)
+
+
+def starts_block(shown: Shown, before: Shown | None) -> bool:
+    """Whether a message begins a new block."""
+    if before is None or starts_turn(shown):
+        return True
+    return shown.message.role == "assistant" and before.message.role != "assistant"
+
+
+def blocks_of(items: Sequence[Item], pinned: frozenset[int]) -> list[Block]:
+    """The blocks of a view. What must stay: system text, the first user message, what is pinned, and of the
+    open turn the user's word, calls without a result and the newest block."""
+    groups = _groups(items)
+    task = next((i for i, group in enumerate(groups) if starts_turn(group[0].raw) and not _stands_in(group)), None)
+    said = [i for i, group in enumerate(groups) if starts_turn(group[0].raw) and not _stands_in(group)]
+    blocks: list[Block] = []
+    for i, group in enumerate(groups):
+        stays = ""
+        if any(item.raw.message.role == "system" for item in group):
+            stays = "system text"
+        elif i == task or any(item.n in pinned for item in group):
+            stays = "pinned messages"
+        elif i == len(groups) - 1 or (said and i == said[-1]):
+            stays = "the open turn"
+        elif said and i > said[-1] and _has_open_call(group):
+            stays = "the open turn"
+        blocks.append(Block(tuple(group), stays))
+    return blocks
+
+
+def _stands_in(group: Sequence[Item]) -> bool:
+    return group[0].shown.treatment == "summarised"
+
+
+def _groups(items: Sequence[Item]) -> list[list[Item]]:
+    groups: list[list[Item]] = []
+    before: Item | None = None
+    for item in items:
+        alone = before is not None and (before.raw.message.role == "system" or starts_turn(before.raw))
+        alone = alone or item.raw.message.role == "system"
+        stands_in = before is not None and _stands_in([item]) != _stands_in([before])
+        if alone or stands_in or starts_block(item.raw, before.raw if before else None):
+            groups.append([item])
+        else:
+            groups[-1].append(item)
+        before = item
+    return _tied(groups)
+
+
+def _tied(groups: list[list[Item]]) -> list[list[Item]]:
+    """The groups, those joined into one between whose first and last a call waits for its result."""
+    owner = [i for i, group in enumerate(groups) for _ in group]
+    pairs = pair([item.raw for group in groups for item in group])
+    reach = list(range(len(groups)))
+    for call, result in pairs.answers.items():
+        reach[owner[call[0]]] = max(reach[owner[call[0]]], owner[result[0]])
+    joined: list[list[Item]] = []
+    until = -1
+    for i, group in enumerate(groups):
+        if i <= until:
+            joined[-1].extend(group)
+        else:
+            joined.append(list(group))
+        until = max(until, reach[i])
+    return joined
+
+
+def _has_open_call(group: Sequence[Item]) -> bool:
+    calls = sum(isinstance(part, ToolCall) for item in group for part in item.raw.message.parts)
+    return calls > len(pair([item.raw for item in group]).answers)

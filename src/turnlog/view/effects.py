@@ -1,0 +1,169 @@
+"""What the decisions of a log do to its conversation: which records leave, what stands in, what is shortened.
+
+A decision's `detail` says more where its action needs it:
+
+- `kept`: ranges of record numbers, `[first, last]` each, that stay though the decision covers them;
+- `replacement`: messages that stand in for what left, `at`: before which record (else where the decision stands);
+- `texts`: `[record, [part, inner part], text]` each: this text stands in for that part;
+- `cuts`: `[record, [part, inner part], head, tail]` each: of that text, so many characters are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..content import Message, Part, Text, ToolResult
+from ..records import Decision, Record
+from .shown import Edit, Shown, Treatment
+
+__all__ = ["HIDING", "Effects", "Hiding", "active_decisions", "cut_text", "stand_ins", "told"]
+
+HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
+"""Actions of decisions that leave records out of the conversation."""
+
+_HIDES_SYSTEM = frozenset({"rewind"})
+
+_TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "cap": "cut"}
+
+Path = tuple[int, ...]
+
+
+class Hiding(Struct, frozen=True):
+    """One decision that hides the records `first` to `last`, apart from `kept` ranges and system text."""
+
+    n: int
+    first: int
+    last: int
+    kept: tuple[tuple[int, int], ...]
+    system_too: bool
+
+    def covers(self, n: int) -> bool:
+        """Whether record `n` lies in what it hides."""
+        return self.first <= n <= self.last and not any(first <= n <= last for first, last in self.kept)
+
+
+class _Change(Struct, frozen=True):
+    treatment: Treatment
+    text: str | None = None
+    head: int = 0
+    tail: int = 0
+
+
+class Effects(Struct, frozen=True):
+    """All that the decisions of a log do, taken together."""
+
+    hidings: tuple[Hiding, ...] = ()
+    changes: dict[int, dict[Path, _Change]] = {}
+
+    @classmethod
+    def of(cls, decisions: Mapping[int, Decision]) -> Effects:
+        """The effects of the decisions that hold, by record number, oldest first."""
+        changes: dict[int, dict[Path, _Change]] = {}
+        hidings: list[Hiding] = []
+        for n, decision in decisions.items():
+            if decision.action in HIDING:
+                kept = tuple((int(first), int(last)) for first, last in decision.detail.get("kept", ()))
+                hidings.append(
+                    Hiding(n, decision.first, decision.last, kept, system_too=decision.action in _HIDES_SYSTEM)
+                )
+            treatment = _TREATMENT.get(decision.action)
+            if treatment is not None:
+                for record, path, text in decision.detail.get("texts", ()):
+                    changes.setdefault(record, {})[tuple(path)] = _Change(treatment, text)
+                for record, path, head, tail in decision.detail.get("cuts", ()):
+                    changes.setdefault(record, {})[tuple(path)] = _Change(treatment, head=head, tail=tail)
+        return cls(tuple(hidings), changes)
+
+    def hides(self, n: int, message: Message) -> bool:
+        """Whether the message of record `n` is left out of the conversation."""
+        system = message.role == "system"
+        return any(one.covers(n) and (one.system_too or not system) for one in self.hidings)
+
+    def hides_stand_in(self, n: int, at: int) -> bool:
+        """Whether a later decision left out what decision `n` put before record `at`."""
+        return any(one.n > n and one.first <= at <= one.last for one in self.hidings)
+
+    def shown_ranges(self, last: int) -> list[tuple[int, int]]:
+        """The ranges of records up to `last` in which messages, other than system text, may be shown."""
+        edges = [(1, last)] if last > 0 else []
+        for one in self.hidings:
+            outside = [(1, one.first - 1), *one.kept, (one.last + 1, last)]
+            edges = [(max(a, c), min(b, d)) for a, b in edges for c, d in outside if max(a, c) <= min(b, d)]
+        return sorted(edges)
+
+    def treat(self, shown: Shown) -> Shown:
+        """A message of one record as the decisions leave it."""
+        changes = self.changes.get(shown.records[0]) if shown.records else None
+        if not changes:
+            return shown
+        n = shown.records[0]
+        parts = list(shown.message.parts)
+        for path, change in sorted(changes.items()):
+            whole_changed = len(path) > 1 and path[:1] in changes
+            if path and path[0] < len(parts) and not whole_changed:
+                parts[path[0]] = _changed(parts[path[0]], path[1:], change, n)
+        treatment = next(iter(changes.values())).treatment
+        return Shown(msgspec.structs.replace(shown.message, parts=tuple(parts)), shown.records, treatment)
+
+
+def _changed(part: Part, path: Path, change: _Change, n: int) -> Part:
+    """A part, or the inner part of a tool result at `path`, changed."""
+    if path and isinstance(part, ToolResult) and path[0] < len(part.parts):
+        inner = list(part.parts)
+        inner[path[0]] = _changed(inner[path[0]], (), change, n)  # type: ignore[assignment]
+        return msgspec.structs.replace(part, parts=tuple(inner))
+    if isinstance(part, ToolResult) and not path and change.text is not None:
+        return msgspec.structs.replace(part, parts=(Text(change.text),), form=None)
+    if change.text is not None:
+        return Text(change.text)
+    if isinstance(part, Text):
+        return Text(cut_text(part.text, change.head, change.tail, n))
+    return part
+
+
+def cut_text(text: str, head: int, tail: int, n: int) -> str:
+    """The first and last characters of a text of record `n`, and between them what is missing."""
+    gone = len(text) - head - tail
+    if gone <= 0:
+        return text
+    missing = text[head : len(text) - tail]
+    lines = missing.count("\n")
+    mark = f"[... {gone:,} characters, {lines:,} line breaks of record {n} left out ...]"
+    return f"{text[:head]}\n{mark}\n{text[len(text) - tail :] if tail else ''}"
+
+
+def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:
+    """The decisions that hold, by record number: those that no later one takes back or rewinds."""
+    made = [(record.n, record.body) for record in records if isinstance(record.body, Decision)]
+    held: dict[int, Decision] = {}
+    gone: set[int] = set()
+    for n, decision in reversed(made):
+        if n in gone:
+            continue
+        if decision.supersedes:
+            gone.add(decision.supersedes)
+        if decision.action == "rewind":
+            gone.update(range(decision.first, decision.last + 1))
+        if decision.action != "undo":
+            held[n] = decision
+    return dict(sorted(held.items()))
+
+
+def told(number: int, decision: Decision) -> list[Edit]:
+    """The edit that says what a decision does to the conversation, if it does anything."""
+    if decision.action not in HIDING and decision.action not in _TREATMENT:
+        return []
+    verb = "left out" if decision.action in HIDING else "shortened"
+    detail = f"{verb} by decision {number}: {decision.why}".rstrip(": ")
+    return [Edit(decision.action, detail, (decision.first,), through=decision.last)]
+
+
+def stand_ins(number: int, decision: Decision) -> tuple[int, list[Shown]]:
+    """The messages that stand in for what a decision hid, and before which record they stand."""
+    messages: list[Any] = decision.detail.get("replacement") or []
+    shown = [Shown(msgspec.convert(message, Message), (number,), "summarised") for message in messages]
+    return int(decision.detail.get("at", number)), shown

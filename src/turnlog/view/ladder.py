@@ -1,0 +1,133 @@
+"""What is decided when a view would outgrow its budget: steps in order, until it is small enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ..errors import BudgetError
+from ..policy import Budget, Strategy
+from ..records import Decision
+from .blocks import Item, blocks_of
+from .situation import Means, Situation, with_figures
+from .steps import STEPS
+from .steps.cap import capped_floor
+from .steps.images import images_over
+from .steps.slide import turns_over
+
+__all__ = ["SIZING", "compact", "decide", "is_stalled", "situation_of"]
+
+SIZING = frozenset({"cap", "compact", "images", "mask", "priority", "slide"})
+"""Actions of decisions that make a view smaller."""
+
+_LITTLE = 0.05
+"""Share of the limit: a decision that gains less gains too little, and growth by less is no reason for another."""
+
+
+def situation_of(
+    items: Sequence[Item],
+    budget: Budget,
+    strategy: Strategy,
+    means: Means,
+    *,
+    window: int,
+    fixed: int,
+    number: int,
+    pinned: frozenset[int] = frozenset(),
+    gap: tuple[int, int] | None = None,
+    scale: float = 1.0,
+    known: bool = True,
+) -> Situation:
+    """A view as it stands, beside its budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
+    others as in `Situation`."""
+    own = strategy.applied_to(budget)
+    blocks = tuple(blocks_of(items, pinned))
+    system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
+    first = own.marks(window, system, 0, scale=scale, known=known)
+    situation = Situation(blocks, fixed, first, strategy, means, pinned, number, gap)
+    floor = sum(capped_floor(situation).values())
+    marks = own.marks(window, system, floor, scale=scale, known=known)
+    return msgspec.structs.replace(situation, marks=marks)
+
+
+def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[Decision], Situation]:
+    """The decisions that bring a view within its budget, in order, and the situation after them.
+
+    `past` are the decisions in force, oldest first. Raises BudgetError if what cannot be left out exceeds the limit:
+    before anything is tried.
+    """
+    made: list[Decision] = []
+    for rule in (images_over, turns_over):
+        situation = _take(rule(situation), situation, made)
+    if situation.size <= situation.marks.trigger:
+        return made, situation
+    _check_floor(situation)
+    if situation.size <= situation.marks.limit and _wait(situation, past):
+        return made, situation
+    steps = situation.strategy.steps if not is_stalled(past, situation.marks.limit) else ("slide",)
+    made, situation = _climb(situation, steps, made)
+    if situation.size > situation.marks.limit:
+        made, situation = _climb(situation, ("slide",), made)
+    if situation.size > situation.marks.limit:
+        raise BudgetError(situation.marks.limit, situation.floor)
+    return made, situation
+
+
+def compact(situation: Situation) -> tuple[list[Decision], Situation]:
+    """The decisions of the strategy's steps, whether or not the view is too large."""
+    _check_floor(situation)
+    return _climb(situation, situation.strategy.steps, [])
+
+
+def is_stalled(past: Sequence[Decision], limit: int) -> bool:
+    """Whether the last two decisions gained too little: a third would be a loop."""
+    gains = [_gain(decision) for decision in past if decision.action in SIZING and "before" in decision.detail]
+    return len(gains) > 1 and max(gains[-2:]) < _LITTLE * limit
+
+
+def _gain(decision: Decision) -> int:
+    return int(decision.detail["before"]) - int(decision.detail["after"])
+
+
+def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
+    """Whether a view that still fits is left alone: nothing could go, or too little came since the last decision."""
+    limit = situation.marks.limit
+    if sum(capped_floor(situation).values()) > situation.marks.trigger or is_stalled(past, limit):
+        return True
+    sized = [decision for decision in past if decision.action in SIZING and "after" in decision.detail]
+    return bool(sized) and situation.size - int(sized[-1].detail["after"]) < _LITTLE * limit
+
+
+def _check_floor(situation: Situation) -> None:
+    floor = capped_floor(situation)
+    if sum(floor.values()) > situation.marks.limit:
+        raise BudgetError(situation.marks.limit, floor)
+
+
+def _climb(situation: Situation, steps: Sequence[str], made: list[Decision]) -> tuple[list[Decision], Situation]:
+    for name in steps:
+        if situation.size <= situation.marks.goal:
+            break
+        situation = _take(STEPS[name](situation), situation, made)
+    return made, situation
+
+
+def _take(decision: Decision | None, situation: Situation, made: list[Decision]) -> Situation:
+    """The situation after a decision, if it makes the view smaller; else the decision is not taken."""
+    if decision is None:
+        return situation
+    finished, after = with_figures(situation, decision, _changes_from(decision))
+    if after.size >= situation.size and decision.action != "images":
+        return situation
+    made.append(finished)
+    return after
+
+
+def _changes_from(decision: Decision) -> int:
+    """The first record from which the request differs."""
+    kept = decision.detail.get("kept") or []
+    at = decision.detail.get("at", decision.first)
+    if kept and kept[0][0] == decision.first and at > decision.first:
+        return int(kept[0][1]) + 1
+    return decision.first

@@ -1,0 +1,129 @@
+"""What a strategy's step sees of a session, and how a decision that it proposes changes that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from ..content import Message
+from ..policy import Marks, Strategy
+from ..records import Decision
+from .blocks import Block, Item, blocks_of, total
+from .effects import Effects, stand_ins
+from .shown import Shown
+
+__all__ = ["Means", "Situation", "Summary", "applied", "ranges_of", "with_figures"]
+
+
+class Summary(Struct, frozen=True):
+    """A summary: its text, who wrote it, and what went wrong before."""
+
+    text: str
+    by: str
+    failures: tuple[str, ...] = ()
+
+
+class Means(Struct, frozen=True):
+    """What steps may use of the world, all of it given by the caller.
+
+    `count` gives the tokens of a message and `count_text` those of a text. `originals` reads the messages
+    on record in a range, newest first. `summarise` writes a summary: of these messages, after this earlier summary, in
+    so many tokens, beside these messages that stay. `images_before` says how many images come before a record.
+    """
+
+    count: Callable[[Message], int]
+    count_text: Callable[[str], int]
+    originals: Callable[[int, int], Iterable[Shown]]
+    summarise: Callable[[Sequence[Shown], str, int, Sequence[Shown]], Summary]
+    images_before: Callable[[int], int]
+
+
+class Situation(Struct, frozen=True):
+    """A view that may have to give way.
+
+    `fixed` is what tools and framing take, in tokens. `gap` names records between the blocks that are not at
+    hand, because no view could hold them: they have to leave. `number` is what the next decision gets.
+    """
+
+    blocks: tuple[Block, ...]
+    fixed: int
+    marks: Marks
+    strategy: Strategy
+    means: Means
+    pinned: frozenset[int]
+    number: int
+    gap: tuple[int, int] | None = None
+
+    @property
+    def size(self) -> int:
+        """The tokens of a request that shows all blocks; with a gap, only that it is too large is known."""
+        return self.fixed + total(self.blocks) + (self.marks.limit if self.gap else 0)
+
+    @property
+    def floor(self) -> dict[str, int]:
+        """What cannot be left out, in tokens."""
+        sums = {"tools and framing": self.fixed, "system text": 0, "pinned messages": 0, "the open turn": 0}
+        for block in self.blocks:
+            if block.stays:
+                sums[block.stays] += block.tokens
+        return sums
+
+
+def applied(situation: Situation, decision: Decision) -> Situation:
+    """The situation after a decision."""
+    n = situation.number
+    effects = Effects.of({n: decision})
+    hiding = effects.hidings[0] if effects.hidings else None
+    items: list[Item] = []
+    at, standing = stand_ins(n, decision)
+    placed = [Item(shown, situation.means.count(shown.message), shown, at) for shown in standing]
+    for item in (item for block in situation.blocks for item in block.items):
+        if placed and item.n >= at:
+            items += placed
+            placed = []
+        if hiding is not None and _covered(hiding.covers(item.n), item, decision):
+            continue
+        shown = effects.treat(item.shown)
+        tokens = item.tokens if shown is item.shown else situation.means.count(shown.message)
+        items.append(Item(shown, tokens, item.raw, item.n))
+    gap = situation.gap
+    if gap and hiding is not None and hiding.first <= gap[0] and gap[1] <= hiding.last:
+        gap = None
+    return Situation(
+        blocks=tuple(blocks_of([*items, *placed], situation.pinned)),
+        fixed=situation.fixed,
+        marks=situation.marks,
+        strategy=situation.strategy,
+        means=situation.means,
+        pinned=situation.pinned,
+        number=n + 1,
+        gap=gap,
+    )
+
+
+def _covered(covered: bool, item: Item, decision: Decision) -> bool:
+    if item.shown.treatment == "summarised":
+        return decision.first <= item.n <= decision.last
+    return covered and item.raw.message.role != "system"
+
+
+def with_figures(situation: Situation, decision: Decision, changes_from: int) -> tuple[Decision, Situation]:
+    """The decision with its figures in `detail`, and the situation after it: `before` and `after` in tokens, and
+    `changes_from`, the first record from which the request differs."""
+    after = applied(situation, decision)
+    figures = {"strategy": situation.strategy.name, "before": situation.size, "after": after.size}
+    detail = {**decision.detail, **figures, "changes_from": changes_from}
+    finished = Decision(decision.action, decision.first, decision.last, decision.why, detail)
+    return finished, after
+
+
+def ranges_of(numbers: Iterable[int]) -> list[list[int]]:
+    """Numbers as ranges, `[first, last]` each."""
+    ranges: list[list[int]] = []
+    for n in sorted(set(numbers)):
+        if ranges and n == ranges[-1][1] + 1:
+            ranges[-1][1] = n
+        else:
+            ranges.append([n, n])
+    return ranges

@@ -1,0 +1,87 @@
+"""Old images become a line of text; the thumbnail and the newest stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...content import Media, ToolResult
+from ...records import Decision
+from ..blocks import Item
+from ..shown import starts_turn
+from ..situation import Situation
+
+__all__ = ["images", "images_over", "placeholder"]
+
+_NEWEST = 3
+"""Images that stay when the strategy names no number and the view is too large."""
+
+
+def placeholder(step: int) -> str:
+    """What stands where the image of that running number stood."""
+    return f"[Image from Step {step} removed to save context]"
+
+
+def images_over(situation: Situation) -> Decision | None:
+    """Replace all images but the newest `max_history_images`, if the strategy names that number."""
+    most = situation.strategy.max_history_images
+    return None if most is None else _replace(situation, most, f"more than {most} images", everything=True)
+
+
+def images(situation: Situation) -> Decision | None:
+    """Replace the oldest images until the goal is met."""
+    most = situation.strategy.max_history_images
+    return _replace(situation, _NEWEST if most is None else most, "old images left out to fit the budget")
+
+
+def _replace(situation: Situation, newest: int, why: str, *, everything: bool = False) -> Decision | None:
+    found = [one for block in situation.blocks for item in block.items for one in _images(item)]
+    thumbnail = _thumbnail(situation)
+    excess = situation.size - situation.marks.goal
+    texts: list[list[Any]] = []
+    for item, path, media in found[: len(found) - newest]:
+        if not everything and excess <= 0:
+            break
+        if (item.n, path) == thumbnail or item.n in situation.pinned:
+            continue
+        step = situation.means.images_before(item.n) + 1 + _rank(item, path)
+        text = placeholder(step)
+        texts.append([item.n, list(path), text])
+        excess -= _tokens(situation, item, media) - situation.means.count_text(text)
+    if not texts:
+        return None
+    records = [text[0] for text in texts]
+    return Decision("images", min(records), max(records), why, {"texts": texts})
+
+
+def _images(item: Item, *, raw: bool = False) -> Iterator[tuple[Item, tuple[int, ...], Media]]:
+    if item.shown.treatment == "summarised":
+        return
+    for i, part in enumerate((item.raw if raw else item.shown).message.parts):
+        if isinstance(part, Media) and part.kind == "image":
+            yield item, (i,), part
+        elif isinstance(part, ToolResult):
+            for j, inner in enumerate(part.parts):
+                if isinstance(inner, Media) and inner.kind == "image":
+                    yield item, (i, j), inner
+
+
+def _rank(item: Item, path: tuple[int, ...]) -> int:
+    """Which of its record's images this is, from 0."""
+    return [other for _, other, _ in _images(item, raw=True)].index(path)
+
+
+def _thumbnail(situation: Situation) -> tuple[int, tuple[int, ...]] | None:
+    """The first image of the first user message."""
+    said = (item for block in situation.blocks for item in block.items if starts_turn(item.raw))
+    first = next((item for item in said if item.shown.treatment != "summarised"), None)
+    return next(((item.n, path) for item, path, _ in _images(first)), None) if first is not None else None
+
+
+def _tokens(situation: Situation, item: Item, media: Media) -> int:
+    parts = item.shown.message.parts
+    message = item.shown.message
+    if media in parts:
+        without = type(message)(message.role, tuple(part for part in parts if part is not media))
+        return max(0, item.tokens - situation.means.count(without))
+    return situation.means.count(type(message)("user", (media,)))

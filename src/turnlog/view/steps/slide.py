@@ -1,0 +1,47 @@
+"""The oldest leaves first."""
+
+from __future__ import annotations
+
+from ...records import Decision
+from ..blocks import Block
+from ..situation import Situation, ranges_of
+
+__all__ = ["leave", "slide", "turns_over"]
+
+
+def slide(situation: Situation) -> Decision | None:
+    """Leave out the oldest blocks that may go, until the goal is met; a summary goes last."""
+    excess = situation.size - situation.marks.goal
+    going: list[Block] = []
+    for summaries in (False, True):
+        for block in situation.blocks:
+            if excess <= 0 or block.stays or block.is_summary is not summaries:
+                continue
+            going.append(block)
+            excess -= block.tokens
+    return leave(situation, "slide", going, "the oldest messages left out to fit the budget")
+
+
+def turns_over(situation: Situation) -> Decision | None:
+    """Leave out the oldest turns where there are more than `max_history_turns`: a fifth more than needed, so that
+    this is not done at every turn."""
+    most = situation.strategy.max_history_turns
+    opening = [i for i, block in enumerate(situation.blocks) if block.opens_turn]
+    if most is None or len(opening) <= most:
+        return None
+    start = opening[-max(1, most - most // 5)]
+    going = [block for block in situation.blocks[:start] if not block.stays and not block.is_summary]
+    return leave(situation, "slide", going, f"more than {most:,} turns")
+
+
+def leave(situation: Situation, action: str, going: list[Block], why: str) -> Decision | None:
+    """The decision that leaves out these blocks, and the gap if there is one."""
+    gap = situation.gap
+    if not going and not gap:
+        return None
+    first = min([block.first for block in going] + ([gap[0]] if gap else []))
+    last = max([block.last for block in going] + ([gap[1]] if gap else []))
+    leaving = {item.n for block in going for item in block.items}
+    kept = [item.n for block in situation.blocks for item in block.items if first <= item.n <= last]
+    detail = {"kept": ranges_of(n for n in kept if n not in leaving)}
+    return Decision(action, first, last, why, detail if detail["kept"] else {})

@@ -1,0 +1,201 @@
+"""Old turns become one summary: the beginning stays as it is, the newest stays as it is, the middle is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from ...content import Message, Text, ToolResult
+from ...records import Decision
+from ..blocks import Block, total
+from ..situation import Situation, Summary, ranges_of
+
+__all__ = ["summarise"]
+
+_LEAST_SUMMARY = 24
+"""Tokens below which a summary says nothing."""
+
+_EXCHANGES = (5, 3)
+"""Newest exchanges that `grades` keep of a long conversation: so many, or the second number if those are too large."""
+
+
+class _Cut(Struct, frozen=True, eq=False):
+    """Blocks `start` to `end` are the middle; `kept` of it stay; the summary may have `target` tokens."""
+
+    start: int
+    end: int
+    kept: tuple[Block, ...]
+    target: int
+    at_end: bool = False
+
+
+def summarise(situation: Situation) -> Decision | None:
+    """Put a summary in the place of the middle of the conversation."""
+    cut = _cut(situation)
+    middle = situation.blocks[cut.start : cut.end]
+    going = [block for block in middle if not block.stays and block not in cut.kept]
+    if (not going and not situation.gap) or cut.target < _LEAST_SUMMARY:
+        return None
+    first, last = _span(situation, middle)
+    kept = [item.n for block in middle if block not in going for item in block.items if not block.is_summary]
+    summary, target = _written(situation, cut, first, last, kept)
+    if not summary.text.strip():
+        return None
+    heading = situation.strategy.heading or (
+        f"[Summary of records {first} to {last} of this conversation, which are left out here.]"
+    )
+    message = Message("user", (Text(f"{heading}\n{summary.text}"),))
+    detail = {
+        "kept": ranges_of(kept),
+        "replacement": [msgspec.to_builtins(message)],
+        "at": last + 1 if cut.at_end else first,
+        "summarizer": summary.by,
+        "target": target,
+    }
+    if summary.failures:
+        detail["failures"] = list(summary.failures)
+    return Decision("compact", first, last, "older turns summarised to fit the budget", detail)
+
+
+def _written(situation: Situation, cut: _Cut, first: int, last: int, kept: Sequence[int]) -> tuple[Summary, int]:
+    staying = frozenset(kept)
+    originals = [shown for shown in situation.means.originals(first, last) if shown.records[0] not in staying]
+    originals.reverse()
+    around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
+    beside = [item.raw for block in around for item in block.items]
+    heading = situation.means.count(Message("user", (Text(f"{situation.strategy.heading or ' ' * 80}\n"),)))
+    target = max(1, cut.target - heading)
+    return situation.means.summarise(originals, _earlier(situation, cut), target, beside), target
+
+
+def _earlier(situation: Situation, cut: _Cut) -> str:
+    """The summary that this one takes the place of."""
+    texts = [
+        part.text
+        for block in situation.blocks[cut.start : cut.end]
+        if block.is_summary
+        for item in block.items
+        for part in item.shown.message.parts
+        if isinstance(part, Text)
+    ]
+    return "\n".join(texts)
+
+
+def _span(situation: Situation, middle: Sequence[Block]) -> tuple[int, int]:
+    gap = situation.gap
+    firsts = [block.first for block in middle] + ([gap[0]] if gap else [])
+    lasts = [block.last for block in middle] + ([gap[1]] if gap else [])
+    return min(firsts), max(lasts)
+
+
+def _cut(situation: Situation) -> _Cut:
+    strategy, blocks = situation.strategy, situation.blocks
+    system = situation.fixed + sum(block.tokens for block in blocks if block.stays == "system text")
+    room = max(0, situation.marks.limit - system)
+    if len(strategy.grades) == 2:
+        return _graded(situation, room)
+    start = _head_end(situation, int(strategy.head * room))
+    head = situation.fixed + total(blocks[:start])
+    left = max(0, situation.marks.goal - head)
+    target = int(min(left * 0.6, strategy.summary * room))
+    if strategy.user_tokens:
+        return _users_only(situation, start, target)
+    if strategy.keep_turns:
+        end = _turns_start(blocks, strategy.keep_turns, start)
+    elif strategy.recent:
+        end = _newest_start(blocks, start, int(strategy.recent * total(blocks)))
+    else:
+        kept = sum(block.tokens for block in blocks[start:] if block.stays)
+        end = _newest_start(blocks, start, left - target - kept, beside_kept=True)
+    end = _behind_gap(situation, end)
+    middle = blocks[start:end]
+    results = tuple(b for b in middle if strategy.keep_results and _has_results(b) and not b.stays)
+    return _Cut(start, end, results, target)
+
+
+def _behind_gap(situation: Situation, index: int) -> int:
+    """Not before what is not at hand: that has to be told."""
+    if situation.gap is None:
+        return index
+    behind = next((i for i, b in enumerate(situation.blocks) if b.first > situation.gap[1]), len(situation.blocks))
+    return max(index, behind)
+
+
+def _head_end(situation: Situation, room: int) -> int:
+    """Behind the beginning that stays: up to the summary that stands there already, else so much as `room` holds."""
+    blocks = situation.blocks
+    standing = next((i for i, block in enumerate(blocks) if block.is_summary), None)
+    if standing is not None:
+        return standing
+    used = 0
+    for i, block in enumerate(blocks):
+        if situation.gap and block.first > situation.gap[1]:
+            return i
+        if block.stays == "system text":
+            continue
+        leading = not used  # the task
+        used += block.tokens
+        if i == len(blocks) - 1 or (used > room and not (leading and block.stays)):
+            return i
+    return len(blocks)
+
+
+def _newest_start(blocks: Sequence[Block], start: int, room: int, *, beside_kept: bool = False) -> int:
+    """Where the newest blocks begin that `room` tokens hold; those that stay anyway may be counted apart."""
+    end = len(blocks)
+    for i in range(len(blocks) - 1, start - 1, -1):
+        block = blocks[i]
+        room -= 0 if beside_kept and block.stays else block.tokens
+        if room < 0 and i < len(blocks) - 1:
+            break
+        end = i
+    return end
+
+
+def _turns_start(blocks: Sequence[Block], turns: int, start: int) -> int:
+    """Where the newest turns begin."""
+    opening = [i for i in range(start, len(blocks)) if blocks[i].opens_turn]
+    return opening[-turns] if len(opening) > turns else start
+
+
+def _has_results(block: Block) -> bool:
+    return any(isinstance(part, ToolResult) for item in block.items for part in item.raw.message.parts)
+
+
+def _users_only(situation: Situation, start: int, target: int) -> _Cut:
+    """The newest user messages stay, and the open turn; the summary stands behind them."""
+    blocks = situation.blocks
+    end = len(blocks)
+    while end > start and blocks[end - 1].stays == "the open turn":
+        end -= 1
+    room = min(situation.strategy.user_tokens, situation.marks.goal - situation.fixed - target)
+    room -= sum(block.tokens for block in blocks if block.stays)
+    kept: list[Block] = []
+    for block in reversed(blocks[start:end]):
+        if block.opens_turn and not block.stays:
+            room -= block.tokens
+            if room < 0:
+                break
+            kept.append(block)
+    return _Cut(start, end, tuple(kept), target, at_end=True)
+
+
+def _graded(situation: Situation, room: int) -> _Cut:
+    """First and last exchange of a conversation of middle size, the last few of a long one."""
+    blocks = situation.blocks
+    low, high = situation.strategy.grades
+    opening = [i for i, block in enumerate(blocks) if block.opens_turn]
+    target = int(situation.strategy.summary * min(room, low))
+    start = _head_end(situation, 0)
+    if total(blocks) <= high and situation.gap is None:
+        if len(opening) > 1 and not any(block.is_summary for block in blocks):
+            start = max(start, opening[1])
+        return _Cut(start, max(start, opening[-1] if opening else start), (), target)
+    end = start
+    for exchanges in _EXCHANGES:
+        end = max(start, opening[-exchanges] if len(opening) >= exchanges else start)
+        if total(blocks[end:]) <= low - target:
+            break
+    return _Cut(start, _behind_gap(situation, end), (), target)

@@ -1,0 +1,102 @@
+"""The part of a log that its next request shows: read backwards from the end, past what decisions hide.
+
+What no view could hold is not read: between the beginning of the conversation and its newest part there may be a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from .log import RecordStore
+from .records import Decision, Record
+from .view.effects import Effects
+from .view.select import as_shown
+from .view.shown import starts_turn
+
+__all__ = ["Window", "read_window"]
+
+_BEGINNING = 0.4
+"""Share of the reach that the beginning of a conversation may take where there is a gap behind it."""
+
+
+class Window(Struct, frozen=True):
+    """Records that are at hand, oldest first; `gap` names the first and last of those in their midst that are not."""
+
+    records: tuple[Record, ...]
+    gap: tuple[int, int] | None
+
+
+def read_window(
+    store: RecordStore,
+    session_id: str,
+    last: int,
+    marks: Sequence[Record],
+    decisions: Mapping[int, Decision],
+    size: Callable[[Record], int],
+    reach: int,
+) -> Window:
+    """What the view of records 1 to `last` shows. More than `reach` tokens are read only of the newest turn, and of
+    the beginning and the pinned messages less than half as many besides; `marks` are the log's landmarks."""
+    segments = Effects.of(decisions).shown_ranges(last)
+    newest: list[Record] = []
+    used = 0
+    from_start = True
+    for record in _read(store, session_id, reversed(segments), reverse=True):
+        if used > reach:
+            from_start = False
+            break
+        newest.append(record)
+        used += size(record)
+    newest.reverse()
+    if from_start:
+        return Window(_with_system(newest, marks), None)
+    begin = newest[0].n
+    oldest = _beginning(store, session_id, segments, begin, size, int(reach * _BEGINNING))
+    gap = (oldest[-1].n + 1 if oldest else 1, begin - 1)
+    if gap[0] > gap[1]:
+        return Window(_with_system([*oldest, *newest], marks), None)
+    pinned = _pinned(store, session_id, decisions, gap)
+    return Window(_with_system([*oldest, *pinned, *newest], marks), gap)
+
+
+def _read(
+    store: RecordStore, session_id: str, segments: Iterator[tuple[int, int]], *, reverse: bool
+) -> Iterator[Record]:
+    for first, last in segments:
+        yield from store.read(session_id, first=first, last=last, reverse=reverse)
+
+
+def _beginning(
+    store: RecordStore,
+    session_id: str,
+    segments: Sequence[tuple[int, int]],
+    begin: int,
+    size: Callable[[Record], int],
+    room: int,
+) -> list[Record]:
+    """The first records up to the first user message, and on as far as `room` tokens reach."""
+    oldest: list[Record] = []
+    task_seen = False
+    for record in _read(store, session_id, iter(segments), reverse=False):
+        room -= size(record)
+        if record.n >= begin or (room < 0 and task_seen):
+            break
+        oldest.append(record)
+        task_seen = task_seen or any(starts_turn(shown) for shown in as_shown(record))
+    return oldest
+
+
+def _pinned(
+    store: RecordStore, session_id: str, decisions: Mapping[int, Decision], gap: tuple[int, int]
+) -> list[Record]:
+    numbers = {d.first for d in decisions.values() if d.action == "pin" and gap[0] <= d.first <= gap[1]}
+    return [record for n in sorted(numbers) for record in store.read(session_id, first=n, last=n)]
+
+
+def _with_system(records: Sequence[Record], marks: Sequence[Record]) -> tuple[Record, ...]:
+    """With the system messages among the landmarks: they stay whatever is hidden."""
+    found = {record.n: record for record in records}
+    found.update({mark.n: mark for mark in marks if mark.message is not None})
+    return tuple(found[n] for n in sorted(found))
