@@ -56,6 +56,8 @@ class Compactor:
         it is for once only: for another target than the session's. Raises BudgetError."""
         for _ in range(_RACES):
             self._context.refresh()
+            if self._context.is_at_rest(aim):
+                return self._context.request(aim)
             situation = self._context.situation(aim, self._summarise)
             decisions, after = decide(situation, self._past())
             if not decisions:

@@ -24,7 +24,7 @@ from .view.effects import active_decisions, told
 from .view.ladder import situation_of
 from .view.ledger import fate_of
 from .view.select import as_decided, as_shown
-from .view.shown import Shown
+from .view.shown import Shown, starts_turn
 from .view.situation import Means, Situation, Summary
 from .window import read_window
 
@@ -109,6 +109,7 @@ class Context:
         self._configure(now)
         self.decisions = active_decisions(marks)
         """The decisions in force, by record number."""
+        self._told = tuple(edit for n, decision in self.decisions.items() for edit in told(n, decision))
         self._reach = reach or self._usual_reach(now)
         window = read_window(self._store, self._id, self.last, marks, self.decisions, self._size, self._reach)
         self._gap = window.gap
@@ -119,7 +120,8 @@ class Context:
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}
         kept = {piece.start: piece for piece in self._pieces}
-        self._items, self._pieces, self._lead, self._tokens = [], [], 0, 0
+        self._items, self._pieces, self._lead = [], [], 0
+        self._tokens = self._turns = self._shown_images = 0
         originals = (shown for record in records for shown in as_shown(record))
         for place, shown, raw in as_decided(originals, self.decisions):
             same = shown is raw and raw.records[0] == place
@@ -131,17 +133,20 @@ class Context:
                 self._pieces[i] = before
 
     def _configure(self, configuration: Configuration) -> None:
+        if configuration != self.configuration:
+            self._plans.clear()
         self.configuration = configuration
         tools = configuration.tools
         frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens
         self._fixed = frame + (count_tools(tools, self._counter).tokens if tools else 0)
-        self._plans.clear()
 
     def _add(self, item: Item) -> None:
         shown, n = item.shown, item.shown.records[0]
         before = self._items[-1].shown if self._items else None
         self._items.append(item)
         self._tokens += item.tokens
+        self._turns += starts_turn(shown)
+        self._shown_images += sum(media.kind == "image" for media in media_parts(shown.message))
         if shown.message.role == "system" and self._lead == len(self._items) - 1:
             self._lead += 1  # leading system text stands in the head
         elif len(self._items) - 1 == self._lead or starts_block(shown, before):
@@ -177,6 +182,24 @@ class Context:
         """The strategy in force."""
         return self.configuration.strategy or PRESETS["auto"]
 
+    def is_at_rest(self, aim: Target) -> bool:
+        """Whether it is plain at once that nothing has to be decided: the view is small, and under the caps."""
+        self._count_by(counter_for(aim.provider, aim.model))
+        strategy = self.strategy
+        turns, images = strategy.max_history_turns, strategy.max_history_images
+        if self._gap is not None or (turns is not None and self._turns > turns):
+            return False
+        if images is not None and self._shown_images > images:
+            return False
+        marks = strategy.applied_to(self.budget).marks(
+            aim.input_limit, self._fixed, 0, scale=self._scale(aim), known=aim.known
+        )
+        return self._fixed + self._tokens <= marks.trigger
+
+    def _scale(self, aim: Target) -> float:
+        certainty = count_frame(self._counter, system=False, tools=False).certainty
+        return self.calibration.scale(aim.provider, self._counter.id, certainty)
+
     def situation(self, aim: Target, summarise: Summarise) -> Situation:
         """The conversation beside its budget, for a target: the same for the same log, however it came to be
         in memory."""
@@ -195,7 +218,6 @@ class Context:
         return _reach_for((now.budget or Budget()).max_tokens or window)
 
     def _situation(self, aim: Target, summarise: Summarise) -> Situation:
-        certainty = count_frame(self._counter, system=False, tools=False).certainty
         limit = 0
 
         def originals(first: int, last: int) -> Iterator[Shown]:
@@ -216,7 +238,7 @@ class Context:
             number=self.last + 1,
             pinned=frozenset(d.first for d in self.decisions.values() if d.action == "pin"),
             gap=self._gap,
-            scale=self.calibration.scale(aim.provider, self._counter.id, certainty),
+            scale=self._scale(aim),
             known=aim.known,
         )
         limit = made.marks.limit
@@ -242,8 +264,7 @@ class Context:
         self.asked = self.tokens(aim)
         head = [item.shown for item in self._items[: self._lead]]
         made = assemble(head, self._pieces, self._plan(aim), self._store.get_blob, self._fate)
-        edits = tuple(edit for n, decision in self.decisions.items() for edit in told(n, decision))
-        return made.after(edits) if edits else made
+        return made.after(self._told) if self._told else made
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
         """The request of a view that was decided on for this once and not on record."""

@@ -11,9 +11,8 @@ wherever that is not certain.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import combinations
 from typing import Any
 
 import msgspec
@@ -37,7 +36,8 @@ class _Mended(Struct, frozen=True):
     edits: tuple[Edit, ...]
     losses: tuple[Loss, ...]
     media: int
-    call_ids: tuple[str, ...]
+    call_ids: frozenset[str]
+    repeated: bool
     callers: tuple[Shown, ...]
     called: frozenset[str]
     regular: bool
@@ -89,24 +89,26 @@ def _assembled(
     if not pieces or plan.local.form is not None:
         return None
     opening = _opening(head, pieces[0].items[0].message.role, plan, blob, fate)
-    middle = [_kept(piece, behind, plan, blob, fate) for piece, behind in pairwise(pieces)]
+    run = _run(pieces, plan, blob, fate)
     tail = _mend(pieces[-1].items, plan, blob, fate, leading=False, follows=None)
-    parts = [opening, *(mended for mended, _ in middle), tail]
-    if not _are_regular(parts, plan):
+    if not _are_regular(opening, run, tail, plan):
         return None
-    whole = [shown for part in parts for shown in part.view]
+    whole = [*opening.view, *run.view, *tail.view]
     closed = close(whole, plan.rules)
     if closed.thinking_off:
         return None
     begin = len(opening.view)
     begin += closed.view[begin] is not whole[begin]  # a user's word was put ahead of the first answer
-    end = begin + sum(len(mended.view) for mended, _ in middle)
-    tools, declared = declare_tools(_first_callers(parts), plan.local.tools, plan.rules)
+    end = begin + len(run.view)
+    callers = _first_callers((opening, *run.callers, tail))
+    tools, declared = declare_tools(callers, plan.local.tools, plan.rules)
     front = _front(closed.view[:begin], tools, plan, blob)
-    wires = [front.wire, *(wire for _, wire in middle), _spell(closed.view[end:], plan, blob)]
-    if _counts(plan, wires):
+    back = _spell(closed.view[end:], plan, blob)
+    if run.counts or _counts(plan, (front.wire, back)):
         return None
     key = plan.provider.conversation
+    parts = (opening, *run.mended, tail)
+    wires = (front.wire, *run.wires, back)
     return Prepared(
         target=plan.target,
         request=lambda: {**front.request, key: [message for wire in wires for message in wire.messages]},
@@ -125,6 +127,56 @@ def _assembled(
         ),
         view=closed.view,
         fragments=_fragments(front.request, key, wires),
+    )
+
+
+class _Run:
+    """Pieces that something follows, and what they come to together: each is added once."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self.mended: list[_Mended] = []
+        self.wires: list[_Wire] = []
+        self.view: list[Shown] = []
+        self.call_ids: set[str] = set()
+        self.called: set[str] = set()
+        self.callers: list[_Mended] = []
+        self.media = 0
+        self.regular = True
+        self.repeated = False
+        self.counts = False
+
+    def add(self, piece: Piece, mended: _Mended, wire: _Wire, plan: Plan) -> None:
+        """One more."""
+        self.pieces.append(piece)
+        self.mended.append(mended)
+        self.wires.append(wire)
+        self.view += mended.view
+        self.media += mended.media
+        self.regular = self.regular and mended.regular
+        self.repeated = self.repeated or not self.call_ids.isdisjoint(mended.call_ids) or mended.repeated
+        self.call_ids.update(mended.call_ids)
+        self.counts = self.counts or _counts(plan, (wire,))
+        if not mended.called <= self.called:
+            self.called |= mended.called
+            self.callers.append(mended)
+
+
+def _run(pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> _Run:
+    """All pieces but the last; what was made of them for the request before is kept."""
+    run: _Run | None = plan.kept.get("run")
+    if run is None or not _continues(run, pieces, plan):
+        run = plan.kept["run"] = _Run()
+    for i in range(len(run.pieces), len(pieces) - 1):
+        mended, wire = _kept(pieces[i], pieces[i + 1], plan, blob, fate)
+        run.add(pieces[i], mended, wire, plan)
+    return run
+
+
+def _continues(run: _Run, pieces: Sequence[Piece], plan: Plan) -> bool:
+    known = len(run.pieces)
+    return known < len(pieces) and all(
+        a is b and a.plan is plan for a, b in zip(run.pieces, pieces[:known], strict=True)
     )
 
 
@@ -156,7 +208,7 @@ def _front(view: Sequence[Shown], tools: tuple[Tool, ...], plan: Plan, blob: Blo
     return kept[2]
 
 
-def _first_callers(parts: Sequence[_Mended]) -> list[Shown]:
+def _first_callers(parts: Iterable[_Mended]) -> list[Shown]:
     """The messages that call a tool which none before them called."""
     seen: set[str] = set()
     found: list[Shown] = []
@@ -197,22 +249,24 @@ def _mend(
         edits=mended.edits,
         losses=(*lost, *mended.losses),
         media=count_media(mended.view),
-        call_ids=tuple(call.id for call in calls),
+        call_ids=frozenset(call.id for call in calls),
+        repeated=len({call.id for call in calls}) < len(calls),
         callers=callers,
         called=frozenset(call.name for call in calls),
         regular=same_start and not pairs.orphans and not pairs.duplicates,
     )
 
 
-def _are_regular(parts: Sequence[_Mended], plan: Plan) -> bool:
-    if not all(part.regular for part in parts):
+def _are_regular(opening: _Mended, run: _Run, tail: _Mended, plan: Plan) -> bool:
+    if not (opening.regular and run.regular and tail.regular):
         return False
-    if sum(part.media for part in parts) > plan.rules.media_max_count:
+    if opening.media + run.media + tail.media > plan.rules.media_max_count:
         return False
     if plan.rules.call_id_unique == "turn":
         return True
-    ids = Counter(call_id for part in parts for call_id in part.call_ids)
-    return not ids or max(ids.values()) == 1
+    ids = (run.call_ids, opening.call_ids, tail.call_ids)
+    apart = all(a.isdisjoint(b) for a, b in combinations(ids, 2))
+    return apart and not (run.repeated or opening.repeated or tail.repeated)
 
 
 def _spell(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> _Wire:

@@ -20,7 +20,7 @@ from ..content import Message, Part, Text, ToolResult
 from ..records import Decision, Record
 from .shown import Edit, Shown, Treatment
 
-__all__ = ["HIDING", "Effects", "Hiding", "active_decisions", "cut_text", "stand_ins", "told"]
+__all__ = ["Effects", "HIDING", "Hiding", "active_decisions", "cut_text", "stand_ins", "told"]
 
 HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
 """Actions of decisions that leave records out of the conversation."""

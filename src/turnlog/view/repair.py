@@ -249,13 +249,13 @@ def _flat(part: Part) -> tuple[Part, ...]:
 
 def _ends(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
     """A legal beginning and a legal end."""
-    talk = [shown for shown in view if shown.message.role != "system"]
-    if not talk and (rules.calls_elsewhere or (view and rules.system_only)):
+    first = next((shown for shown in view if shown.message.role != "system"), None)
+    if first is None and (rules.calls_elsewhere or (view and rules.system_only)):
         return view
-    if not talk:
+    if first is None:
         edits.append(Edit("empty", "no message to send: a placeholder stands for one"))
         return [*view, Shown(Message("user", (Text(NOTHING),)), (), "synthetic")]
-    first = talk[0]
+    talk = (shown for shown in view if shown.message.role != "system")
     run = takewhile(lambda shown: shown.message.role == "assistant", talk)
     calls = any(isinstance(part, ToolCall) for shown in run for part in shown.message.parts)
     if first.message.role == "assistant" and (rules.first == "user" or (rules.first == "not_call" and calls)):
@@ -264,12 +264,13 @@ def _ends(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
         edits.append(Edit("starts_with_assistant", "a user message put ahead of the first answer", first.records))
         view = [*view[:at], opening, *view[at:]]
     last = view[-1]
-    if talk[-1].message.role != "assistant":
+    said_last = next(shown for shown in reversed(view) if shown.message.role != "system")
+    if said_last.message.role != "assistant":
         return view
     if rules.last == "user":
-        edits.append(Edit("ends_with_assistant", "a user message put behind the last answer", talk[-1].records))
-        return [*view, Shown(Message("user", (Text(CONTINUE),)), talk[-1].records, "synthetic")]
-    if rules.strip_last and last is talk[-1]:
+        edits.append(Edit("ends_with_assistant", "a user message put behind the last answer", said_last.records))
+        return [*view, Shown(Message("user", (Text(CONTINUE),)), said_last.records, "synthetic")]
+    if rules.strip_last and last is said_last:
         return [*view[:-1], *_stripped(last, edits)]
     return view
 
