@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted import PATIENCE, Scripted, material, states
+from scripted import PATIENCE, Blocked, Scripted, material, states, words
 
 from turnlog.content import Message, Text
 from turnlog.errors import InputError
@@ -18,7 +18,7 @@ from turnlog.log import Draft, Store
 from turnlog.records import MessageRecord, SummaryRecord
 from turnlog.session import Session
 from turnlog.stores import MemoryStore, SqliteStore, open_store
-from turnlog.summarize import LogLedger, Material, MemoryLedger, Summary, SummaryFailure, attempt, key_of
+from turnlog.summarize import Background, LogLedger, Material, MemoryLedger, Summary, SummaryFailure, attempt, key_of
 from turnlog.summarize.ledger import claim, outcome_of
 from turnlog.view.shown import Shown
 
@@ -160,6 +160,32 @@ def test_a_session_is_sent_none_of_it(tmp_path: Path) -> None:
         session.fork("t")
         forked = attempt(material(), [Scripted("x")], offline=OFFLINE, ledger=LogLedger(store, "t"))
         assert forked == Summary(TEXT, "model/1", remembered=True)
+
+
+def test_the_log_moves_on_while_a_summary_is_made(tmp_path: Path) -> None:
+    """Records of a conversation that goes on, in between claim and text, for which the summary is lost or wrong;
+    or a request that changes because of it."""
+    with closing(SqliteStore(tmp_path / "log.db")) as store:
+        store.create("s")
+        session = Session(store, store.info("s"))
+        for n in range(4):
+            session.user(f"Request {n}, in more words than any summary of it needs.")
+        covered = Material(messages=tuple(session.view()), target=20, count=words)
+        ledger, ahead, slow = LogLedger(store, "s"), Background(), Blocked(TEXT)
+        ahead.start(covered, slow, ledger)
+        for n in range(4, 8):
+            session.user(f"Request {n}, said while the model was at work.")
+        before = session.view()
+        slow.let.set()
+        made = attempt(covered, [slow], offline=OFFLINE, ledger=ledger, ahead=ahead, timeout=PATIENCE)
+        assert made == Summary(TEXT, "model/1")
+        assert session.view() == before
+        kinds = [type(record.body).__name__ for record in store.read("s")]
+        assert kinds == ["MessageRecord"] * 4 + ["SummaryRecord"] + ["MessageRecord"] * 4 + ["SummaryRecord"]
+        with closing(SqliteStore(tmp_path / "log.db")) as other:
+            again = attempt(covered, [Scripted("x")], offline=OFFLINE, ledger=LogLedger(other, "s"))
+        assert again == Summary(TEXT, "model/1", remembered=True)
+        assert store.verify() == []
 
 
 def test_content_that_no_log_can_hold_is_a_failure() -> None:
