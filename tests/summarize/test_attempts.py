@@ -9,7 +9,7 @@ from scripted import PATIENCE, Blocked, Scripted, material, said, states
 
 from turnlog.errors import StoreError
 from turnlog.records import SummaryRecord
-from turnlog.summarize import Background, Material, MemoryLedger, Summary, SummaryFailure, attempt, key_of
+from turnlog.summarize import Attempt, Background, Material, MemoryLedger, SummaryFailure, attempt, key_of
 
 OFFLINE = "Task: make the tests pass (#1)."
 GOOD = "Task: tests of invoice.py (#1). Open: rounding (#4)."
@@ -42,13 +42,13 @@ def test_a_failure_falls_to_the_next_and_is_remembered(answer: str | BaseExcepti
     bad, ledger = Scripted(answer), MemoryLedger()
     given = material()
     failed = SummaryFailure("model/1", fault, detail)  # type: ignore[arg-type]
-    assert attempt(given, [bad], offline=offline(), ledger=ledger, timeout=PATIENCE) == Summary(
+    assert attempt(given, [bad], offline=offline(), ledger=ledger, timeout=PATIENCE) == Attempt(
         OFFLINE, "digest/1", (failed,)
     )
     reason = f"{fault}: {detail}"
     assert states(ledger, key_of("model/1", given)) == [("claimed", ""), ("failed", reason)]
     again = SummaryFailure("model/1", "remembered", f"record 2: {reason}")
-    assert attempt(given, [bad], offline=offline(), ledger=ledger, timeout=PATIENCE) == Summary(
+    assert attempt(given, [bad], offline=offline(), ledger=ledger, timeout=PATIENCE) == Attempt(
         OFFLINE, "digest/1", (again,)
     )
     assert len(bad.asked) == 1
@@ -58,9 +58,9 @@ def test_what_was_made_is_kept() -> None:
     """A summary that is paid for twice, or given to somebody else's content, target or summarizer."""
     good, ledger = Scripted(GOOD + "\n"), MemoryLedger()
     given = material()
-    made = Summary(GOOD, "model/1")
+    made = Attempt(GOOD, "model/1")
     assert attempt(given, [good], offline=offline(), ledger=ledger, timeout=PATIENCE) == made
-    remembered = Summary(GOOD, "model/1", remembered=True)
+    remembered = Attempt(GOOD, "model/1", remembered=True)
     assert attempt(material(), [good], offline=offline(), ledger=ledger, timeout=PATIENCE) == remembered
     assert len(good.asked) == 1
     others = [
@@ -73,7 +73,7 @@ def test_what_was_made_is_kept() -> None:
         assert attempt(other, [good], offline=offline(), ledger=ledger, timeout=PATIENCE) == made
         assert len(good.asked) == count
     second = Scripted(GOOD, "model/2")
-    assert attempt(given, [second], offline=offline(), ledger=ledger, timeout=PATIENCE) == Summary(GOOD, "model/2")
+    assert attempt(given, [second], offline=offline(), ledger=ledger, timeout=PATIENCE) == Attempt(GOOD, "model/2")
 
 
 def test_what_stays_in_view_is_no_part_of_the_content() -> None:
@@ -90,7 +90,7 @@ def test_the_ladder_goes_on_from_rung_to_rung() -> None:
     first, second, third = Scripted(TimeoutError("slow")), Scripted(GOOD, "model/2"), Scripted(GOOD, "model/3")
     failed = SummaryFailure("model/1", "exception", "TimeoutError: slow")
     made = attempt(material(), [first, second, third], offline=offline(), timeout=PATIENCE)
-    assert made == Summary(GOOD, "model/2", (failed,))
+    assert made == Attempt(GOOD, "model/2", (failed,))
     assert [len(one.asked) for one in (first, second, third)] == [1, 1, 0]
 
 
@@ -139,7 +139,7 @@ def test_refusals_are_known(text: str) -> None:
 )
 def test_what_tells_of_a_refusal_is_none(text: str) -> None:
     """A summary that is thrown away for quoting an apology."""
-    assert attempt(material(), [Scripted(text)], offline=offline(), timeout=PATIENCE) == Summary(text, "model/1")
+    assert attempt(material(), [Scripted(text)], offline=offline(), timeout=PATIENCE) == Attempt(text, "model/1")
 
 
 def test_a_slow_one_is_not_waited_for_and_its_late_text_is_kept() -> None:
@@ -148,7 +148,7 @@ def test_a_slow_one_is_not_waited_for_and_its_late_text_is_kept() -> None:
     key = key_of("model/1", given)
     late = SummaryFailure("model/1", "timeout", "no answer in 0 s")
     for _ in range(2):  # the second finds the call still under way
-        assert attempt(given, [slow], offline=offline(), ledger=ledger, ahead=ahead, timeout=0) == Summary(
+        assert attempt(given, [slow], offline=offline(), ledger=ledger, ahead=ahead, timeout=0) == Attempt(
             OFFLINE, "digest/1", (late,)
         )
     assert states(ledger, key) == [("claimed", ""), ("failed", "timeout: no answer in 0 s")]
@@ -157,7 +157,7 @@ def test_a_slow_one_is_not_waited_for_and_its_late_text_is_kept() -> None:
     assert run is not None and run.wait(PATIENCE)
     assert ahead.collect(ledger) is None
     assert states(ledger, key)[2:] == [("made", GOOD)]
-    assert attempt(given, [slow], offline=offline(), ledger=ledger, ahead=ahead, timeout=0) == Summary(
+    assert attempt(given, [slow], offline=offline(), ledger=ledger, ahead=ahead, timeout=0) == Attempt(
         GOOD, "model/1", remembered=True
     )
     assert len(slow.asked) == 1
@@ -170,7 +170,7 @@ def test_a_slow_one_without_a_background_is_let_go() -> None:
         made = attempt(given, [slow], offline=offline(), ledger=ledger, timeout=0)
     finally:
         slow.let.set()
-    assert made == Summary(OFFLINE, "digest/1", (SummaryFailure("model/1", "timeout", "no answer in 0 s"),))
+    assert made == Attempt(OFFLINE, "digest/1", (SummaryFailure("model/1", "timeout", "no answer in 0 s"),))
 
 
 class Broken(MemoryLedger):
@@ -192,7 +192,7 @@ def test_what_cannot_be_claimed_is_not_paid_for() -> None:
     """A summarizer that is called though nobody will know, or a full disk that fails a request here."""
     good = Scripted(GOOD)
     unclaimed = SummaryFailure("model/1", "ledger", "disk full")
-    assert attempt(material(), [good], offline=offline(), ledger=Broken(0), timeout=PATIENCE) == Summary(
+    assert attempt(material(), [good], offline=offline(), ledger=Broken(0), timeout=PATIENCE) == Attempt(
         OFFLINE, "digest/1", (unclaimed,)
     )
     assert good.asked == []
@@ -201,7 +201,7 @@ def test_what_cannot_be_claimed_is_not_paid_for() -> None:
 def test_what_was_paid_for_is_used_though_it_cannot_be_kept() -> None:
     """A text that is thrown away because the disk filled up meanwhile; or that this is not said."""
     unkept = SummaryFailure("model/1", "ledger", "disk full")
-    assert attempt(material(), [Scripted(GOOD)], offline=offline(), ledger=Broken(1), timeout=PATIENCE) == Summary(
+    assert attempt(material(), [Scripted(GOOD)], offline=offline(), ledger=Broken(1), timeout=PATIENCE) == Attempt(
         GOOD, "model/1", (unkept,)
     )
     failed = SummaryFailure("model/1", "empty", "it returned nothing; model/1: ledger: disk full")

@@ -7,7 +7,7 @@ import threading
 import pytest
 from scripted import PATIENCE, Blocked, Scripted, a_run, material, said, states
 
-from turnlog.summarize import Background, MemoryLedger, Summary, SummaryFailure, attempt, key_of
+from turnlog.summarize import Attempt, Background, MemoryLedger, SummaryFailure, attempt, key_of
 
 OFFLINE = Scripted("Task: make the tests pass (#1).", "digest/1")
 TEXT = "Task: tests (#1)."
@@ -28,7 +28,7 @@ def test_what_was_computed_ahead_is_swapped_in() -> None:
     assert ahead.collect(ledger) is None
     assert states(ledger, key) == [("claimed", ""), ("made", TEXT)]
     made = attempt(given, [model], offline=OFFLINE, ledger=ledger, ahead=ahead, timeout=0)
-    assert made == Summary(TEXT, "model/1", remembered=True)
+    assert made == Attempt(TEXT, "model/1", remembered=True)
     assert ahead.start(given, model, ledger) is None and ahead.running(key) is None
     assert len(model.asked) == 1
 
@@ -39,7 +39,7 @@ def test_what_is_under_way_is_waited_for() -> None:
     ahead.start(given, model, ledger)
     threading.Timer(0, model.let.set).start()
     made = attempt(given, [model], offline=OFFLINE, ledger=ledger, ahead=ahead, timeout=PATIENCE)
-    assert made == Summary(TEXT, "model/1")
+    assert made == Attempt(TEXT, "model/1")
     key = key_of("model/1", given)
     assert (states(ledger, key), ahead.running(key)) == ([("claimed", ""), ("made", TEXT)], None)
     assert len(model.asked) == 1
@@ -52,7 +52,7 @@ def test_what_covers_other_content_is_not_used() -> None:
     newer = material((*a_run(), said(5, "user", "Now the invoices of 2025 too.")))
     quick = Scripted("Task: tests, and the invoices of 2025 (#5).")
     made = attempt(newer, [quick], offline=OFFLINE, ledger=ledger, ahead=ahead, timeout=PATIENCE)
-    assert made == Summary("Task: tests, and the invoices of 2025 (#5).", "model/1")
+    assert made == Attempt("Task: tests, and the invoices of 2025 (#5).", "model/1")
     slow.let.set()
     wait(ahead, key_of("model/1", material()))
     ahead.collect(ledger)

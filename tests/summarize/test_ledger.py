@@ -18,7 +18,7 @@ from turnlog.log import Draft, Store
 from turnlog.records import MessageRecord, SummaryRecord
 from turnlog.session import Session
 from turnlog.stores import MemoryStore, SqliteStore, open_store
-from turnlog.summarize import Background, LogLedger, Material, MemoryLedger, Summary, SummaryFailure, attempt, key_of
+from turnlog.summarize import Attempt, Background, LogLedger, Material, MemoryLedger, SummaryFailure, attempt, key_of
 from turnlog.summarize.ledger import claim, outcome_of
 from turnlog.view.shown import Shown
 
@@ -46,16 +46,16 @@ def test_who_was_overtaken_does_not_pay() -> None:
     given = material()
     key = key_of("model/1", given)
     theirs = SummaryRecord(key, "claimed", summarizer="model/1")
-    cases: list[tuple[tuple[SummaryRecord, ...], Summary]] = [
+    cases: list[tuple[tuple[SummaryRecord, ...], Attempt]] = [
         (
             (theirs,),
-            Summary(
+            Attempt(
                 "Task: make the tests pass (#1).",
                 "digest/1",
                 (SummaryFailure("model/1", "claimed", "by record 1, which has no text yet"),),
             ),
         ),
-        ((theirs, SummaryRecord(key, "made", TEXT, summarizer="model/1")), Summary(TEXT, "model/1", remembered=True)),
+        ((theirs, SummaryRecord(key, "made", TEXT, summarizer="model/1")), Attempt(TEXT, "model/1", remembered=True)),
     ]
     for rival, wanted in cases:
         mine = Scripted("mine")
@@ -144,7 +144,7 @@ def test_two_processes_at_once_pay_once(tmp_path: Path) -> None:
     with closing(SqliteStore(path)) as store:
         assert ("made", TEXT) in states(LogLedger(store, "s"), key_of("model/1", material()))
         third = attempt(material(), [Scripted("x")], offline=OFFLINE, ledger=LogLedger(store, "s"))
-        assert third == Summary(TEXT, "model/1", remembered=True)
+        assert third == Attempt(TEXT, "model/1", remembered=True)
 
 
 def test_a_session_is_sent_none_of_it(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_session_is_sent_none_of_it(tmp_path: Path) -> None:
         assert [type(record.body).__name__ for record in session.history()][1:] == ["SummaryRecord", "SummaryRecord"]
         session.fork("t")
         forked = attempt(material(), [Scripted("x")], offline=OFFLINE, ledger=LogLedger(store, "t"))
-        assert forked == Summary(TEXT, "model/1", remembered=True)
+        assert forked == Attempt(TEXT, "model/1", remembered=True)
 
 
 def test_the_log_moves_on_while_a_summary_is_made(tmp_path: Path) -> None:
@@ -178,13 +178,13 @@ def test_the_log_moves_on_while_a_summary_is_made(tmp_path: Path) -> None:
         before = session.view()
         slow.let.set()
         made = attempt(covered, [slow], offline=OFFLINE, ledger=ledger, ahead=ahead, timeout=PATIENCE)
-        assert made == Summary(TEXT, "model/1")
+        assert made == Attempt(TEXT, "model/1")
         assert session.view() == before
         kinds = [type(record.body).__name__ for record in store.read("s")]
         assert kinds == ["MessageRecord"] * 4 + ["SummaryRecord"] + ["MessageRecord"] * 4 + ["SummaryRecord"]
         with closing(SqliteStore(tmp_path / "log.db")) as other:
             again = attempt(covered, [Scripted("x")], offline=OFFLINE, ledger=LogLedger(other, "s"))
-        assert again == Summary(TEXT, "model/1", remembered=True)
+        assert again == Attempt(TEXT, "model/1", remembered=True)
         assert store.verify() == []
 
 

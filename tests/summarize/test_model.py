@@ -12,7 +12,7 @@ from scripted import Scripted, a_run, material, said, words
 
 from turnlog.content import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from turnlog.errors import InputError
-from turnlog.summarize import Material, ModelSummarizer, Summary, attempt
+from turnlog.summarize import Attempt, Material, ModelSummarizer, attempt
 from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import counter_for
 from turnlog.view.shown import Shown
@@ -235,7 +235,7 @@ def test_a_model_in_the_ladder() -> None:
     """The parts together: a model behind a plain function gives the summary."""
     model = ModelSummarizer(lambda prompt: "Task: make the tests pass (#1).\n", name="small")
     made = attempt(material(), [model], offline=Scripted("", "digest/1"), timeout=60)
-    assert made == Summary("Task: make the tests pass (#1).", "small/prompt-1/100000")
+    assert made == Attempt("Task: make the tests pass (#1).", "small/prompt-1/100000")
 
 
 def test_earlier_notes_are_kept_when_the_transcript_is_cut() -> None:

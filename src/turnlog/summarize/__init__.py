@@ -1,6 +1,6 @@
 """Summaries: many messages said in few words, by a model or without one, and never paid for twice."""
 
-from .attempts import TIMEOUT, Summary, attempt
+from .attempts import TIMEOUT, Attempt, attempt
 from .background import Background
 from .digest import Digest
 from .ledger import Ledger, LogLedger, MemoryLedger, key_of
@@ -9,6 +9,7 @@ from .protocol import Material, Summarizer
 from .verdict import Fault, SummaryFailure
 
 __all__ = [
+    "Attempt",
     "Background",
     "Digest",
     "Fault",
@@ -18,7 +19,6 @@ __all__ = [
     "MemoryLedger",
     "ModelSummarizer",
     "Summarizer",
-    "Summary",
     "SummaryFailure",
     "TIMEOUT",
     "attempt",

@@ -9,19 +9,20 @@ from msgspec import Struct
 from ..errors import TurnlogError
 from ..records import SummaryRecord
 from .background import Background
+from .digest import Digest
 from .ledger import Ledger, MemoryLedger, claim, key_of, settle
 from .protocol import Material, Summarizer
 from .running import Run
 from .verdict import SummaryFailure, fault_of
 
-__all__ = ["Summary", "TIMEOUT", "attempt"]
+__all__ = ["Attempt", "TIMEOUT", "attempt"]
 
 TIMEOUT = 5.0
 """Seconds that a summarizer has, while a request waits."""
 
 
-class Summary(Struct, frozen=True):
-    """The text, who made it, and who failed before. `text` and `summarizer` are empty if all failed.
+class Attempt(Struct, frozen=True):
+    """What came of it: the text, who made it, and who failed before. `text` and `summarizer` are empty if all failed.
 
     `remembered` says that it was on record already: nobody was asked.
     """
@@ -36,11 +37,11 @@ def attempt(
     material: Material,
     ladder: Sequence[Summarizer],
     *,
-    offline: Summarizer,
+    offline: Summarizer = Digest(),
     timeout: float = TIMEOUT,
     ledger: Ledger | None = None,
     ahead: Background | None = None,
-) -> Summary:
+) -> Attempt:
     """The summary of `material` by the first of `ladder` that gives one, else by `offline`.
 
     Each of the ladder costs something: it is asked once at most for the same content, in a thread of its own,
@@ -54,8 +55,8 @@ def attempt(
     failures: list[SummaryFailure] = []
     for summarizer in ladder:
         found = _asked(summarizer, material, timeout, ledger, ahead)
-        if isinstance(found, Summary):
-            return Summary(found.text, found.summarizer, (*failures, *found.failures), found.remembered)
+        if isinstance(found, Attempt):
+            return Attempt(found.text, found.summarizer, (*failures, *found.failures), found.remembered)
         failures.append(found)
     try:
         text = offline.summarize(material)
@@ -63,13 +64,13 @@ def attempt(
     except Exception as error:  # noqa: BLE001 - a summarizer may be anybody's, and views have other steps
         fault = "exception", f"{type(error).__name__}: {error}"
     if fault is not None:
-        return Summary(failures=(*failures, SummaryFailure(offline.id, *fault)))
-    return Summary(text, offline.id, tuple(failures))
+        return Attempt(failures=(*failures, SummaryFailure(offline.id, *fault)))
+    return Attempt(text, offline.id, tuple(failures))
 
 
 def _asked(
     summarizer: Summarizer, material: Material, timeout: float, ledger: Ledger, ahead: Background | None
-) -> Summary | SummaryFailure:
+) -> Attempt | SummaryFailure:
     """What one summarizer gives: from the background, from the ledger, or asked now."""
     try:
         key = key_of(summarizer.id, material)
@@ -89,17 +90,17 @@ def _asked(
     if ahead is not None:
         (ahead.release if ended else ahead.keep)(run)
     if failed is None or text:
-        return Summary(text, summarizer.id, () if failed is None else (failed,))
+        return Attempt(text, summarizer.id, () if failed is None else (failed,))
     return failed
 
 
-def _recalled(summarizer_id: str, material: Material, n: int, body: SummaryRecord) -> Summary | SummaryFailure:
+def _recalled(summarizer_id: str, material: Material, n: int, body: SummaryRecord) -> Attempt | SummaryFailure:
     """What record `n` says of this content."""
     match body.state:
         case "made":
             fault = fault_of(body.text, material)  # another counter may count it otherwise
             if fault is None:
-                return Summary(body.text, summarizer_id, remembered=True)
+                return Attempt(body.text, summarizer_id, remembered=True)
             return SummaryFailure(summarizer_id, fault[0], f"record {n}: {fault[1]}")
         case "failed":
             return SummaryFailure(summarizer_id, "remembered", f"record {n}: {body.reason}")
