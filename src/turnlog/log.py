@@ -16,7 +16,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from .errors import SessionIdError
-from .records import Body, Configuration, Decision, Record
+from .records import Body, Configuration, Decision, Record, SummaryRecord
 
 __all__ = [
     "BlobStore",
@@ -35,9 +35,10 @@ __all__ = [
 
 
 def is_landmark(record: Record) -> bool:
-    """Whether a record shapes every view from afar."""
+    """Whether a record matters however far back it stands."""
     message = record.message
-    return isinstance(record.body, (Configuration, Decision)) or (message is not None and message.role == "system")
+    far = isinstance(record.body, (Configuration, Decision, SummaryRecord))
+    return far or (message is not None and message.role == "system")
 
 
 class Draft(Struct, frozen=True):
@@ -116,8 +117,8 @@ class RecordStore(Protocol):
         """
 
     def landmarks(self, session_id: str) -> Iterator[Record]:
-        """The records that shape every view from afar: decisions, configurations, system messages; in
-        order, without reading the others if the store can help it. Raises as `read`."""
+        """The records that matter however far back they stand: decisions, configurations, system messages,
+        summaries; in order, without reading the others if the store can help it. Raises as `read`."""
 
 
 class SessionIndex(Protocol):

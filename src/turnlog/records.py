@@ -25,6 +25,7 @@ __all__ = [
     "Note",
     "PartialAnswer",
     "Record",
+    "SummaryRecord",
     "ToolFinished",
     "ToolStarted",
     "TurnClosed",
@@ -204,6 +205,21 @@ class Note(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="note"
     data: Any = None
 
 
+class SummaryRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="summary"):
+    """A step in the making of a summary. Never shown to a model: a decision does that.
+
+    `key` says what was to be summarised by whom. `claimed` is written before a summarizer is called: whoever
+    claimed first, by record number, may call it, and nobody else ever. `made` and `failed` say how that ended;
+    `text` is the summary, `reason` why there is none. `summarizer` is name and version.
+    """
+
+    key: str
+    state: Literal["claimed", "made", "failed"]
+    text: str = ""
+    reason: str = ""
+    summarizer: str = ""
+
+
 class UnknownRecord(Struct, frozen=True, tag_field="kind", tag="unknown"):
     """A record of a kind that a newer turnlog wrote; its bytes are kept on the `Record`."""
 
@@ -223,6 +239,7 @@ Body = (
     | FileChange
     | Approval
     | Note
+    | SummaryRecord
     | UnknownRecord
 )
 

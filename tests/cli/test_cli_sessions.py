@@ -23,6 +23,7 @@ from turnlog.records import (
     MessageRecord,
     Note,
     PartialAnswer,
+    SummaryRecord,
     ToolFinished,
     ToolStarted,
     TurnClosed,
@@ -57,10 +58,12 @@ BODIES = [
     MessageRecord(Message("user", (Opaque("google", "thing", {"x": 1}), Unknown("smell", {})))),
     MessageRecord(Message("assistant")),
     UnknownRecord("dream"),
+    SummaryRecord("k", "claimed", summarizer="small/1"),
+    SummaryRecord("k", "failed", reason="timeout: no answer in 5 s", summarizer="small/1"),
 ]
 PAGE = """\
 s  A title
-18 records, 7 messages, 2025-01-01T00:00:00.000Z to 2025-01-01T00:00:01.000Z
+20 records, 7 messages, 2025-01-01T00:00:00.000Z to 2025-01-01T00:00:01.000Z
     1  [settings]    anthropic claude-sonnet-4-5; opened; tools read_file; {"max_tokens":9}
     2  [turn]        t1 opened
     3  system        Be brief.
@@ -92,6 +95,8 @@ s  A title
        unknown       a part of kind smell that a newer turnlog wrote
    17  assistant     (empty)
    18  [unknown]     a dream record that a newer turnlog wrote
+   19  [summary]     claimed by small/1
+   20  [summary]     failed by small/1: timeout: no answer in 5 s
 """
 
 
@@ -130,9 +135,9 @@ def test_show_the_last(turnlog: Any, session: Path) -> None:
 def test_show_as_json(turnlog: Any, session: Path) -> None:
     """One stored record a line, nothing shortened."""
     rows = turnlog("show", "s", "--json").rows
-    assert [row["n"] for row in rows] == list(range(1, 19))
+    assert [row["n"] for row in rows] == list(range(1, 21))
     assert rows[8]["body"]["message"]["parts"][0]["parts"][0]["text"] == LONG
-    assert [row["n"] for row in turnlog("show", "s", "--json", "--last", "3").rows] == [16, 17, 18]
+    assert [row["n"] for row in turnlog("show", "s", "--json", "--last", "3").rows] == [18, 19, 20]
 
 
 def test_ls(turnlog: Any, session: Path) -> None:
@@ -145,7 +150,7 @@ def test_ls(turnlog: Any, session: Path) -> None:
         "title": "A title",
         "created": "2025-01-01T00:00:00.000Z",
         "updated": "2025-01-01T00:00:01.000Z",
-        "records": 18,
+        "records": 20,
         "messages": 7,
         "parent": "",
         "parent_records": 0,
@@ -210,7 +215,7 @@ def test_rm_asks_or_is_told(turnlog: Any, session: Path, monkeypatch: pytest.Mon
     assert turnlog("rm", "s", "nobody", "--yes").code == 4
     assert turnlog("show", "s").code == 0  # nothing half done
     deleted = turnlog("rm", "s", "s", "--yes")
-    assert (deleted.code, deleted.err) == (0, "deleted s (18 records)\n")
+    assert (deleted.code, deleted.err) == (0, "deleted s (20 records)\n")
     assert turnlog("show", "s").code == 4
 
 

@@ -17,9 +17,10 @@ from store_parts import filled, said, texts
 
 from turnlog.errors import Conflict, InputError, NewerStore, SessionNotFound, StoreError
 from turnlog.log import Draft
-from turnlog.records import Note
+from turnlog.records import Decision, Note, SummaryRecord
 from turnlog.stores import MemoryStore, SqliteStore, open_store
-from turnlog.stores.schema import COLUMNS, SCHEMA_VERSION, SessionRow, seal, upgrade
+from turnlog.stores.schema import COLUMNS, LANDMARKS, SCHEMA_VERSION, SessionRow, seal, upgrade
+from turnlog.stores.sqlite_append import Appender
 
 ROOT = Path(__file__).resolve().parents[2]
 FORKS = hasattr(os, "fork")
@@ -157,6 +158,27 @@ def test_a_store_of_version_1_is_read_as_it_is_and_upgraded_when_written(path: P
     store.close()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("pragma user_version").fetchone() == (SCHEMA_VERSION,)
+
+
+def test_a_store_of_version_3_finds_its_landmarks(path: Path) -> None:
+    """An index made before summaries were landmarks: landmarks missed, or an older store changed by reading."""
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        upgrade(db, str(path), to=3)
+        db.execute("pragma journal_mode = wal")
+        row = SessionRow(1, "s", "T", "2026", "2026", 0, 0, bytes(32), "", 0, None)
+        marks = ", ".join("?" for _ in row)
+        db.execute(f"insert into sessions ({COLUMNS}, seal) values ({marks}, ?)", (*row, seal(row)))
+        Appender().append(db, "s", [said("1"), Draft(SummaryRecord("k", "claimed")), Draft(Decision("clear"))], None)
+    before = path.read_bytes()
+    for read_only in (True, False):
+        with closing(SqliteStore(path, read_only=read_only)) as store:
+            assert [record.n for record in store.landmarks("s")] == [2, 3]
+            assert store.verify() == []
+        assert not read_only or path.read_bytes() == before
+    with closing(sqlite3.connect(path)) as db:
+        plan = db.execute(f"explain query plan select id from records where {LANDMARKS} order by id").fetchall()
+    assert ["INDEX landmarks" in step[-1] for step in plan] == [True]
 
 
 def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

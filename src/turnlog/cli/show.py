@@ -17,6 +17,7 @@ from ..records import (
     Note,
     PartialAnswer,
     Record,
+    SummaryRecord,
     ToolFinished,
     ToolStarted,
     TurnClosed,
@@ -90,6 +91,9 @@ def _rows(record: Record) -> list[_Row]:
         case Note(topic=topic, text=text, data=data):
             said = text if data is None else f"{text} {compact_json(data)}"
             return [("[note]", f"{topic}: {shorten(said.strip(), lines=3)}")]
+        case SummaryRecord(state=state, text=text, reason=reason, summarizer=summarizer):
+            said = shorten(text or reason, lines=3)
+            return [("[summary]", f"{state} by {summarizer}" + (f": {said}" if said else ""))]
         case Configuration():
             return [("[settings]", _configuration(record.body))]
         case body:

@@ -46,7 +46,7 @@ _SHA256 = hashlib.sha256()  # a copy of it costs a third of a new one
 CHAIN_START = bytes(32)
 """The checksum before record 1."""
 
-LANDMARKS = "kind in ('configuration', 'decision', 'system')"
+LANDMARKS = "kind in ('configuration', 'decision', 'summary', 'system')"
 """The condition of the index of landmarks; a query has to spell it the same."""
 
 _UPGRADES: tuple[tuple[str, ...], ...] = (
@@ -92,14 +92,19 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         # What shapes every view from afar is found without reading the log: a session opens at its end.
         """update records set kind = 'system'
             where kind = 'message' and json_extract(record, '$.body.message.role') = 'system'""",
-        f"create index landmarks on records (id) where {LANDMARKS}",
+        "create index landmarks on records (id) where kind in ('configuration', 'decision', 'system')",
+    ),
+    (
+        # Summaries are found the same way: whether one was paid for already is asked before each.
+        "drop index landmarks",
+        "create index landmarks on records (id) where kind in ('configuration', 'decision', 'summary', 'system')",
     ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
 SCHEMA_VERSION = len(_UPGRADES)
-LANDMARK_VERSION = 3
-"""From this version on system text has a kind of its own."""
+LANDMARK_VERSION = 4
+"""From this version on the index of landmarks is the one that a query may spell."""
 
 SEARCH_VERSION = 2
 """From this version on there is an index to search by. Without it everything else works as well."""

@@ -25,7 +25,7 @@ from ..errors import (
     SessionNotFound,
     TurnlogError,
 )
-from ..log import Draft, Store
+from ..log import Draft, Store, is_landmark
 from ..records import (
     Body,
     Configuration,
@@ -36,6 +36,7 @@ from ..records import (
     Note,
     PartialAnswer,
     Record,
+    SummaryRecord,
     ToolFinished,
     ToolStarted,
     TurnClosed,
@@ -168,6 +169,19 @@ def _check_ranges(store: Store) -> None:
         assert ahead == wanted, f"read {first} to {last} gave {len(ahead)} records, not {len(wanted)}"
         assert back == wanted[::-1], f"read {first} to {last} backwards gave {len(back)} records, not {len(wanted)}"
     _raises(SessionNotFound, "read of no session", lambda: list(store.read("t")))
+
+
+def _check_landmarks(store: Store) -> None:
+    """What matters however far back it stands is found, all of it and in order, in forks too."""
+    store.create("s")
+    system = Draft(MessageRecord(Message("system", (Text("Be brief."),))))
+    store.append("s", [system, *map(Draft, _BODIES), Draft(Configuration("p", "m")), system])
+    store.fork("s", "t", at=store.info("s").records - 1)
+    store.append("t", [_said("x"), Draft(SummaryRecord("k", "claimed"))])
+    for session in ("s", "t"):
+        wanted = _content([record for record in store.read(session) if is_landmark(record)])
+        assert _content(list(store.landmarks(session))) == wanted, f"landmarks of {session!r} are not those in the log"
+    _raises(SessionNotFound, "landmarks of no session", lambda: list(store.landmarks("u")))
 
 
 def _check_reading_while_appending(store: Store) -> None:
@@ -324,6 +338,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_all_or_nothing,
     _check_isolation,
     _check_ranges,
+    _check_landmarks,
     _check_reading_while_appending,
     _check_copies,
     _check_forks,
@@ -349,6 +364,7 @@ _BODIES: Sequence[Body] = (
     TurnClosed("t1", "done"),
     FileChange("a.txt", "renamed", old_path="b.txt"),
     Note("topic", "text", {"deep": {"er": [True]}}),
+    SummaryRecord("k", "made", "Short.", summarizer="s/1"),
 )
 
 

@@ -1,0 +1,108 @@
+"""A summary, whatever happens: down a ladder of summarizers to one that needs nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ..errors import TurnlogError
+from ..records import SummaryRecord
+from .background import Background
+from .digest import Digest
+from .ledger import Ledger, MemoryLedger, claim, key_of, settle
+from .protocol import Material, Summarizer
+from .running import Run
+from .verdict import SummaryFailure, fault_of
+
+__all__ = ["Attempt", "TIMEOUT", "attempt"]
+
+TIMEOUT = 5.0
+"""Seconds that a summarizer has, while a request waits."""
+
+
+class Attempt(Struct, frozen=True):
+    """What came of it: the text, who made it, and who failed before. `text` and `summarizer` are empty if all failed.
+
+    `remembered` says that it was on record already: nobody was asked.
+    """
+
+    text: str = ""
+    summarizer: str = ""
+    failures: tuple[SummaryFailure, ...] = ()
+    remembered: bool = False
+
+
+def attempt(
+    material: Material,
+    ladder: Sequence[Summarizer],
+    *,
+    offline: Summarizer = Digest(),
+    timeout: float = TIMEOUT,
+    ledger: Ledger | None = None,
+    ahead: Background | None = None,
+) -> Attempt:
+    """The summary of `material` by the first of `ladder` that gives one, else by `offline`.
+
+    Each of the ladder costs something: it is asked once at most for the same content, in a thread of its own,
+    and has `timeout` seconds. `offline` costs nothing, is asked here and now, and never claimed. What `ahead`
+    has under way for this content is waited for rather than asked for again; what comes too late is left to it.
+
+    Never raises: exceptions, silence, refusals and texts that save nothing are failures in the result, and
+    those of the ladder stand in the `ledger` too.
+    """
+    ledger = MemoryLedger() if ledger is None else ledger
+    failures: list[SummaryFailure] = []
+    for summarizer in ladder:
+        found = _asked(summarizer, material, timeout, ledger, ahead)
+        if isinstance(found, Attempt):
+            return Attempt(found.text, found.summarizer, (*failures, *found.failures), found.remembered)
+        failures.append(found)
+    try:
+        text = offline.summarize(material)
+        fault = fault_of(text, material)
+    except Exception as error:  # noqa: BLE001 - a summarizer may be anybody's, and views have other steps
+        fault = "exception", f"{type(error).__name__}: {error}"
+    if fault is not None:
+        return Attempt(failures=(*failures, SummaryFailure(offline.id, *fault)))
+    return Attempt(text, offline.id, tuple(failures))
+
+
+def _asked(
+    summarizer: Summarizer, material: Material, timeout: float, ledger: Ledger, ahead: Background | None
+) -> Attempt | SummaryFailure:
+    """What one summarizer gives: from the background, from the ledger, or asked now."""
+    try:
+        key = key_of(summarizer.id, material)
+        run = None if ahead is None else ahead.running(key)
+        known = None if run is not None else claim(ledger, key, summarizer.id)
+    except (TurnlogError, OSError) as error:
+        return SummaryFailure(summarizer.id, "ledger", str(error))
+    if known is not None:
+        return _recalled(summarizer.id, material, *known)
+    try:
+        run = run or Run(summarizer, material, key)
+    except RuntimeError as error:  # no thread to be had
+        failure = SummaryFailure(summarizer.id, "exception", str(error))
+        return settle(ledger, key, failure) or failure
+    ended = run.wait(timeout)
+    text, failed = run.settle(ledger, unfinished=f"no answer in {timeout:g} s")
+    if ahead is not None:
+        (ahead.release if ended else ahead.keep)(run)
+    if failed is None or text:
+        return Attempt(text, summarizer.id, () if failed is None else (failed,))
+    return failed
+
+
+def _recalled(summarizer_id: str, material: Material, n: int, body: SummaryRecord) -> Attempt | SummaryFailure:
+    """What record `n` says of this content."""
+    match body.state:
+        case "made":
+            fault = fault_of(body.text, material)  # another counter may count it otherwise
+            if fault is None:
+                return Attempt(body.text, summarizer_id, remembered=True)
+            return SummaryFailure(summarizer_id, fault[0], f"record {n}: {fault[1]}")
+        case "failed":
+            return SummaryFailure(summarizer_id, "remembered", f"record {n}: {body.reason}")
+        case _:
+            return SummaryFailure(summarizer_id, "claimed", f"by record {n}, which has no text yet")

@@ -1,0 +1,107 @@
+"""A transcript made to fit: long parts keep head and tail, the tools' before the user's; then the oldest go.
+
+Every cut is marked where it is, with its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .transcript import Entry, Voice
+
+__all__ = ["excerpt", "fitted"]
+
+_SHARE: dict[Voice, int] = {"tool": 1, "assistant": 3, "system": 6, "user": 12, "notes": 12}
+"""How much longer a part may stay than a tool's before it is cut. A judgement: tools say most and need least,
+the user's words are the task, and notes are short of words already."""
+
+_GAPS = 3
+"""Places where entries may be left out: before the task, behind it, at the end."""
+
+_LEAST = 24
+"""Tokens below which a tool's part says nothing any more: rather leave out the oldest entries."""
+
+
+def excerpt(text: str, tokens: int, count: Callable[[str], int]) -> str:
+    """`text`, or as much of its head and tail as fits into `tokens`, with a marker between them.
+
+    Empty if not even the marker fits.
+    """
+    size = count(text)
+    if size <= tokens:
+        return text
+    keep = len(text) * tokens // size
+    while keep:
+        head = (keep + 1) // 2
+        tail = keep - head
+        cut = f"{text[:head]} [... {len(text) - keep:,} characters left out ...] {text[len(text) - tail :]}"
+        if count(cut) <= tokens:
+            return cut
+        keep = keep * 3 // 4
+    cut = f"[... {len(text):,} characters left out ...]"
+    return cut if count(cut) <= tokens else ""
+
+
+def fitted(entries: Sequence[Entry], tokens: int, count: Callable[[str], int], title: int) -> list[Entry]:
+    """`entries` so that texts and titles take at most `tokens`; a title takes `title` besides its own words.
+
+    Empty if there is no room for any but earlier notes.
+    """
+    sizes = [count(entry.text) for entry in entries]
+    heads = [count(entry.title) + title for entry in entries]
+    reserve = _GAPS * (title + _LEAST)
+    kept = _kept(entries, sizes, heads, tokens - reserve)
+    whole = len(kept) == len(entries)
+    if not whole and all(entries[i].voice == "notes" for i in kept):
+        return []
+    room = tokens - sum(heads[i] for i in kept) - (0 if whole else reserve)
+    level = _level([(sizes[i], _SHARE[entries[i].voice]) for i in kept], room)
+    found: list[Entry] = []
+    following = 0
+    for i in kept:
+        found += _gap(entries[following:i])
+        entry, allowed = entries[i], level * _SHARE[entries[i].voice]
+        text = entry.text if sizes[i] <= allowed else excerpt(entry.text, allowed, count)
+        found.append(Entry(entry.title, text, entry.voice))
+        following = i + 1
+    return found + _gap(entries[following:])
+
+
+def _gap(entries: Sequence[Entry]) -> list[Entry]:
+    """What says that `entries` are left out, if there are any."""
+    if not entries:
+        return []
+    first, last = (entry.title.split()[0] for entry in (entries[0], entries[-1]))
+    return [Entry("left out", f"[... {len(entries)} entries left out, {first} to {last} ...]", "system")]
+
+
+def _kept(entries: Sequence[Entry], sizes: list[int], heads: list[int], tokens: int) -> list[int]:
+    """Which entries stay: all, or the notes, the user's first words, and from the newest back what fits cut short."""
+    least = [
+        min(size, _LEAST * _SHARE[entry.voice]) + head for entry, size, head in zip(entries, sizes, heads, strict=True)
+    ]
+    if sum(least) <= tokens:
+        return list(range(len(entries)))
+    task = next((i for i, entry in enumerate(entries) if entry.voice == "user"), None)
+    first = [i for i, entry in enumerate(entries) if i == task or entry.voice == "notes"]
+    newest = [i for i in range(len(entries) - 1, -1, -1) if i not in first]
+    kept: list[int] = []
+    for i in (*first, *newest):
+        if least[i] <= tokens:
+            kept.append(i)
+            tokens -= least[i]
+        elif i not in first:
+            break
+    return sorted(kept)
+
+
+def _level(sizes: list[tuple[int, int]], room: int) -> int:
+    """The highest tokens a share that keep everything within `room`."""
+    low, high = 0, max((size for size, _ in sizes), default=0)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(min(size, middle * share) for size, share in sizes) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return low

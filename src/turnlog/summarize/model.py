@@ -1,0 +1,59 @@
+"""Summaries by a model: any function from a prompt to a text will do."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from ..errors import InputError
+from .prompt import PROMPT_VERSION, prompt_for
+from .protocol import Material
+
+__all__ = ["ModelSummarizer"]
+
+
+class ModelSummarizer:
+    """Asks a model through `call`, a function that takes a prompt and returns the text of the answer.
+
+        client = anthropic.Anthropic()
+
+        def ask(prompt):
+            message = {"role": "user", "content": prompt}
+            return client.messages.create(model=MODEL, max_tokens=4096, messages=[message]).content[0].text
+
+        summarizer = ModelSummarizer(ask, name=MODEL)
+
+    `name` is what results are kept by: another model, another name. `input_limit` is the most tokens that a
+    prompt may have, counted as the session counts; leave room where the model's own counting differs. With
+    `reflective` the summary lists the user's previous requests only, for models that reason by themselves.
+
+    `call` is made in a thread of its own, and may raise whatever it raises. Give its client a time limit
+    too: a call that is no longer waited for cannot be ended from outside.
+    """
+
+    def __init__(
+        self, call: Callable[[str], str], *, name: str, input_limit: int = 100_000, reflective: bool = False
+    ) -> None:
+        """Raises InputError if `call` is asynchronous or no function, or there is no name or no limit."""
+        if not callable(call) or inspect.iscoroutinefunction(call):
+            raise InputError(
+                "call: give a plain function from a prompt to a text; of an asynchronous client, the sync one"
+            )
+        if not isinstance(name, str) or not name:
+            raise InputError("name: name the model, results are kept by it")
+        if not isinstance(input_limit, int) or input_limit <= 0:
+            raise InputError(f"input_limit: {input_limit!r} is no number of tokens")
+        self._call = call
+        self._input_limit = input_limit
+        self._reflective = reflective
+        form = "requests" if reflective else "prompt"
+        self._id = f"{name}/{form}-{PROMPT_VERSION}/{input_limit}"
+
+    @property
+    def id(self) -> str:
+        """The model, the prompt's version and the input limit."""
+        return self._id
+
+    def summarize(self, material: Material, /) -> str:
+        """What the model answers. Raises what `call` raises, and InputError if `input_limit` is too small."""
+        return self._call(prompt_for(material, limit=self._input_limit, reflective=self._reflective))

@@ -1,0 +1,110 @@
+"""Messages as compact text for a summarizer: a line that says what it is, by record number, and what was said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from ..content import Media, Message, Opaque, Part, Text, ToolCall, ToolResult, compact_json, text_of
+from ..view.shown import Shown, starts_turn
+
+__all__ = ["Entry", "Voice", "entries_of", "notes_of", "requests_of"]
+
+Voice = Literal["user", "assistant", "system", "tool", "notes"]
+"""Whose words an entry holds; `notes` are those of the summary before."""
+
+_TITLE_CHARACTERS = 120
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # no HTTP client can send one
+
+
+class Entry(Struct, frozen=True):
+    """A piece of a transcript: `title` says which records, who, and what kind; `text` what was said."""
+
+    title: str
+    text: str
+    voice: Voice
+
+
+def entries_of(messages: Iterable[Shown]) -> list[Entry]:
+    """A transcript of `messages`, oldest first. Reasoning is left out; media are named."""
+    return [entry for shown in messages for entry in _entries(shown)]
+
+
+def notes_of(previous: str) -> list[Entry]:
+    """The summary before, as an entry; none if there was none."""
+    return [Entry("earlier notes", _sendable(previous), "notes")] if previous else []
+
+
+def requests_of(messages: Iterable[Shown]) -> list[Entry]:
+    """What the user asked for, each time with the last words of the assistant's answer to it."""
+    found: list[Entry] = []
+    outcome: Entry | None = None
+    for shown in messages:
+        if starts_turn(shown):
+            found += [outcome] if outcome is not None else []
+            found += _entries(shown)
+            outcome = None
+        elif shown.message.role == "assistant" and (said := _sendable(text_of(shown.message)).strip()):
+            outcome = Entry(f"{_numbers(shown)} assistant, outcome", said, "assistant")
+    return found + ([outcome] if outcome is not None else [])
+
+
+def _entries(shown: Shown) -> Iterator[Entry]:
+    numbers = _numbers(shown)
+    for part in shown.message.parts:
+        entry = _entry(part, shown.message, numbers)
+        if entry is not None:
+            yield entry
+
+
+def _entry(part: Part, message: Message, numbers: str) -> Entry | None:
+    match part:
+        case Text(text=text):
+            return Entry(f"{numbers} {message.role}", _sendable(text), message.role)
+        case Media():
+            return Entry(f"{numbers} {message.role}", _named(part), message.role)
+        case ToolCall(name=name):
+            return Entry(_title(f"{numbers} calls {name}"), _sendable(part.raw_arguments), "tool")
+        case ToolResult(name=name, outcome=outcome, parts=parts):
+            said = "\n".join(filter(None, map(_inside, parts)))
+            return Entry(_title(f"{numbers} result of {name}, {outcome}"), _sendable(said), "tool")
+        case Opaque(kind=kind):
+            return Entry(_title(f"{numbers} {message.role}, {kind}"), _inside(part), "tool")
+        case _:
+            return None
+
+
+def _inside(part: object) -> str:
+    match part:
+        case Text(text=text):
+            return text
+        case Media():
+            return _named(part)
+        case Opaque(data=data):
+            return _sendable(compact_json(data))
+        case _:
+            return ""
+
+
+def _named(media: Media) -> str:
+    words = (media.kind, media.mime, media.name or (media.url if not media.url.startswith("data:") else ""))
+    return _sendable(f"[{' '.join(filter(None, words))}]")
+
+
+def _numbers(shown: Shown) -> str:
+    if not shown.records:
+        return "#?"
+    first, last = shown.records[0], shown.records[-1]
+    return f"#{first}" if first == last else f"#{first} to #{last}"
+
+
+def _title(text: str) -> str:
+    """One line, whatever a tool is called."""
+    return " ".join(_sendable(text).split())[:_TITLE_CHARACTERS]
+
+
+def _sendable(text: str) -> str:
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)

@@ -1,0 +1,75 @@
+"""Whether what a summarizer returned is a summary; what went wrong, as a value."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from .protocol import Material
+from .transcript import entries_of
+
+__all__ = ["Fault", "SummaryFailure", "fault_of"]
+
+Fault = Literal["exception", "timeout", "not text", "empty", "refusal", "inflated", "remembered", "claimed", "ledger"]
+"""Why there is no text. `remembered`: it failed before. `claimed`: somebody else was first, and has no text
+yet. `ledger`: the log could not be read or written."""
+
+
+class SummaryFailure(Struct, frozen=True):
+    """A summarizer that gave no summary: its id, a word for why, and a sentence for people."""
+
+    summarizer: str
+    fault: Fault
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.summarizer}: {self.fault}: {self.detail}"
+
+
+_REFUSAL_CHARACTERS = 400
+"""A refusal is short; a longer text that begins with an apology has something to say."""
+
+_QUOTED_CHARACTERS = 120
+
+# What models begin with when they decline: an apology, in a few languages, or a first person who cannot.
+_REFUSAL = re.compile(
+    r"""\W*(?:
+        (?:i(?:'m|\ am)\ (?:very\ |so\ |really\ |truly\ )?(?:sorry|afraid)|sorry|apologies|i\ apologi[sz]e)\b
+        | (?:unfortunately,?\ )?i\ (?:can(?:'t|not|\ not)|won't|will\ not|(?:must|have\ to)\ (?:decline|refuse)
+            |am\ (?:unable|not\ able)\ to|do(?:n't|\ not)\ feel\ comfortable)\b
+        | (?:unfortunately,?\ )?i'm\ (?:unable|not\ able)\ to\b
+        | as\ an\ (?:ai|artificial)\b
+        | lo\ siento\b | es\ tut\ mir\ leid\b | je\ suis\ d[ée]sol[ée] | mi\ dispiace\b | desculpe\b
+        | 抱歉 | 对不起 | 申し訳
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def fault_of(text: object, material: Material) -> tuple[Fault, str] | None:
+    """What keeps `text` from being the summary of `material`, if something does."""
+    if not isinstance(text, str):
+        return "not text", f"it returned {type(text).__name__}, not text"
+    if not text.strip():
+        return "empty", "it returned nothing"
+    plain = text.strip().replace("\u2019", "'")
+    if len(plain) <= _REFUSAL_CHARACTERS and _REFUSAL.match(plain):
+        return "refusal", f"it declined: {' '.join(plain.split())[:_QUOTED_CHARACTERS]}"
+    size = material.count(text)
+    if size > material.target:
+        return "inflated", f"{size:,} tokens, {material.target:,} were asked for"
+    if not _is_smaller(size, material):
+        return "inflated", f"{size:,} tokens, no fewer than what it should stand for"
+    return None
+
+
+def _is_smaller(size: int, material: Material) -> bool:
+    """Whether the source is larger; what lies behind the point where that is certain is not counted."""
+    source = material.count(material.previous) if material.previous else 0
+    for shown in material.messages:
+        if source > size:
+            break
+        source += sum(material.count(entry.text) for entry in entries_of([shown]))
+    return source > size
