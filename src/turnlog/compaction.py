@@ -15,13 +15,17 @@ from .models import Target
 from .policy import Marks, Strategy
 from .records import Decision, Record
 from .request import Prepared
-from .summarize import Digest, Material, Summarizer
+from .summarize import TIMEOUT, Background, Complete, LogLedger, Material, Summarizer, as_ladder, attempt
 from .view.effects import told
 from .view.ladder import SIZING, compact, decide
 from .view.shown import Edit, Shown
-from .view.situation import Situation, Summary
+from .view.situation import Ahead, Situation, Summary
+from .view.steps.summarise import summary_ahead
 
 __all__ = ["Compaction", "Compactor"]
+
+_SOON = 0.85
+"""Share of the trigger from which on a summary is made ahead of need."""
 
 _RACES = 8
 """So often somebody else may append first while a decision is being made."""
@@ -45,11 +49,26 @@ class Compaction(Struct, frozen=True):
 class Compactor:
     """The budget of one session."""
 
-    def __init__(self, store: Store, session_id: str, context: Context, summarizer: Summarizer | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        session_id: str,
+        context: Context,
+        summarizer: Summarizer | Complete | None = None,
+        timeout: float = TIMEOUT,
+    ) -> None:
         self._store = store
         self._id = session_id
         self._context = context
-        self._summarizer = summarizer or Digest()
+        self._models = as_ladder(summarizer)
+        self._timeout = timeout
+        self._ledger = LogLedger(store, session_id)
+        self._background = Background()
+        self._ahead: tuple[Ahead, tuple[int, ...]] | None = None
+
+    def close(self) -> None:
+        """Let go of a summary that is under way."""
+        self._background.close(self._ledger)
 
     def request(self, aim: Target, *, on_record: bool = True) -> Prepared:
         """The next request for a target, within its budget. What has to be decided for it is put on record, unless
@@ -57,8 +76,10 @@ class Compactor:
         for _ in range(_RACES):
             self._context.refresh()
             if self._context.is_at_rest(aim):
+                if on_record:
+                    self._prepare(aim)
                 return self._context.request(aim)
-            situation = self._context.situation(aim, self._summarise)
+            situation = self._situation(aim)
             decisions, after = decide(situation, self._past())
             if not decisions:
                 return self._context.request(aim)
@@ -114,6 +135,30 @@ class Compactor:
 
     # -- inside ----------------------------------------------------------------------------------
 
+    def _situation(self, aim: Target) -> Situation:
+        situation = self._context.situation(aim, self._summarise)
+        if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
+            return msgspec.structs.replace(situation, ahead=self._ahead[0])
+        return situation
+
+    def _prepare(self, aim: Target) -> None:
+        """Have a summary made in the background once the view is nearly full."""
+        strategy = self._context.strategy
+        if not self._models or "summarise" not in strategy.steps or self._context.fill(aim) < _SOON:
+            return
+        self._background.collect(self._ledger)
+        if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
+            return
+        wanted = summary_ahead(self._context.situation(aim, self._summarise))
+        if wanted is not None:
+            ahead, messages, previous = wanted
+            material = Material(
+                messages=tuple(messages), previous=previous, target=ahead.target, count=self._context.count_text
+            )
+            self._background.start(material, self._models[0], self._ledger)
+            self._ahead = (ahead, tuple(self._context.decisions))
+            self._context.refresh()
+
     def _past(self) -> list[Decision]:
         return list(self._context.decisions.values())
 
@@ -134,7 +179,8 @@ class Compactor:
             count=self._context.count_text,
             kept=tuple(kept),
         )
-        return Summary(self._summarizer.summarize(material), self._summarizer.id)
+        made = attempt(material, self._models, timeout=self._timeout, ledger=self._ledger, ahead=self._background)
+        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
 
 def _pressed(situation: Situation, keep: int | None) -> Situation:

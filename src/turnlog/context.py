@@ -13,7 +13,7 @@ from .log import Store
 from .models import Target
 from .models import target as make_target
 from .pieces import Piece, assemble
-from .policy import PRESETS, Budget, Strategy
+from .policy import PRESETS, Budget, Marks, Strategy
 from .records import Configuration, Count, Decision, MessageRecord, PartialAnswer, Record, UsageRecord
 from .request import Plan, Prepared, follow, plan
 from .tokens.calibration import Calibration, calibrated
@@ -182,6 +182,10 @@ class Context:
         """The strategy in force."""
         return self.configuration.strategy or PRESETS["auto"]
 
+    def fill(self, aim: Target) -> float:
+        """The size of the view as a share of the size at which something has to be decided."""
+        return (self._fixed + self._tokens) / max(1, self._marks(aim).trigger)
+
     def is_at_rest(self, aim: Target) -> bool:
         """Whether it is plain at once that nothing has to be decided: the view is small, and under the caps."""
         self._count_by(counter_for(aim.provider, aim.model))
@@ -191,10 +195,11 @@ class Context:
             return False
         if images is not None and self._shown_images > images:
             return False
-        marks = strategy.applied_to(self.budget).marks(
-            aim.input_limit, self._fixed, 0, scale=self._scale(aim), known=aim.known
-        )
-        return self._fixed + self._tokens <= marks.trigger
+        return self._fixed + self._tokens <= self._marks(aim).trigger
+
+    def _marks(self, aim: Target) -> Marks:
+        budget = self.strategy.applied_to(self.budget)
+        return budget.marks(aim.input_limit, self._fixed, 0, scale=self._scale(aim), known=aim.known)
 
     def _scale(self, aim: Target) -> float:
         certainty = count_frame(self._counter, system=False, tools=False).certainty

@@ -17,7 +17,7 @@ from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .records import Decision
 from .request import Plan, Prepared, follow, plan
-from .summarize import Digest, Material, Summarizer
+from .summarize import Complete, Material, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
 from .tokens.counted import Counter
 from .tokens.counters import count_frame, count_message, count_tools, counter_for
@@ -64,7 +64,7 @@ def fit(
     strategy: Strategy | str = "auto",
     provider: str = "",
     counter: Counter | CountBody | None = None,
-    summarizer: Summarizer | None = None,
+    summarizer: Summarizer | Complete | None = None,
 ) -> Fitted:
     """The request body, made to fit: valid, and at most `max_tokens` large (0: what the model takes).
 
@@ -101,14 +101,15 @@ class Fitter:
         strategy: Strategy | str = "auto",
         provider: str = "",
         counter: Counter | CountBody | None = None,
-        summarizer: Summarizer | None = None,
+        summarizer: Summarizer | Complete | None = None,
     ) -> None:
         self._budget = read_budget(max_tokens)
         self._strategy = read_strategy(strategy)
         self._model = model
         self._provider = provider
         self._counter = counter
-        self._summarizer = summarizer or Digest()
+        self._models = as_ladder(summarizer)
+        self._ledger = MemoryLedger()
         self._seen: list[Message] = []
         self._sizes: list[int] = []
         self._decisions: dict[int, Decision] = {}
@@ -122,7 +123,7 @@ class Fitter:
         ways = plan(parsed.configuration, aim, complete=False)
         counting = _Counting(self._counter or counter_for(aim.provider, aim.model), ways, parsed)
         self._follow(parsed.messages, counting)
-        for attempt in range(_ATTEMPTS):
+        for retry in range(_ATTEMPTS):
             situation = self._decided(counting, aim)
             shown = [item.shown for block in situation.blocks for item in block.items]
             made = follow(ways, shown, counting.blob)
@@ -130,7 +131,7 @@ class Fitter:
             limit = situation.marks.limit
             if tokens <= limit:
                 return self._fitted(made, tokens)
-            self._spare += (tokens - limit) << attempt  # a whole request may count more than its messages one by one
+            self._spare += (tokens - limit) << retry  # a whole request may count more than its messages one by one
         raise BudgetError(limit, {"the request": tokens})
 
     def _follow(self, messages: Sequence[Message], counting: _Counting) -> None:
@@ -174,7 +175,8 @@ class Fitter:
             material = Material(
                 messages=tuple(messages), previous=previous, target=target, count=counting.text, kept=tuple(kept)
             )
-            return Summary(self._summarizer.summarize(material), self._summarizer.id)
+            made = attempt(material, self._models, ledger=self._ledger)
+            return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
         def read(first: int, last: int) -> Iterable[Shown]:
             return reversed(originals[first - 1 : last])

@@ -14,7 +14,7 @@ from .models import Target
 from .policy import Budget, Strategy, read_budget, read_strategy
 from .session import Session
 from .stores import default_path, open_store
-from .summarize import Summarizer
+from .summarize import TIMEOUT, Complete, Summarizer
 
 __all__ = ["open"]
 
@@ -27,7 +27,8 @@ def open(
     store: Store | str | Path | None = None,
     budget: Budget | int | None = None,
     strategy: Strategy | str | None = None,
-    summarizer: Summarizer | None = None,
+    summarizer: Summarizer | Complete | None = None,
+    summary_timeout: float = TIMEOUT,
 ) -> Session:
     """Open a session, or create it if there is none of that id.
 
@@ -35,7 +36,9 @@ def open(
     for the user's own (see `turnlog.stores.default_path`). `target` is what requests are made for;
     a session opened again keeps the target it had unless another is given. So it is with `budget` (tokens
     of a whole request, or a Budget) and `strategy` (what gives way first: a Strategy or the name of a preset).
-    `summarizer` writes the summaries of what has to leave; the default needs no model.
+    `summarizer` writes the summaries of what has to leave: a Summarizer, or a function that asks a model, from a
+    prompt to the text of its answer, within `summary_timeout` seconds. Where it fails, as where none is given, the
+    summary is made without a model.
     """
     for what, value in (("session id", session_id), ("title", title)):
         if not isinstance(value, str):
@@ -43,7 +46,7 @@ def open(
     owns = store is None or isinstance(store, (str, Path))
     home = open_store(default_path() if store is None else store) if isinstance(store, (str, Path, NoneType)) else store
     info = _found_or_made(home, session_id or _new_id(title), title)
-    session = Session(home, info, owns_store=owns, summarizer=summarizer)
+    session = Session(home, info, owns_store=owns, summarizer=summarizer, summary_timeout=summary_timeout)
     if target is not None and not _holds(session, target):
         session.switch(target, why="resumed with another target" if session.target else "opened")
     now = session.configuration

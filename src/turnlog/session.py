@@ -35,7 +35,7 @@ from .records import (
     UsageRecord,
 )
 from .request import Prepared, plan, translate
-from .summarize import Summarizer
+from .summarize import TIMEOUT, Complete, Summarizer
 from .tokens.calibration import Drift, Prediction
 from .tools import read_tools
 from .view.select import select
@@ -52,14 +52,20 @@ class Session:
     """
 
     def __init__(
-        self, store: Store, info: SessionInfo, *, owns_store: bool = False, summarizer: Summarizer | None = None
+        self,
+        store: Store,
+        info: SessionInfo,
+        *,
+        owns_store: bool = False,
+        summarizer: Summarizer | Complete | None = None,
+        summary_timeout: float = TIMEOUT,
     ) -> None:
         self._store = store
         self._owns_store = owns_store
         self.id = info.id
         self._context = Context(store, info.id)
         self._journal = Journal(store, info.id, self._context)
-        self._compactor = Compactor(store, info.id, self._context, summarizer)
+        self._compactor = Compactor(store, info.id, self._context, summarizer, summary_timeout)
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -72,7 +78,8 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Let go of the store, if this session opened it."""
+        """Let go of what works in the background, and of the store, if this session opened it."""
+        self._compactor.close()
         if self._owns_store:
             self._store.close()
 

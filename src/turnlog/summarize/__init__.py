@@ -4,13 +4,14 @@ from .attempts import TIMEOUT, Attempt, attempt
 from .background import Background
 from .digest import Digest
 from .ledger import Ledger, LogLedger, MemoryLedger, key_of
-from .model import ModelSummarizer
+from .model import Complete, ModelSummarizer, as_ladder
 from .protocol import Material, Summarizer
 from .verdict import Fault, SummaryFailure
 
 __all__ = [
     "Attempt",
     "Background",
+    "Complete",
     "Digest",
     "Fault",
     "Ledger",
@@ -21,6 +22,7 @@ __all__ = [
     "Summarizer",
     "SummaryFailure",
     "TIMEOUT",
+    "as_ladder",
     "attempt",
     "key_of",
 ]

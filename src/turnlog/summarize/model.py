@@ -6,10 +6,14 @@ import inspect
 from collections.abc import Callable
 
 from ..errors import InputError
+from .digest import Digest
 from .prompt import PROMPT_VERSION, prompt_for
-from .protocol import Material
+from .protocol import Material, Summarizer
 
-__all__ = ["ModelSummarizer"]
+__all__ = ["Complete", "ModelSummarizer", "as_ladder"]
+
+Complete = Callable[[str], str]
+"""What asks a model: from a prompt to the text of its answer."""
 
 
 class ModelSummarizer:
@@ -31,9 +35,7 @@ class ModelSummarizer:
     too: a call that is no longer waited for cannot be ended from outside.
     """
 
-    def __init__(
-        self, call: Callable[[str], str], *, name: str, input_limit: int = 100_000, reflective: bool = False
-    ) -> None:
+    def __init__(self, call: Complete, *, name: str, input_limit: int = 100_000, reflective: bool = False) -> None:
         """Raises InputError if `call` is asynchronous or no function, or there is no name or no limit."""
         if not callable(call) or inspect.iscoroutinefunction(call):
             raise InputError(
@@ -57,3 +59,15 @@ class ModelSummarizer:
     def summarize(self, material: Material, /) -> str:
         """What the model answers. Raises what `call` raises, and InputError if `input_limit` is too small."""
         return self._call(prompt_for(material, limit=self._input_limit, reflective=self._reflective))
+
+
+def as_ladder(given: Summarizer | Complete | None) -> tuple[Summarizer, ...]:
+    """What is to be asked before the offline digest: a summarizer, or a plain function that asks a model, named
+    after itself. The digest itself is no rung: it is asked in any case, last."""
+    if given is None or isinstance(given, Digest):
+        return ()
+    if callable(given):
+        return (ModelSummarizer(given, name=getattr(given, "__qualname__", type(given).__qualname__)),)
+    if not hasattr(given, "summarize"):
+        raise InputError(f"a summarizer has a method `summarize`, or is a function of a prompt; {given!r} is neither")
+    return (given,)

@@ -13,7 +13,16 @@ from .blocks import Block, Item, blocks_of, total
 from .effects import Effects, stand_ins
 from .shown import Shown
 
-__all__ = ["Means", "Situation", "Summary", "applied", "ranges_of", "with_figures"]
+__all__ = ["Ahead", "Means", "Situation", "Summary", "applied", "ranges_of", "with_figures"]
+
+
+class Ahead(Struct, frozen=True):
+    """A summary that is being made ahead of need: of the records `first` to `last` but `kept`, in `target` tokens."""
+
+    first: int
+    last: int
+    kept: tuple[int, ...]
+    target: int
 
 
 class Summary(Struct, frozen=True):
@@ -43,7 +52,8 @@ class Situation(Struct, frozen=True):
     """A view that may have to give way.
 
     `fixed` is what tools and framing take, in tokens. `gap` names records between the blocks that are not at
-    hand, because no view could hold them: they have to leave. `number` is what the next decision gets.
+    hand, because no view could hold them: they have to leave. `number` is what the next decision gets. `ahead`
+    is a summary under way, which is used if what it covers is still there.
     """
 
     blocks: tuple[Block, ...]
@@ -54,6 +64,7 @@ class Situation(Struct, frozen=True):
     pinned: frozenset[int]
     number: int
     gap: tuple[int, int] | None = None
+    ahead: Ahead | None = None
 
     @property
     def size(self) -> int:

@@ -10,9 +10,10 @@ from msgspec import Struct
 from ...content import Message, Text, ToolResult
 from ...records import Decision
 from ..blocks import Block, total
-from ..situation import Situation, Summary, ranges_of
+from ..shown import Shown
+from ..situation import Ahead, Situation, ranges_of
 
-__all__ = ["summarise"]
+__all__ = ["summarise", "summary_ahead"]
 
 _LEAST_SUMMARY = 24
 """Tokens below which a summary says nothing."""
@@ -33,48 +34,91 @@ class _Cut(Struct, frozen=True, eq=False):
 
 def summarise(situation: Situation) -> Decision | None:
     """Put a summary in the place of the middle of the conversation."""
-    cut = _cut(situation)
+    plan = _planned(situation)
+    if plan is None:
+        return None
+    summary = situation.means.summarise(plan.messages, plan.previous, plan.target, plan.beside)
+    failures = {"failures": list(summary.failures)} if summary.failures else {}
+    if not summary.text.strip():
+        return None
+    message = Message("user", (Text(f"{_heading(situation, plan.first, plan.last)}\n{summary.text}"),))
+    detail = {
+        "kept": ranges_of(plan.kept),
+        "replacement": [msgspec.to_builtins(message)],
+        "at": plan.last + 1 if plan.at_end else plan.first,
+        "summarizer": summary.by,
+        "target": plan.target,
+        **failures,
+    }
+    return Decision("compact", plan.first, plan.last, "older turns summarised to fit the budget", detail)
+
+
+def summary_ahead(situation: Situation) -> tuple[Ahead, Sequence[Shown], str] | None:
+    """What a summary would have to cover if it were needed now, its messages and the summary before it."""
+    plan = _planned(situation)
+    if plan is None or situation.gap is not None:
+        return None
+    return Ahead(plan.first, plan.last, tuple(plan.kept), plan.target), plan.messages, plan.previous
+
+
+class _Plan(Struct, frozen=True, eq=False):
+    """What is to be summarised, in how many tokens, and what stays beside it."""
+
+    first: int
+    last: int
+    kept: Sequence[int]
+    messages: Sequence[Shown]
+    previous: str
+    target: int
+    beside: Sequence[Shown]
+    at_end: bool
+
+
+def _planned(situation: Situation) -> _Plan | None:
+    cut = _cut_ahead(situation) or _cut(situation)
     middle = situation.blocks[cut.start : cut.end]
     going = [block for block in middle if not block.stays and block not in cut.kept]
     if (not going and not situation.gap) or cut.target < _LEAST_SUMMARY:
         return None
     first, last = _span(situation, middle)
     kept = [item.n for block in middle if block not in going for item in block.items if not block.is_summary]
-    summary, target = _written(situation, cut, first, last, kept)
-    if not summary.text.strip():
-        return None
-    heading = situation.strategy.heading or (
-        f"[Summary of records {first} to {last} of this conversation, which are left out here.]"
-    )
-    message = Message("user", (Text(f"{heading}\n{summary.text}"),))
-    detail = {
-        "kept": ranges_of(kept),
-        "replacement": [msgspec.to_builtins(message)],
-        "at": last + 1 if cut.at_end else first,
-        "summarizer": summary.by,
-        "target": target,
-    }
-    if summary.failures:
-        detail["failures"] = list(summary.failures)
-    return Decision("compact", first, last, "older turns summarised to fit the budget", detail)
-
-
-def _written(situation: Situation, cut: _Cut, first: int, last: int, kept: Sequence[int]) -> tuple[Summary, int]:
+    target = cut.target
+    if situation.ahead is None:
+        heading = Message("user", (Text(_heading(situation, first, last) + "\n"),))
+        target = max(1, target - situation.means.count(heading))
     staying = frozenset(kept)
     originals = [shown for shown in situation.means.originals(first, last) if shown.records[0] not in staying]
     originals.reverse()
     around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
     beside = [item.raw for block in around for item in block.items]
-    heading = situation.means.count(Message("user", (Text(f"{situation.strategy.heading or ' ' * 80}\n"),)))
-    target = max(1, cut.target - heading)
-    return situation.means.summarise(originals, _earlier(situation, cut), target, beside), target
+    return _Plan(first, last, kept, originals, _earlier(middle), target, beside, cut.at_end)
 
 
-def _earlier(situation: Situation, cut: _Cut) -> str:
+def _heading(situation: Situation, first: int, last: int) -> str:
+    standard = f"[Summary of records {first} to {last} of this conversation, which are left out here.]"
+    return situation.strategy.heading or standard
+
+
+def _cut_ahead(situation: Situation) -> _Cut | None:
+    """The cut for which a summary is under way, if its blocks are still there and what stays of them still stays."""
+    ahead = situation.ahead
+    if ahead is None:
+        return None
+    inside = [i for i, block in enumerate(situation.blocks) if ahead.first <= block.first and block.last <= ahead.last]
+    if not inside:
+        return None
+    middle = situation.blocks[inside[0] : inside[-1] + 1]
+    kept = tuple(b for b in middle if not b.is_summary and any(item.n in ahead.kept for item in b.items))
+    same = (middle[0].first, middle[-1].last) == (ahead.first, ahead.last)
+    staying = {b.stays for b in middle if b not in kept}
+    return _Cut(inside[0], inside[-1] + 1, kept, ahead.target) if same and staying <= {""} else None
+
+
+def _earlier(middle: Sequence[Block]) -> str:
     """The summary that this one takes the place of."""
     texts = [
         part.text
-        for block in situation.blocks[cut.start : cut.end]
+        for block in middle
         if block.is_summary
         for item in block.items
         for part in item.shown.message.parts
