@@ -28,6 +28,7 @@ __all__ = [
     "LANDMARK_VERSION",
     "SCHEMA_VERSION",
     "SEARCH_VERSION",
+    "SPAN_VERSION",
     "SessionRow",
     "chain",
     "needs_upgrade",
@@ -94,6 +95,12 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
             where kind = 'message' and json_extract(record, '$.body.message.role') = 'system'""",
         f"create index landmarks on records (id) where {LANDMARKS}",
     ),
+    (
+        # The times of what the search index has of a session, so that a search by date can pass it over.
+        # What is known of none stands for all times: "" is before, "~" after any.
+        "alter table searched add column oldest text not null default ''",
+        "alter table searched add column newest text not null default '~'",
+    ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
@@ -103,6 +110,9 @@ LANDMARK_VERSION = 3
 
 SEARCH_VERSION = 2
 """From this version on there is an index to search by. Without it everything else works as well."""
+
+SPAN_VERSION = 4
+"""From this version on the index knows the times of each session's records."""
 
 
 class SessionRow(NamedTuple):
