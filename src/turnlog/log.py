@@ -28,6 +28,7 @@ __all__ = [
     "SessionIndex",
     "SessionInfo",
     "Store",
+    "check_parent",
     "check_session_id",
     "is_landmark",
     "utc_now",
@@ -56,8 +57,9 @@ class SessionInfo(Struct, frozen=True, gc=False):
     """What a listing says of a session.
 
     `created` and `updated` are UTC, ISO 8601. `records` is the number of the last record,
-    `messages` how many of them are messages. `parent` and `parent_records` say what it was forked
-    from and how many records it shares.
+    `messages` how many of them are messages. `parent` is the session that it belongs to: what it was
+    forked from, with the number of records it shares in `parent_records`, or whose subagent's it is,
+    sharing none.
     """
 
     id: str
@@ -123,8 +125,9 @@ class RecordStore(Protocol):
 class SessionIndex(Protocol):
     """The sessions of a store."""
 
-    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
-        """A new empty session. Raises SessionExists, SessionIdError."""
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
+        """A new empty session. `parent` is the id of the one it belongs to, which need not be there:
+        it shares no records with it. Raises SessionExists, SessionIdError."""
 
     def info(self, session_id: str) -> SessionInfo:
         """Raises SessionNotFound."""
@@ -205,6 +208,12 @@ def check_session_id(session_id: str) -> str:
             "starting with a letter or digit, at most 128 characters, no reserved device name"
         )
     return session_id
+
+
+def check_parent(session_id: str, parent: str) -> None:
+    """Raises SessionIdError unless `parent`, if it is given, can be the id of another session."""
+    if parent and check_session_id(parent).lower() == session_id.lower():
+        raise SessionIdError(f"session {session_id!r} cannot belong to itself; name its parent, or none")
 
 
 def utc_now() -> str:

@@ -152,9 +152,9 @@ def test_ls(turnlog: Any, session: Path) -> None:
     }
     assert (fork["id"], fork["parent"], fork["records"]) == ("a-longer-id", "s", 4)
     assert ended.out == (
-        "ID           UPDATED                   MESSAGES  TITLE\n"
-        f"a-longer-id  {fork['updated']}         2  A title\n"
-        "s            2025-01-01T00:00:01.000Z         7  A title\n"
+        "ID           UPDATED                   MESSAGES  PARENT  TITLE\n"
+        f"a-longer-id  {fork['updated']}         2  s       A title\n"
+        "s            2025-01-01T00:00:01.000Z         7          A title\n"
     )
 
 

@@ -56,9 +56,12 @@ def _ls(arguments: Namespace) -> int:
 
 def _table(infos: list[SessionInfo]) -> list[str]:
     width = max(len(info.id) for info in infos)
-    rows = [f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  TITLE"]
+    parents = max(len(info.parent) for info in infos)
+    parents = max(parents, len("PARENT")) + 2 if parents else 0  # no such column where none has one
+    rows = [f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  {'PARENT' if parents else '':<{parents}}TITLE"]
     for info in infos:
-        rows.append(f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {info.title}".rstrip())
+        row = f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {info.parent:<{parents}}{info.title}"
+        rows.append(row.rstrip())
     return rows
 
 

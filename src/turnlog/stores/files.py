@@ -27,7 +27,7 @@ from ..errors import (
     SessionNotFound,
     StoreError,
 )
-from ..log import Draft, Hit, Problem, SessionInfo, check_session_id, is_landmark, utc_now
+from ..log import Draft, Hit, Problem, SessionInfo, check_parent, check_session_id, is_landmark, utc_now
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Durability
@@ -125,13 +125,15 @@ class FilesStore:
         """See `RecordStore.landmarks`."""
         return filter(is_landmark, self.read(session_id))
 
-    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
         self._check_open(write=True)
         check_session_id(session_id)
+        check_parent(session_id, parent)
         with self._lock, self._folder.store_lock():
             self._check_free(session_id)
-            return self._make(Card(1, session_id, _storable(title), created or utc_now(), time.time_ns()), "")
+            card = Card(1, session_id, _storable(title), created or utc_now(), time.time_ns(), parent)
+            return self._make(card, "")
 
     def info(self, session_id: str) -> SessionInfo:
         """See `SessionIndex.info`."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..codec import decode_record
 from ..content import sha256_hex
 from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
-from ..log import Draft, Hit, Problem, SessionInfo, check_session_id, is_landmark, utc_now
+from ..log import Draft, Hit, Problem, SessionInfo, check_parent, check_session_id, is_landmark, utc_now
 from ..records import Record
 from .drafts import blob_names, number_drafts
 from .scan import Search, Source, scan
@@ -69,12 +69,13 @@ class MemoryStore:
         """See `RecordStore.landmarks`."""
         return filter(is_landmark, self.read(session_id))
 
-    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
         time = created or utc_now()
         with self._lock:
             self._check_free(session_id)
-            return self._add(SessionInfo(session_id, title, time, time, 0, 0), [])
+            check_parent(session_id, parent)
+            return self._add(SessionInfo(session_id, title, time, time, 0, 0, parent), [])
 
     def info(self, session_id: str) -> SessionInfo:
         """See `SessionIndex.info`."""

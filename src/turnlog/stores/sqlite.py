@@ -10,7 +10,7 @@ from pathlib import Path
 from ..codec import decode_record
 from ..content import sha256_hex
 from ..errors import BlobMissing, CorruptRecord, InputError, SessionNotFound
-from ..log import Draft, Hit, Problem, SessionInfo, check_session_id, is_landmark, utc_now
+from ..log import Draft, Hit, Problem, SessionInfo, check_parent, check_session_id, is_landmark, utc_now
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Database, Durability
@@ -94,9 +94,10 @@ class SqliteStore:
             found = [row[0] & 0xFFFFFFFF for at in segments for row in db.execute(_MARKS, _bounds(at))]
         return (record for n in found for record in self.read(session_id, first=n, last=n))
 
-    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
         check_session_id(session_id)
+        check_parent(session_id, parent)
         time = created or utc_now()
         with self._database.writing() as db:
             check_free(db, session_id)
@@ -111,7 +112,7 @@ class SqliteStore:
                     records=0,
                     messages=0,
                     head=CHAIN_START,
-                    parent="",
+                    parent=parent,
                     parent_records=0,
                     base=None,
                 ),
