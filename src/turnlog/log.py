@@ -24,10 +24,12 @@ __all__ = [
     "Hit",
     "Problem",
     "RecordStore",
+    "SWEEP_GRACE_SECONDS",
     "Searchable",
     "SessionIndex",
     "SessionInfo",
     "Store",
+    "Swept",
     "check_parent",
     "check_session_id",
     "is_landmark",
@@ -39,6 +41,10 @@ def is_landmark(record: Record) -> bool:
     """Whether a record shapes every view from afar."""
     message = record.message
     return isinstance(record.body, (Configuration, Decision)) or (message is not None and message.role == "system")
+
+
+SWEEP_GRACE_SECONDS = 3600.0
+"""How long a blob may wait for the record that refers to it."""
 
 
 class Draft(Struct, frozen=True):
@@ -78,6 +84,15 @@ class Problem(Struct, frozen=True):
     session: str
     record: int
     what: str
+
+
+class Swept(Struct, frozen=True):
+    """What a sweep did: how many blobs it removed and of how many bytes, and how many that nothing
+    refers to it left alone because they were put only recently."""
+
+    removed: int
+    size: int
+    recent: int
 
 
 class Hit(Struct, frozen=True, gc=False):
@@ -154,6 +169,13 @@ class BlobStore(Protocol):
 
     def get_blob(self, sha256: str) -> bytes:
         """The bytes of that hash. Raises BlobMissing, CorruptRecord."""
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """Remove the blobs that no record refers to.
+
+        Those put less than `grace` seconds ago stay: the record that needs one is appended after it.
+        To put a blob again makes it as young as a new one.
+        """
 
 
 class Searchable(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sqlite3
 import sys
 from contextlib import closing
@@ -200,6 +201,18 @@ def test_rename(turnlog: Any, session: Path) -> None:
     assert turnlog("rename", "nobody", "x").code == 4
 
 
+def test_rm_removes_what_nothing_needs(turnlog: Any, session: Path) -> None:
+    """Pictures that stay on the disk when the last session that shows them is deleted."""
+    with closing(sqlite3.connect(session, isolation_level=None)) as db:
+        db.execute("update blobs set put_at = 1")
+    turnlog("fork", "s", "twig")
+    assert turnlog("rm", "s", "--yes").err == "deleted s (18 records)\n"
+    deleted = turnlog("rm", "twig", "--yes")
+    assert re.fullmatch(r"deleted twig .*\nremoved 1 blob that no session needs \([\d,]+ bytes\)\n", deleted.err)
+    with closing(sqlite3.connect(session)) as db:
+        assert db.execute("select count(*) from blobs").fetchone() == (0,)
+
+
 def test_rm_asks_or_is_told(turnlog: Any, session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is deleted unless somebody said yes: at the terminal, or with --yes."""
     refused = turnlog("rm", "s")
@@ -210,7 +223,8 @@ def test_rm_asks_or_is_told(turnlog: Any, session: Path, monkeypatch: pytest.Mon
     assert turnlog("rm", "s", "nobody", "--yes").code == 4
     assert turnlog("show", "s").code == 0  # nothing half done
     deleted = turnlog("rm", "s", "s", "--yes")
-    assert (deleted.code, deleted.err) == (0, "deleted s (18 records)\n")
+    kept = "kept 1 blob put less than an hour ago; a later `rm` removes what nothing needs\n"
+    assert (deleted.code, deleted.err) == (0, "deleted s (18 records)\n" + kept)
     assert turnlog("show", "s").code == 4
 
 

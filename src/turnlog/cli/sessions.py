@@ -88,6 +88,11 @@ def _rm(arguments: Namespace) -> int:
         for info in infos:
             store.delete(info.id)
             say(f"deleted {info.id} ({counted(info.records, 'record')})")
+        swept = store.sweep()
+    if swept.removed:
+        say(f"removed {counted(swept.removed, 'blob')} that no session needs ({swept.size:,} bytes)")
+    if swept.recent:
+        say(f"kept {counted(swept.recent, 'blob')} put less than an hour ago; a later `rm` removes what nothing needs")
     return 0
 
 

@@ -27,7 +27,18 @@ from ..errors import (
     SessionNotFound,
     StoreError,
 )
-from ..log import Draft, Hit, Problem, SessionInfo, check_parent, check_session_id, is_landmark, utc_now
+from ..log import (
+    SWEEP_GRACE_SECONDS,
+    Draft,
+    Hit,
+    Problem,
+    SessionInfo,
+    Swept,
+    check_parent,
+    check_session_id,
+    is_landmark,
+    utc_now,
+)
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Durability
@@ -37,6 +48,7 @@ from .log_files import Card, LogFolder, open_folder, start_sum
 from .log_lines import Tail, digest, write_line
 from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards
 from .scan import Search, Source, parts_to_search, scan
+from .sweeping import logged, unused
 
 __all__ = ["FilesStore"]
 
@@ -198,7 +210,8 @@ class FilesStore:
         """See `BlobStore.put_blob`. A damaged blob is healed."""
         self._check_open(write=True)
         name = sha256_hex(data)
-        self._blobs.put(name, data)
+        with self._lock, self._folder.store_lock():  # a sweep must not come between
+            self._blobs.put(name, data)
         return name
 
     def get_blob(self, sha256: str) -> bytes:
@@ -210,6 +223,14 @@ class FilesStore:
         if sha256_hex(data) != sha256:
             raise CorruptRecord(f"the bytes of blob {sha256} are damaged in {self.path}")
         return data
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """See `BlobStore.sweep`. Reads all logs."""
+        self._check_open(write=True)
+        with self._lock, self._folder.store_lock():
+            names, swept = unused(self._blobs.puts(), logged(self._folder.sessions), grace)
+            self._blobs.remove(names)
+        return swept
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Says also what this store set aside since it was opened (`torn`)."""

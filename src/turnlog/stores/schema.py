@@ -100,6 +100,9 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         # What is known of none stands for all times: "" is before, "~" after any.
         "alter table searched add column oldest text not null default ''",
         "alter table searched add column newest text not null default '~'",
+        # When a blob was last put, in seconds since 1970.
+        "alter table blobs add column put_at integer not null default 0",
+        "update blobs set put_at = strftime('%s', 'now')",
     ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""

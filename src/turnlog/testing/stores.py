@@ -45,6 +45,7 @@ from ..records import (
     UsageRecord,
 )
 from .searches import check_search
+from .sweeps import check_sweep
 
 __all__ = ["STORE_CHECKS", "check_store"]
 
@@ -351,6 +352,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_blobs,
     _check_verify,
     check_search,
+    check_sweep,
     _check_threads,
 )
 """Every check: called with an empty store, raises AssertionError."""
