@@ -36,7 +36,6 @@ from ..log import (
     Swept,
     check_parent,
     check_session_id,
-    is_landmark,
     utc_now,
 )
 from ..records import Record
@@ -46,7 +45,7 @@ from .drafts import number_drafts
 from .files_verify import verify_folder
 from .log_files import Card, LogFolder, open_folder, start_sum
 from .log_lines import Tail, digest, write_line
-from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards
+from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards, read_landmarks
 from .scan import Search, Source, parts_to_search, scan
 from .sweeping import logged, unused
 
@@ -135,7 +134,7 @@ class FilesStore:
 
     def landmarks(self, session_id: str) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
-        return filter(is_landmark, self.read(session_id))
+        return self._while_open(read_landmarks(self._folder, self._pieces(session_id)[1]))
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
