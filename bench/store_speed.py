@@ -23,6 +23,7 @@ from turnlog.log import Draft, SessionInfo
 from turnlog.records import MessageRecord
 from turnlog.stores import Durability, FilesStore, SqliteStore
 from turnlog.stores.schema import upgrade
+from turnlog.stores.words import role_and_text
 
 APPENDS = 3000
 BLOCK = 50
@@ -183,10 +184,32 @@ def measure_reading(folder: Path) -> None:
     store.close()
 
 
+def plain_fts(store: SqliteStore, path: Path) -> sqlite3.Connection:
+    """The same records in FTS5 as it comes: it keeps the text a second time and makes the snippets."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("pragma journal_mode = wal")
+    db.execute("create virtual table search using fts5(text, role, tokenize = 'unicode61 remove_diacritics 2')")
+    db.execute("create table records (id integer primary key, session text, n integer, role text, time text)")
+    db.execute("begin")
+    number = 0
+    for info in sorted(store.sessions(), key=lambda info: int(info.id[1:])):
+        for record in store.read(info.id):
+            number += 1
+            role, text = role_and_text(record)
+            db.execute("insert into search (rowid, text, role) values (?, ?, ?)", (number, text, role))
+            db.execute("insert into records values (?, ?, ?, ?, ?)", (number, info.id, record.n, role, record.time))
+    db.execute("commit")
+    return db
+
+
+ROW_IDS = "select rowid from search where search match ? order by rowid desc limit 20"
+HITS = """select session, n, records.role, time, snippet(search, 0, '[', ']', '…', 24)
+    from search join records on records.id = search.rowid where search match ? {} order by search.rowid desc limit 20"""
+
+
 def measure_search(folder: Path) -> None:
-    """Against FTS5 on the same table: its row ids alone, and with the rows that a hit is made of."""
-    path = folder / "search.db"
-    store = SqliteStore(path)
+    """Against FTS5 by itself: row ids alone, and the same hits with the snippets that FTS5 makes."""
+    store = SqliteStore(folder / "search.db")
     words = [f"word{number}" for number in range(4000)]
     for session in range(20):
         store.create(f"s{session}")
@@ -195,23 +218,32 @@ def measure_search(folder: Path) -> None:
                 " ".join(words[(start + n) * (session + 7) * k % (37 + k * 19) % 4000] for k in range(1, 200))
                 for n in range(100)
             )
-            store.append(f"s{session}", [draft(f"{text} number{start + n}") for n, text in enumerate(texts)])
+            day = f"2026-01-{session + 1:02}T00:00:00.000Z"
+            drafts = [draft(f"{text} number{start + n}") for n, text in enumerate(texts)]
+            store.append(f"s{session}", [Draft(made.body, day) for made in drafts])
     filling = seconds(store.search, "word1")
-    db = sqlite3.connect(path)
-    newest = "select rowid from search where search match ? order by rowid desc limit 20"
-    with_rows = (
-        "select search.rowid, record, sessions.id from search join records on records.id = search.rowid "
-        "join sessions on sessions.no = search.rowid >> 32 where search match ? order by search.rowid desc limit 20"
+    db = plain_fts(store, folder / "plain.db")
+    questions: tuple[tuple[str, dict[str, str], str, str], ...] = (
+        ("word1", {}, "word1", ""),
+        ("word1 word2", {}, "word1 word2", ""),
+        ("number77", {}, "number77", ""),
+        ('"word40 word1"', {}, '"word40 word1"', ""),
+        ("word39*", {}, "word39*", ""),
+        ("word1", {"session": "s7"}, "word1", "and search.rowid between 7001 and 8000"),
+        ("word1", {"role": "assistant"}, "word1 AND role : assistant", ""),
+        ("word1", {"until": "2026-01-05"}, "word1", "and time < '2026-01-06'"),
     )
-    for query in ("word1", "word1 word2", "number77"):
-        mine, bare, rows = [], [], []
-        for _ in range(60):
-            mine.append(seconds(lambda query=query: store.search(query, limit=20)))
-            bare.append(seconds(lambda query=query: db.execute(newest, (query,)).fetchall()))
-            rows.append(seconds(lambda query=query: db.execute(with_rows, (query,)).fetchall()))
+    for query, options, match, condition in questions:
+        mine, bare, hits = [], [], []
+        for _ in range(100):
+            mine.append(seconds(lambda query=query, options=options: store.search(query, limit=20, **options)))
+            bare.append(seconds(lambda match=match: db.execute(ROW_IDS, (match,)).fetchall()))
+            hits.append(
+                seconds(lambda match=match, extra=condition: db.execute(HITS.format(extra), (match,)).fetchall())
+            )
         print(
-            f"search {query!r}, newest 20 of 20,000 records: {median(mine) * 1e3:.2f} ms, "
-            f"{median(mine) / median(bare):.2f} of FTS5's row ids, {median(mine) / median(rows):.2f} of the rows"
+            f"search {query} {options or ''}, newest 20 of 20,000 records: {median(mine) * 1e3:.2f} ms, "
+            f"{median(mine) / median(hits):.2f} of FTS5's own hits, {median(mine) / median(bare):.1f} of row ids alone"
         )
     store.append("s3", [draft("fresh")])
     again = seconds(store.search, "fresh")

@@ -24,10 +24,13 @@ __all__ = [
     "Hit",
     "Problem",
     "RecordStore",
+    "SWEEP_GRACE_SECONDS",
     "Searchable",
     "SessionIndex",
     "SessionInfo",
     "Store",
+    "Swept",
+    "check_parent",
     "check_session_id",
     "is_landmark",
     "utc_now",
@@ -39,6 +42,10 @@ def is_landmark(record: Record) -> bool:
     message = record.message
     far = isinstance(record.body, (Configuration, Decision, SummaryRecord))
     return far or (message is not None and message.role == "system")
+
+
+SWEEP_GRACE_SECONDS = 3600.0
+"""How long a blob may wait for the record that refers to it."""
 
 
 class Draft(Struct, frozen=True):
@@ -57,8 +64,9 @@ class SessionInfo(Struct, frozen=True, gc=False):
     """What a listing says of a session.
 
     `created` and `updated` are UTC, ISO 8601. `records` is the number of the last record,
-    `messages` how many of them are messages. `parent` and `parent_records` say what it was forked
-    from and how many records it shares.
+    `messages` how many of them are messages. `parent` is the session that it belongs to: what it was
+    forked from, with the number of records it shares in `parent_records`, or whose subagent's it is,
+    sharing none.
     """
 
     id: str
@@ -77,6 +85,15 @@ class Problem(Struct, frozen=True):
     session: str
     record: int
     what: str
+
+
+class Swept(Struct, frozen=True):
+    """What a sweep did: how many blobs it removed and of how many bytes, and how many that nothing
+    refers to it left alone because they were put only recently."""
+
+    removed: int
+    size: int
+    recent: int
 
 
 class Hit(Struct, frozen=True, gc=False):
@@ -124,8 +141,9 @@ class RecordStore(Protocol):
 class SessionIndex(Protocol):
     """The sessions of a store."""
 
-    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
-        """A new empty session. Raises SessionExists, SessionIdError."""
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
+        """A new empty session. `parent` is the id of the one it belongs to, which need not be there:
+        it shares no records with it. Raises SessionExists, SessionIdError."""
 
     def info(self, session_id: str) -> SessionInfo:
         """Raises SessionNotFound."""
@@ -152,6 +170,13 @@ class BlobStore(Protocol):
 
     def get_blob(self, sha256: str) -> bytes:
         """The bytes of that hash. Raises BlobMissing, CorruptRecord."""
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """Remove the blobs that no record refers to.
+
+        Those put less than `grace` seconds ago stay: the record that needs one is appended after it.
+        To put a blob again makes it as young as a new one.
+        """
 
 
 class Searchable(Protocol):
@@ -206,6 +231,12 @@ def check_session_id(session_id: str) -> str:
             "starting with a letter or digit, at most 128 characters, no reserved device name"
         )
     return session_id
+
+
+def check_parent(session_id: str, parent: str) -> None:
+    """Raises SessionIdError unless `parent`, if it is given, can be the id of another session."""
+    if parent and check_session_id(parent).lower() == session_id.lower():
+        raise SessionIdError(f"session {session_id!r} cannot belong to itself; name its parent, or none")
 
 
 def utc_now() -> str:

@@ -36,6 +36,15 @@ def raws(store: Store, session_id: str) -> list[bytes | None]:
     return [record.raw for record in store.read(session_id)]
 
 
+def test_an_imported_session_keeps_its_parent() -> None:
+    """A subagent whose parent is forgotten, or a session that is its own parent and cannot be made."""
+    store = MemoryStore()
+    for session, parent in (("agent", "main"), ("main", ""), ("loop", "Loop")):
+        made = Imported(session_id=session, format="test", parent=parent, drafts=(Draft(Note("x"), TIME),))
+        assert keep(store, made).session == session
+    assert {info.id: info.parent for info in store.sessions()} == {"agent": "main", "main": "", "loop": ""}
+
+
 @given(BODIES, st.integers(0, 6))
 def test_a_transcript_that_grew_is_continued(bodies: list[Any], cut: int) -> None:
     """Importing in two steps what could be imported in one gives the same session, else this fails."""

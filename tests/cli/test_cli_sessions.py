@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sqlite3
 import sys
 from contextlib import closing
@@ -157,9 +158,9 @@ def test_ls(turnlog: Any, session: Path) -> None:
     }
     assert (fork["id"], fork["parent"], fork["records"]) == ("a-longer-id", "s", 4)
     assert ended.out == (
-        "ID           UPDATED                   MESSAGES  TITLE\n"
-        f"a-longer-id  {fork['updated']}         2  A title\n"
-        "s            2025-01-01T00:00:01.000Z         7  A title\n"
+        "ID           UPDATED                   MESSAGES  PARENT  TITLE\n"
+        f"a-longer-id  {fork['updated']}         2  s       A title\n"
+        "s            2025-01-01T00:00:01.000Z         7          A title\n"
     )
 
 
@@ -205,6 +206,18 @@ def test_rename(turnlog: Any, session: Path) -> None:
     assert turnlog("rename", "nobody", "x").code == 4
 
 
+def test_rm_removes_what_nothing_needs(turnlog: Any, session: Path) -> None:
+    """Pictures that stay on the disk when the last session that shows them is deleted."""
+    with closing(sqlite3.connect(session, isolation_level=None)) as db:
+        db.execute("update blobs set put_at = 1")
+    turnlog("fork", "s", "twig")
+    assert turnlog("rm", "s", "--yes").err == "deleted s (18 records)\n"
+    deleted = turnlog("rm", "twig", "--yes")
+    assert re.fullmatch(r"deleted twig .*\nremoved 1 blob that no session needs \([\d,]+ bytes\)\n", deleted.err)
+    with closing(sqlite3.connect(session)) as db:
+        assert db.execute("select count(*) from blobs").fetchone() == (0,)
+
+
 def test_rm_asks_or_is_told(turnlog: Any, session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is deleted unless somebody said yes: at the terminal, or with --yes."""
     refused = turnlog("rm", "s")
@@ -215,7 +228,8 @@ def test_rm_asks_or_is_told(turnlog: Any, session: Path, monkeypatch: pytest.Mon
     assert turnlog("rm", "s", "nobody", "--yes").code == 4
     assert turnlog("show", "s").code == 0  # nothing half done
     deleted = turnlog("rm", "s", "s", "--yes")
-    assert (deleted.code, deleted.err) == (0, "deleted s (20 records)\n")
+    kept = "kept 1 blob put less than an hour ago; a later `rm` removes what nothing needs\n"
+    assert (deleted.code, deleted.err) == (0, "deleted s (20 records)\n" + kept)
     assert turnlog("show", "s").code == 4
 
 

@@ -18,7 +18,7 @@ from turnlog.records import MessageRecord
 from turnlog.stores import MemoryStore, SqliteStore
 
 WORDS = st.sampled_from(
-    "apple Apple apples äpfel ÄPFEL A\u0308pfel aspen x_y x y naïve Straße 日本 Йод 42 ộ İ".split(),
+    "apple Apple apples äpfel ÄPFEL A\u0308pfel aspen x_y x y naïve Straße 日本 Йод 42 ộ İ x75736572".split(),
 )
 LINES = st.lists(WORDS, max_size=6).map(" ".join)
 
@@ -36,6 +36,36 @@ def test_the_index_finds_what_reading_finds(lines: list[str], asked: list[tuple[
         store.append("s", [said(line) for line in lines])
     found = [(hit.record, hit.snippet, hit.start, hit.end) for hit in indexed.search(query)]
     assert found == [(hit.record, hit.snippet, hit.start, hit.end) for hit in memory.search(query)]
+    indexed.close()
+
+
+TIMES = st.sampled_from(
+    ["", "2026-01-01T00:00:00.000Z", "2026-01-31T23:59:59.999Z", "2026-02-01T08:00:00.000Z", "~later"]
+)
+
+
+@given(
+    st.lists(st.lists(st.tuples(WORDS, TIMES), min_size=1, max_size=3), min_size=1, max_size=4),
+    st.sampled_from([None, "2026-01-01", "2026-01-31T12"]),
+    st.sampled_from([None, "2026", "2026-01", "2026-01-31T23:59"]),
+)
+@settings(max_examples=100)
+def test_a_search_by_date_passes_over_nothing(
+    steps: list[list[tuple[str, str]]], since: str | None, until: str | None
+) -> None:
+    """A session whose times the index has wrong, or forgets when it goes on."""
+    memory, indexed = MemoryStore(), SqliteStore(_PLACE)
+    for info in indexed.sessions():
+        indexed.delete(info.id)
+    for number, lines in enumerate(steps):
+        for store in (memory, indexed):
+            if number < 2:
+                store.create(f"s{number}")
+            store.append(f"s{number % 2}", [Draft(said(word).body, time or "2026-01-15") for word, time in lines])
+        indexed.search("apple")
+    for query in ("a*", "x*"):
+        wanted = memory.search(query, since=since, until=until)
+        assert indexed.search(query, since=since, until=until) == wanted
     indexed.close()
 
 

@@ -38,6 +38,8 @@ def keep(store: Store, imported: Imported) -> Kept:
     Raises InputError if it holds what no record can, Conflict if somebody else appends meanwhile.
     """
     session_id = check_session_id(imported.session_id)
+    if imported.parent:
+        check_session_id(imported.parent)
     number = 1
     while (known := _known(store, session_id, imported)) is None:
         number += 1
@@ -60,7 +62,8 @@ def _known(store: Store, session_id: str, imported: Imported) -> int | None:
     except SessionNotFound:
         created = imported.drafts[0].time if imported.drafts else ""
         try:
-            store.create(session_id, title=imported.title, created=created)
+            parent = imported.parent if imported.parent.lower() != session_id.lower() else ""
+            store.create(session_id, title=imported.title, created=created, parent=parent)
         except SessionIdError:  # differs from another by case only
             return None
         return 0

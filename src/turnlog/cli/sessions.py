@@ -56,9 +56,12 @@ def _ls(arguments: Namespace) -> int:
 
 def _table(infos: list[SessionInfo]) -> list[str]:
     width = max(len(info.id) for info in infos)
-    rows = [f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  TITLE"]
+    parents = max(len(info.parent) for info in infos)
+    parents = max(parents, len("PARENT")) + 2 if parents else 0  # no such column where none has one
+    rows = [f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  {'PARENT' if parents else '':<{parents}}TITLE"]
     for info in infos:
-        rows.append(f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {info.title}".rstrip())
+        row = f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {info.parent:<{parents}}{info.title}"
+        rows.append(row.rstrip())
     return rows
 
 
@@ -85,6 +88,11 @@ def _rm(arguments: Namespace) -> int:
         for info in infos:
             store.delete(info.id)
             say(f"deleted {info.id} ({counted(info.records, 'record')})")
+        swept = store.sweep()
+    if swept.removed:
+        say(f"removed {counted(swept.removed, 'blob')} that no session needs ({swept.size:,} bytes)")
+    if swept.recent:
+        say(f"kept {counted(swept.recent, 'blob')} put less than an hour ago; a later `rm` removes what nothing needs")
     return 0
 
 

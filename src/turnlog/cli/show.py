@@ -59,7 +59,9 @@ def _show(arguments: Namespace) -> int:
             out_bytes(line + b"\n" for line in shown)
             return 0
         out(f"{info.id}  {visible(info.title, one_line=True)}".rstrip())
-        parent = f", from {info.parent} up to record {info.parent_records}" if info.parent else ""
+        parent = f", belongs to {info.parent}" if info.parent else ""
+        if info.parent_records and info.parent:
+            parent = f", from {info.parent} up to record {info.parent_records}"
         held = f"{counted(info.records, 'record')}, {counted(info.messages, 'message')}"
         out(f"{held}, {info.created} to {info.updated}{parent}")
         for line in lines(records):

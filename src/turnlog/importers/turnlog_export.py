@@ -56,7 +56,7 @@ class TurnlogExport:
                 session_id=session_id_of(str(session["id"])),
                 format=self.name,
                 title=str(session.get("title") or ""),
-                parent=str(session.get("parent") or ""),
+                parent=session_id_of(str(session["parent"])) if session.get("parent") else "",
                 drafts=tuple(drafts),
                 blobs=blobs,
                 warnings=tuple(warnings),

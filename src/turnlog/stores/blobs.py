@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["BlobFolder", "is_blob_name"]
+__all__ = ["BlobFolder", "Put", "is_blob_name"]
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 
@@ -19,6 +20,13 @@ def is_blob_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+class Put(NamedTuple):
+    """When a blob was last put, in seconds since 1970, and its size in bytes."""
+
+    at: float
+    size: int
+
+
 class BlobFolder:
     """A folder of blobs. It is made when the first one is put into it."""
 
@@ -26,8 +34,12 @@ class BlobFolder:
         self._path = path
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep `data` under `name`: whole and on disk, or not at all. Heals a damaged file."""
+        """Keep `data` under `name`: whole and on disk, or not at all. Heals a damaged file.
+
+        What is there already is made as young as what is new. Not to be done during a `remove`.
+        """
         if self.get(name) == data:
+            os.utime(self._path / name)
             return
         self._path.mkdir(mode=0o700, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=self._path, prefix="tmp-")  # mode 0600
@@ -54,6 +66,20 @@ class BlobFolder:
         """Every blob's name, sorted. What a killed writer left half done is none."""
         if self._path.is_dir():
             yield from sorted(filter(is_blob_name, os.listdir(self._path)))
+
+    def puts(self) -> dict[str, Put]:
+        """When each blob was last put, in seconds since 1970, and its size in bytes."""
+        found = {}
+        for name in self.names():
+            with suppress(FileNotFoundError):
+                held = (self._path / name).stat()
+                found[name] = Put(held.st_mtime, held.st_size)
+        return found
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove those of `names` that are there."""
+        for name in names:
+            (self._path / name).unlink(missing_ok=True)
 
     def _sync_folder(self) -> None:
         """Make the rename last, where folders can be synced (not on Windows)."""

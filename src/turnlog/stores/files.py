@@ -27,7 +27,17 @@ from ..errors import (
     SessionNotFound,
     StoreError,
 )
-from ..log import Draft, Hit, Problem, SessionInfo, check_session_id, is_landmark, utc_now
+from ..log import (
+    SWEEP_GRACE_SECONDS,
+    Draft,
+    Hit,
+    Problem,
+    SessionInfo,
+    Swept,
+    check_parent,
+    check_session_id,
+    utc_now,
+)
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Durability
@@ -35,8 +45,9 @@ from .drafts import number_drafts
 from .files_verify import verify_folder
 from .log_files import Card, LogFolder, open_folder, start_sum
 from .log_lines import Tail, digest, write_line
-from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards
+from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards, read_landmarks
 from .scan import Search, Source, parts_to_search, scan
+from .sweeping import logged, unused
 
 __all__ = ["FilesStore"]
 
@@ -123,15 +134,17 @@ class FilesStore:
 
     def landmarks(self, session_id: str) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
-        return filter(is_landmark, self.read(session_id))
+        return self._while_open(read_landmarks(self._folder, self._pieces(session_id)[1]))
 
-    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
         self._check_open(write=True)
         check_session_id(session_id)
+        check_parent(session_id, parent)
         with self._lock, self._folder.store_lock():
             self._check_free(session_id)
-            return self._make(Card(1, session_id, _storable(title), created or utc_now(), time.time_ns()), "")
+            card = Card(1, session_id, _storable(title), created or utc_now(), time.time_ns(), parent)
+            return self._make(card, "")
 
     def info(self, session_id: str) -> SessionInfo:
         """See `SessionIndex.info`."""
@@ -196,7 +209,8 @@ class FilesStore:
         """See `BlobStore.put_blob`. A damaged blob is healed."""
         self._check_open(write=True)
         name = sha256_hex(data)
-        self._blobs.put(name, data)
+        with self._lock, self._folder.store_lock():  # a sweep must not come between
+            self._blobs.put(name, data)
         return name
 
     def get_blob(self, sha256: str) -> bytes:
@@ -208,6 +222,14 @@ class FilesStore:
         if sha256_hex(data) != sha256:
             raise CorruptRecord(f"the bytes of blob {sha256} are damaged in {self.path}")
         return data
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """See `BlobStore.sweep`. Reads all logs."""
+        self._check_open(write=True)
+        with self._lock, self._folder.store_lock():
+            names, swept = unused(self._blobs.puts(), logged(self._folder.sessions), grace)
+            self._blobs.remove(names)
+        return swept
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Says also what this store set aside since it was opened (`torn`)."""

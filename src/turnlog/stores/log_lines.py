@@ -104,9 +104,9 @@ def checked(n: int, previous: str, line: Line | None) -> Record:
     return record
 
 
-def lines_forwards(file: BinaryIO, end: int, *, skip: int = 0) -> Iterator[bytes]:
-    """The lines of the first `end` bytes of a file, without their line breaks, after `skip` of them."""
-    place, rest = 0, b""
+def lines_forwards(file: BinaryIO, end: int, *, skip: int = 0, start: int = 0) -> Iterator[bytes]:
+    """The lines of a file from byte `start` to `end`, without their line breaks, after `skip` of them."""
+    place, rest = start, b""
     while place < end:
         file.seek(place)
         chunk = file.read(min(max(_CHUNK_BYTES, len(rest)), end - place))

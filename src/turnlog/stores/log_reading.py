@@ -7,11 +7,16 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..errors import CorruptRecord
+from ..log import is_landmark
 from ..records import Record
 from .log_files import Card, LogFolder
 from .log_lines import Line, checked, lines_backwards, lines_forwards, read_line
 
-__all__ = ["Piece", "line_at", "pieces_of", "read_backwards", "read_forwards"]
+__all__ = ["Piece", "line_at", "pieces_of", "read_backwards", "read_forwards", "read_landmarks"]
+
+
+# In quotes they stand in every line that holds a landmark, however its JSON is spaced; base64 hides them.
+_LANDMARK_WORDS = (b'"configuration"', b'"decision"', b'"system"', b'"base64"')
 
 
 class Piece(NamedTuple):
@@ -79,6 +84,19 @@ def read_backwards(folder: LogFolder, pieces: list[Piece], first: int, last: int
             n -= 1
 
 
+def read_landmarks(folder: LogFolder, pieces: list[Piece]) -> Iterator[Record]:
+    """The landmarks among the records of `pieces`: only lines that could hold one are read closely."""
+    for piece in pieces:
+        before: bytes | None = None
+        for n, held in zip(range(piece.first, piece.last + 1), _lines(folder, piece, skip=0), strict=False):
+            if any(word in held for word in _LANDMARK_WORDS):
+                line = read_line(held)
+                record = checked(n, piece.start if n == piece.first else _sum(before, n), line)
+                if is_landmark(record):
+                    yield record
+            before = held
+
+
 def line_at(folder: LogFolder, piece: Piece, n: int) -> Line:
     """The line of record `n`. Raises CorruptRecord."""
     held = next(_lines_back(folder, piece, n), None)
@@ -96,8 +114,14 @@ def _sum(held: bytes | None, n: int) -> str:
 
 
 def _lines(folder: LogFolder, piece: Piece, *, skip: int) -> Iterator[bytes]:
+    """The lines of a log after `skip` of them, which are counted from the nearer end."""
     with folder.reading(piece.stem) as (file, tail):
-        yield from lines_forwards(file, tail.size, skip=skip)
+        left = tail.records - piece.first + 1 - skip
+        start = 0
+        if 0 < left < skip:
+            found = next(islice(lines_backwards(file, tail.size), left - 1, None), None)
+            start, skip = (found[0], 0) if found else (0, skip)
+        yield from lines_forwards(file, tail.size, skip=skip, start=start)
 
 
 def _lines_back(folder: LogFolder, piece: Piece, n: int) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from time import time
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,10 +12,23 @@ from msgspec.structs import replace
 from ..codec import decode_record
 from ..content import sha256_hex
 from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
-from ..log import Draft, Hit, Problem, SessionInfo, check_session_id, is_landmark, utc_now
+from ..log import (
+    SWEEP_GRACE_SECONDS,
+    Draft,
+    Hit,
+    Problem,
+    SessionInfo,
+    Swept,
+    check_parent,
+    check_session_id,
+    is_landmark,
+    utc_now,
+)
 from ..records import Record
+from .blobs import Put
 from .drafts import blob_names, number_drafts
 from .scan import Search, Source, scan
+from .sweeping import unused
 
 __all__ = ["MemoryStore"]
 
@@ -36,6 +50,7 @@ class MemoryStore:
         self._logs: dict[str, _Log] = {}
         self._made = 0
         self._blobs: dict[str, bytes] = {}
+        self._puts: dict[str, Put] = {}
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """See `RecordStore.append`."""
@@ -69,12 +84,13 @@ class MemoryStore:
         """See `RecordStore.landmarks`."""
         return filter(is_landmark, self.read(session_id))
 
-    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
         time = created or utc_now()
         with self._lock:
             self._check_free(session_id)
-            return self._add(SessionInfo(session_id, title, time, time, 0, 0), [])
+            check_parent(session_id, parent)
+            return self._add(SessionInfo(session_id, title, time, time, 0, 0, parent), [])
 
     def info(self, session_id: str) -> SessionInfo:
         """See `SessionIndex.info`."""
@@ -117,6 +133,7 @@ class MemoryStore:
         name = sha256_hex(data)
         with self._lock:
             self._blobs.setdefault(name, bytes(data))
+            self._puts[name] = Put(time(), len(data))
         return name
 
     def get_blob(self, sha256: str) -> bytes:
@@ -125,6 +142,14 @@ class MemoryStore:
             if sha256 not in self._blobs:
                 raise BlobMissing(f"there is no blob {sha256!r} in this store")
             return self._blobs[sha256]
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """See `BlobStore.sweep`."""
+        with self._lock:
+            names, swept = unused(self._puts, (raw for log in self._logs.values() for raw in log.records), grace)
+            for name in names:
+                del self._blobs[name], self._puts[name]
+        return swept
 
     def search(
         self,
@@ -168,6 +193,7 @@ class MemoryStore:
         with self._lock:
             self._logs.clear()
             self._blobs.clear()
+            self._puts.clear()
 
     def _find(self, session_id: str) -> _Log:
         log = self._logs.get(session_id.lower())

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..errors import InputError
 from ..log import Hit
 from ..records import Record
-from .words import Entry, Finder, ToolNames, entry_of, matches, may_match, parse_query
+from .words import Finder, ToolNames, entry_of, matches, may_match, parse_query
 
 __all__ = ["Search", "Source", "parts_to_search", "scan"]
 
@@ -34,13 +34,13 @@ class Search:
         self.terms = parse_query(query)
         self.role = role
         self.tool = tool
-        self._since = (since or "").removesuffix("Z")
-        self._until = (until or "").removesuffix("Z")
+        self.since = (since or "").removesuffix("Z")
+        self.until = (until or "").removesuffix("Z")
         self._finder = Finder(self.terms)
 
     def fits_time(self, time: str) -> bool:
         """Whether a record of this time is wanted."""
-        return time >= self._since and time[: len(self._until)] <= self._until
+        return time >= self.since and time[: len(self.until)] <= self.until
 
     def find(self, session: str, record: Record, names: ToolNames) -> Hit | None:
         """The hit that a record is, if it is one. `names` is as for `entry_of`."""
@@ -50,12 +50,12 @@ class Search:
         entry = entry_of(record, names)
         if self.role not in (None, entry.role) or (self.tool is not None and self.tool not in entry.tools):
             return None
-        return self.hit(session, record, entry) if matches(self.terms, entry.text) else None
+        return self.hit(session, record, entry.role, entry.text) if matches(self.terms, entry.text) else None
 
-    def hit(self, session: str, record: Record, entry: Entry) -> Hit:
-        """A record that was found."""
-        snippet, (start, end) = self._finder.snippet(entry.text)
-        return Hit(session, record.n, entry.role, record.time, snippet, start, end)
+    def hit(self, session: str, record: Record, role: str, text: str) -> Hit:
+        """A record that was found, and what it says."""
+        snippet, (start, end) = self._finder.snippet(text)
+        return Hit(session, record.n, role, record.time, snippet, start, end)
 
 
 class Source(NamedTuple):

@@ -28,6 +28,7 @@ __all__ = [
     "LANDMARK_VERSION",
     "SCHEMA_VERSION",
     "SEARCH_VERSION",
+    "SPAN_VERSION",
     "SessionRow",
     "chain",
     "needs_upgrade",
@@ -99,6 +100,15 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         "drop index landmarks",
         "create index landmarks on records (id) where kind in ('configuration', 'decision', 'summary', 'system')",
     ),
+    (
+        # The times of what the search index has of a session, so that a search by date can pass it over.
+        # What is known of none stands for all times: "" is before, "~" after any.
+        "alter table searched add column oldest text not null default ''",
+        "alter table searched add column newest text not null default '~'",
+        # When a blob was last put, in seconds since 1970.
+        "alter table blobs add column put_at integer not null default 0",
+        "update blobs set put_at = strftime('%s', 'now')",
+    ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
@@ -108,6 +118,9 @@ LANDMARK_VERSION = 4
 
 SEARCH_VERSION = 2
 """From this version on there is an index to search by. Without it everything else works as well."""
+
+SPAN_VERSION = 5
+"""From this version on the index knows the times of each session's records."""
 
 
 class SessionRow(NamedTuple):

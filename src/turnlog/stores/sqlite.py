@@ -6,11 +6,23 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import starmap
 from pathlib import Path
+from time import time
 
 from ..codec import decode_record
 from ..content import sha256_hex
 from ..errors import BlobMissing, CorruptRecord, InputError, SessionNotFound
-from ..log import Draft, Hit, Problem, SessionInfo, check_session_id, is_landmark, utc_now
+from ..log import (
+    SWEEP_GRACE_SECONDS,
+    Draft,
+    Hit,
+    Problem,
+    SessionInfo,
+    Swept,
+    check_parent,
+    check_session_id,
+    is_landmark,
+    utc_now,
+)
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Database, Durability
@@ -32,6 +44,7 @@ from .sqlite_index import catch_up, is_behind, renew_if_damaged
 from .sqlite_rows import check_free, damaged_row, find, insert, intact, prune, storable, write
 from .sqlite_search import find_hits
 from .sqlite_verify import verify_store
+from .sweeping import sweep_database
 
 __all__ = ["BLOB_FILE_BYTES", "SqliteStore"]
 
@@ -46,6 +59,8 @@ _LIST = """select id, title, created, updated, records, messages, parent, parent
 # The casts make bytes of what damage turned into something else.
 _ROWS = """select id & 0xffffffff, coalesce(cast(checksum as blob), x''), coalesce(cast(record as blob), x'')
     from records where id between ? and ? order by id"""
+_PUT = """insert into blobs (sha256, data, put_at) values (?, ?, ?)
+    on conflict (sha256) do update set data = excluded.data, put_at = excluded.put_at"""
 _MARKS = f"select id from records where id between ? and ? and {LANDMARKS} order by id"
 
 
@@ -55,7 +70,7 @@ class SqliteStore:
     `durability` says what an append survives (see `Durability`). With `read_only` nothing is
     created or changed. Threads may share a store, and processes a file.
 
-    What is deleted is overwritten in the file, which keeps its size. Blobs are never deleted.
+    What is deleted is overwritten in the file, which keeps its size. Blobs stay until a `sweep`.
     """
 
     def __init__(self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False) -> None:
@@ -94,9 +109,10 @@ class SqliteStore:
             found = [row[0] & 0xFFFFFFFF for at in segments for row in db.execute(_MARKS, _bounds(at))]
         return (record for n in found for record in self.read(session_id, first=n, last=n))
 
-    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
         check_session_id(session_id)
+        check_parent(session_id, parent)
         time = created or utc_now()
         with self._database.writing() as db:
             check_free(db, session_id)
@@ -111,7 +127,7 @@ class SqliteStore:
                     records=0,
                     messages=0,
                     head=CHAIN_START,
-                    parent="",
+                    parent=parent,
                     parent_records=0,
                     base=None,
                 ),
@@ -175,14 +191,17 @@ class SqliteStore:
     def put_blob(self, data: bytes) -> str:
         """See `BlobStore.put_blob`. A damaged blob is healed."""
         name = sha256_hex(data)
-        if len(data) >= BLOB_FILE_BYTES:
-            self._database.check_writable()
-            self._files.put(name, data)
-            return name
-        with self._database.writing() as db:
+        with self._database.writing() as db:  # files too: a sweep must not come between
+            if len(data) >= BLOB_FILE_BYTES:
+                self._files.put(name, data)
+                return name
             kept = db.execute("select cast(data as blob) from blobs where sha256 = ?", (name,)).fetchone()
             if kept is None or kept[0] != data:
-                db.execute("insert or replace into blobs (sha256, data) values (?, ?)", (name, data))
+                db.execute(
+                    "insert or replace into blobs (sha256, data, put_at) values (?, ?, ?)", (name, data, int(time()))
+                )
+            else:
+                db.execute("update blobs set put_at = ? where sha256 = ?", (int(time()), name))
         return name
 
     def get_blob(self, sha256: str) -> bytes:
@@ -195,6 +214,14 @@ class SqliteStore:
         if sha256_hex(data) != sha256:
             raise CorruptRecord(f"the bytes of blob {sha256} are damaged in {self.path}")
         return bytes(data)
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """See `BlobStore.sweep`. Reads all records, and keeps others from writing meanwhile."""
+        with self._database.writing() as db:
+            swept = sweep_database(db, self._files, grace)
+        if swept.removed:
+            self._database.fold_log()
+        return swept
 
     def search(
         self,

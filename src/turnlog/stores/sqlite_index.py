@@ -7,6 +7,7 @@ put in has to be said again; it is the same each time, because the records befor
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -31,16 +32,21 @@ _PENDING = """select s.no, coalesce(t.records, s.parent_records) from sessions s
 _ROWS = "select id & 0xffffffff, record from records where id between ? and ? order by id"
 _PUT = "insert into search (rowid, text, role, tools) values (?, ?, ?, ?)"
 _TAKE = "insert into search (search, rowid, text, role, tools) values ('delete', ?, ?, ?, ?)"
-_REACHED = "insert into searched (no, records) values (?, ?) on conflict (no) do update set records = excluded.records"
+_REACHED = """insert into searched (no, records, oldest, newest) values (?, ?, ?, ?) on conflict (no) do update
+    set records = excluded.records, oldest = min(oldest, excluded.oldest), newest = max(newest, excluded.newest)"""
+_SHORTER = "update searched set records = ? where no = ?"
+_TIME = re.compile("[0-9][0-9TZ:.-]*")
 
 
 class _Batch(NamedTuple):
-    """What to put in for records `after + 1` to `last` of session number `no`."""
+    """What to put in for records `after + 1` to `last` of session number `no`, and their times."""
 
     no: int
     after: int
     last: int
     rows: list[tuple[int, str, str, str]]
+    oldest: str
+    newest: str
 
 
 def is_behind(db: sqlite3.Connection) -> bool:
@@ -59,7 +65,7 @@ def catch_up(database: Database) -> None:
         with database.writing() as db:
             if db.execute(_PENDING).fetchone() == (batch.no, batch.after):
                 db.executemany(_PUT, batch.rows)
-                db.execute(_REACHED, (batch.no, batch.last))
+                db.execute(_REACHED, (batch.no, batch.last, batch.oldest, batch.newest))
             else:  # somebody else was faster
                 names.clear()
 
@@ -87,7 +93,7 @@ def forget(db: sqlite3.Connection, row: SessionRow, first: int) -> None:
         reset(db)
         return
     if first > row.parent_records + 1:
-        db.execute(_REACHED, (row.no, min(found[0], first - 1)))
+        db.execute(_SHORTER, (min(found[0], first - 1), row.no))
     else:
         db.execute("delete from searched where no = ?", (row.no,))
 
@@ -168,7 +174,15 @@ def _next_batch(db: sqlite3.Connection, names: dict[int, ToolNames]) -> _Batch |
         names.clear()
         known = names[no] = _names_before(db, row, after, records)
     entries = [(record_id(no, record.n), entry_of(record, known)) for record in records]
-    return _Batch(no, after, last, [(key, *_columns(entry)) for key, entry in entries if entry.text])
+    return _Batch(no, after, last, [(key, *_columns(entry)) for key, entry in entries if entry.text], *_span(records))
+
+
+def _span(records: list[Record]) -> tuple[str, str]:
+    """The first and the last of the records' times; all of time if one of them is none."""
+    times = [record.time for record in records]
+    if not all(map(_TIME.fullmatch, times)):
+        return "", "~"
+    return min(times, default="~"), max(times, default="")
 
 
 def _readable(raw: bytes) -> Record | None:

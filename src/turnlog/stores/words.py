@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import lru_cache
 
 from msgspec import Struct
@@ -28,7 +28,18 @@ from ..records import (
 )
 from .drafts import kind_of
 
-__all__ = ["Entry", "Finder", "Term", "ToolNames", "entry_of", "fold", "matches", "may_match", "parse_query"]
+__all__ = [
+    "Entry",
+    "Finder",
+    "Term",
+    "ToolNames",
+    "entry_of",
+    "fold",
+    "matches",
+    "may_match",
+    "parse_query",
+    "role_and_text",
+]
 
 _SNIPPET_CHARACTERS = 160
 # Combining marks belong to the word that they stand in.
@@ -118,8 +129,9 @@ class Finder:
         self._terms = terms
         ends = {True: r"[^\W_]*", False: r"(?![^\W_])"}
         spelled = [r"[\W_]+".join(map(re.escape, term.words)) + ends[term.prefix] for term in terms]
-        self._quick = re.compile(rf"(?<![^\W_])(?:{'|'.join(spelled)})", re.IGNORECASE)
-        self._firsts = sorted({term.words[0] for term in terms})
+        self._anywhere = re.compile(rf"(?<![^\W_])(?:{'|'.join(spelled)})", re.IGNORECASE)
+        # A pattern that begins with letters, and takes no others for them, is looked for at the speed of `find`.
+        self._lower = [re.compile(pattern).search for pattern in spelled]
 
     def snippet(self, text: str) -> tuple[str, tuple[int, int]]:
         """The piece of `text` around the first term, on one line, and where in it that stands.
@@ -131,25 +143,17 @@ class Finder:
         left = max(0, min(start - (_SNIPPET_CHARACTERS - (end - start)) // 3, len(text) - _SNIPPET_CHARACTERS))
         right = max(end, left + _SNIPPET_CHARACTERS)
         before = ("…" if left else "") + _one_line(text[left:start]).lstrip()
-        found = _one_line(text[start:end])
+        found = before + _one_line(text[start:end])
         after = _one_line(text[end:right]).rstrip() + ("…" if right < len(text) else "")
-        return before + found + after, (len(before), len(before) + len(found))
-
-    def _at(self, lower: str, word: str) -> re.Match[str] | None:
-        """The first match that begins with `word`."""
-        place = lower.find(word)
-        while place >= 0:
-            if match := self._quick.match(lower, place):
-                return match
-            place = lower.find(word, place + 1)
-        return None
+        return found + after, (len(before), len(found))
 
     def _place(self, text: str) -> tuple[int, int]:
-        if text.isascii():  # the same as the search below, and ten times as fast
-            lower = text.lower()
-            found = [match.span() for word in self._firsts if (match := self._at(lower, word))]
-            return min(found, default=(0, 0))
-        if match := self._quick.search(text):
+        lower = text.lower()
+        if len(lower) == len(text):  # else what is found in one stands elsewhere in the other
+            spans = [span for search in self._lower if (span := _whole(search, lower))]
+            if spans:
+                return min(spans, key=_start)
+        if match := self._anywhere.search(text):
             return match.span()
         for match in _WORD.finditer(text):  # spelled with accents
             word = fold(match.group())
@@ -159,8 +163,23 @@ class Finder:
         return 0, 0
 
 
+def _whole(search: Callable[[str, int], re.Match[str] | None], text: str) -> tuple[int, int] | None:
+    """Where `search` finds what does not begin inside a word."""
+    match = search(text, 0)
+    while match:
+        start, end = match.span()
+        if not start or not text[start - 1].isalnum():
+            return start, end
+        match = search(text, start + 1)
+    return None
+
+
+def _start(span: tuple[int, int]) -> int:
+    return span[0]
+
+
 def _one_line(text: str) -> str:
-    if text.isprintable() and "  " not in text:
+    if "  " not in text and text.isprintable():
         return text
     return re.sub(r"\s+", " ", text)
 
@@ -188,28 +207,47 @@ class ToolNames:
 def entry_of(record: Record, names: ToolNames) -> Entry:
     """What a search knows of a record; `names` has to know the calls before it, and learns its own."""
     names.learn(record)
+    role, text = role_and_text(record)
+    match record.body:
+        case MessageRecord(message=message) | PartialAnswer(message=message):
+            return Entry(text, role, _tools_of(message, names))
+        case ToolStarted(name=name):
+            return Entry(text, role, (name,))
+        case ToolFinished(call_id=call_id):
+            return Entry(text, role, tuple(filter(None, (names.name(call_id),))))
+        case _:
+            return Entry(text, role)
+
+
+def role_and_text(record: Record) -> tuple[str, str]:
+    """The role of a record (see `Hit`) and its text: what can be said of it without the records before."""
     match record.body:
         case MessageRecord(message=message):
-            return _of_message(message, names)
+            return _role_of(message), _text_of(message.parts)
         case PartialAnswer(message=message, fragments=fragments):
-            entry = _of_message(message, names)
-            more = "\n".join(text for part in fragments for text in _texts(part))
-            return Entry(f"{entry.text}\n{more}" if more else entry.text, entry.role, entry.tools)
-        case ToolStarted(name=name):
-            return Entry("", kind_of(record.body), (name,))
-        case ToolFinished(call_id=call_id, reason=reason):
-            return Entry(reason, kind_of(record.body), tuple(filter(None, (names.name(call_id),))))
+            more = _text_of(fragments)
+            text = _text_of(message.parts)
+            return _role_of(message), f"{text}\n{more}" if more else text
+        case ToolFinished(reason=reason):
+            return kind_of(record.body), reason
         case Note(topic=topic, text=text):
-            return Entry(f"{topic}\n{text}", "note")
+            return "note", f"{topic}\n{text}"
         case Decision(why=why):
-            return Entry(why, "decision")
+            return "decision", why
         case FileChange(path=path, old_path=old_path):
-            return Entry(f"{path}\n{old_path}" if old_path else path, kind_of(record.body))
+            return kind_of(record.body), f"{path}\n{old_path}" if old_path else path
         case body:
-            return Entry("", kind_of(body))
+            return kind_of(body), ""
 
 
-def _of_message(message: Message, names: ToolNames) -> Entry:
+def _role_of(message: Message) -> str:
+    parts = message.parts
+    if parts and isinstance(parts[0], ToolResult) and all(isinstance(part, ToolResult) for part in parts):
+        return "tool"
+    return message.role
+
+
+def _tools_of(message: Message, names: ToolNames) -> tuple[str, ...]:
     tools: dict[str, None] = {}
     for part in message.parts:
         if isinstance(part, ToolCall):
@@ -217,8 +255,13 @@ def _of_message(message: Message, names: ToolNames) -> Entry:
         elif isinstance(part, ToolResult):
             tools[part.name or names.name(part.call_id)] = None
     tools.pop("", None)
-    role = "tool" if message.parts and all(isinstance(part, ToolResult) for part in message.parts) else message.role
-    return Entry("\n".join(text for part in message.parts for text in _texts(part)), role, tuple(tools))
+    return tuple(tools)
+
+
+def _text_of(parts: Sequence[Part]) -> str:
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return parts[0].text
+    return "\n".join(text for part in parts for text in _texts(part))
 
 
 def _texts(part: Part) -> Iterator[str]:

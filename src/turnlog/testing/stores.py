@@ -46,6 +46,7 @@ from ..records import (
     UsageRecord,
 )
 from .searches import check_search
+from .sweeps import check_sweep
 
 __all__ = ["STORE_CHECKS", "check_store"]
 
@@ -82,6 +83,25 @@ def _check_sessions(store: Store) -> None:
     assert store.info("a").title == "Second \x00 title", "rename did not change the title"
     assert store.info("a").records == 1, "rename changed the records"
     _raises(SessionExists, "create of a session that there is", store.create, "a")
+
+
+def _check_parents(store: Store) -> None:
+    """A session may belong to another, which may come later or never, and keeps that through all that befalls it."""
+    made = store.create("child", title="Agent", created=_TIME, parent="later")
+    assert (made.parent, made.parent_records, made.records) == ("later", 0, 0), f"create returned {made}"
+    assert store.info("child") == store.sessions()[0] == made, "info or a listing differs from what create returned"
+    store.append("child", [_said("x"), _said("y")])
+    store.rename("child", "New")
+    store.create("later")
+    store.append("later", [_said("z")])
+    store.fork("child", "twig", at=1)
+    assert store.info("child").parent == "later", "appending or renaming lost the parent"
+    assert (store.info("twig").parent, _texts(store, "twig")) == ("child", ["x"]), "a fork of a session with a parent"
+    store.delete("later")
+    assert (store.info("child").parent, _texts(store, "child")) == ("later", ["x", "y"]), "deleting a parent"
+    _raises(SessionIdError, "create with a bad parent", store.create, "other", parent="../x")
+    _raises(SessionIdError, "create with itself as parent", store.create, "other", parent="Other")
+    assert store.verify() == [], "verify found damage in sessions with parents"
 
 
 def _check_session_ids(store: Store) -> None:
@@ -332,6 +352,7 @@ def _check_threads(store: Store) -> None:
 
 STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_sessions,
+    _check_parents,
     _check_session_ids,
     _check_append,
     _check_conflicts,
@@ -346,6 +367,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_blobs,
     _check_verify,
     check_search,
+    check_sweep,
     _check_threads,
 )
 """Every check: called with an empty store, raises AssertionError."""

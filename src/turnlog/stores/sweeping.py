@@ -1,0 +1,57 @@
+"""Blobs that nothing refers to any more.
+
+What a record refers to is read from its bytes, whatever its kind: a record of a newer version keeps
+its blobs too. A blob that was put a short while ago stays, because the record that needs it may be
+on its way, perhaps from another process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from ..log import Swept
+from .blobs import BlobFolder, Put
+from .log_lines import lines_forwards, read_line
+
+__all__ = ["logged", "sweep_database", "unused"]
+
+_NAME = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+
+def unused(blobs: Mapping[str, Put], records: Iterable[bytes], grace: float) -> tuple[set[str], Swept]:
+    """The blobs that `records`, all that there are, do not refer to and that may go; and what to say of it."""
+    free = {name.encode() for name in blobs}
+    if free:
+        for raw in records:
+            free.difference_update(_NAME.findall(raw))
+            if not free:
+                break
+    until = time.time() - grace
+    names = {name for name in map(bytes.decode, free) if blobs[name].at <= until}
+    return names, Swept(len(names), sum(blobs[name].size for name in names), len(free) - len(names))
+
+
+def sweep_database(db: sqlite3.Connection, files: BlobFolder, grace: float) -> Swept:
+    """See `BlobStore.sweep`. To be done inside a transaction: nobody puts or appends meanwhile."""
+    kept = {name: Put(at, size) for name, at, size in db.execute("select sha256, put_at, length(data) from blobs")}
+    blobs = {**kept, **files.puts()}
+    records = (raw for (raw,) in db.execute("select cast(record as blob) from records"))
+    names, swept = unused(blobs, records, grace)
+    db.execute("pragma secure_delete = on")
+    db.executemany("delete from blobs where sha256 = ?", [(name,) for name in names & kept.keys()])
+    files.remove(names)
+    return swept
+
+
+def logged(folder: Path) -> Iterator[bytes]:
+    """The bytes of every record in a folder of logs, damaged or not, and of logs without a card too."""
+    for path in sorted(folder.glob("*.jsonl")):
+        with path.open("rb") as file:
+            for held in lines_forwards(file, os.fstat(file.fileno()).st_size):
+                line = read_line(held)
+                yield held if line is None else line.raw

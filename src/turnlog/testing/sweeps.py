@@ -1,0 +1,57 @@
+"""What every store promises of the blobs that nothing refers to. Part of `check_store`."""
+
+from __future__ import annotations
+
+from ..codec import encode_record
+from ..content import Media, Message, ToolResult
+from ..errors import BlobMissing
+from ..log import Draft, Store, Swept
+from ..records import FileChange, MessageRecord, Note, Record, UnknownRecord
+
+__all__ = ["check_sweep"]
+
+_BIG = 100_000
+
+
+def check_sweep(store: Store) -> None:
+    """A sweep removes what no record refers to, and nothing else; what was just put may wait for its record."""
+    seen, changed, nested, newer, shared = (store.put_blob(f"{n}".encode() * _BIG) for n in range(5))
+    small, lost = store.put_blob(b"small"), store.put_blob(b"lost")
+    assert store.sweep() == Swept(0, 0, 7), "a sweep removed what was just put, or counted it wrongly"
+    store.create("a")
+    store.append("a", [_shown(shared)])
+    store.fork("a", "b")
+    result = ToolResult("c", "look", (Media("image", sha256=nested),))
+    hologram = encode_record(Record(4, "", Note("x", data=newer))).replace(b'"note"', b'"hologram"')
+    store.append(
+        "a", [Draft(MessageRecord(Message("user", (result,)))), Draft(FileChange("f", "modified", after=changed))]
+    )
+    store.append("a", [Draft(UnknownRecord("hologram"), raw=hologram), _shown(seen), _shown(small)])
+    assert store.sweep(grace=0) == Swept(1, 4, 0), "a sweep did not remove the one blob that nothing refers to"
+    _gone(store, lost)
+    for name in (seen, changed, nested, newer, shared, small):
+        store.get_blob(name)
+    assert store.put_blob(b"lost") == lost, "a blob cannot be put again after it was swept away"
+    assert store.get_blob(lost) == b"lost", "a blob that was put again is not there"
+    store.append("b", [_shown(lost)])
+    store.delete("a")
+    assert store.sweep(grace=0) == Swept(5, 4 * _BIG + 5, 0), "a sweep after deleting a session"
+    for name in (seen, changed, nested, newer, small):
+        _gone(store, name)
+    for name in (shared, lost):
+        store.get_blob(name)
+    assert store.verify() == [], "verify found damage after a sweep"
+    store.delete("b")
+    assert store.sweep(grace=0).removed == 2, "a blob outlived all that referred to it"
+
+
+def _shown(name: str) -> Draft:
+    return Draft(MessageRecord(Message("user", (Media("image", sha256=name),))))
+
+
+def _gone(store: Store, name: str) -> None:
+    try:
+        store.get_blob(name)
+    except BlobMissing:
+        return
+    raise AssertionError(f"blob {name} is there after a sweep")
