@@ -16,7 +16,7 @@ __all__ = ["Piece", "line_at", "pieces_of", "read_backwards", "read_forwards", "
 
 
 # In quotes they stand in every line that holds a landmark, however its JSON is spaced; base64 hides them.
-_LANDMARK_WORDS = (b'"configuration"', b'"decision"', b'"system"', b'"base64"')
+_LANDMARK_WORDS = (b'"configuration"', b'"decision"', b'"summary"', b'"system"', b'"base64"')
 
 
 class Piece(NamedTuple):
