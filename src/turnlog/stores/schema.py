@@ -29,6 +29,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "SEARCH_VERSION",
     "SessionRow",
+    "USAGE",
     "chain",
     "needs_upgrade",
     "record_id",
@@ -48,6 +49,9 @@ CHAIN_START = bytes(32)
 
 LANDMARKS = "kind in ('configuration', 'decision', 'system')"
 """The condition of the index of landmarks; a query has to spell it the same."""
+
+USAGE = "kind = 'usage'"
+"""The condition of the index of usage; a query has to spell it the same."""
 
 _UPGRADES: tuple[tuple[str, ...], ...] = (
     (
@@ -94,6 +98,8 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
             where kind = 'message' and json_extract(record, '$.body.message.role') = 'system'""",
         f"create index landmarks on records (id) where {LANDMARKS}",
     ),
+    # What sessions cost is found without reading what was said.
+    (f"create index usage on records (id) where {USAGE}",),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
