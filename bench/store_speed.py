@@ -1,4 +1,4 @@
-"""What the stores cost over plain sqlite3: appends, listings, reading, searching, bytes on disk.
+"""What the stores cost over plain sqlite3: appends, listings, bills, reading, searching, bytes on disk.
 
     python bench/store_speed.py
 
@@ -19,8 +19,9 @@ from statistics import median
 
 from turnlog.codec import decode_record
 from turnlog.content import Message, Text
+from turnlog.costs import total_cost
 from turnlog.log import Draft, SessionInfo
-from turnlog.records import MessageRecord
+from turnlog.records import MessageRecord, Usage, UsageRecord
 from turnlog.stores import Durability, FilesStore, SqliteStore
 from turnlog.stores.schema import upgrade
 from turnlog.stores.words import role_and_text
@@ -133,6 +134,37 @@ def measure_listing(folder: Path) -> None:
     print(
         f"list {SESSIONS} sessions: {median(mine) * 1e3:.1f} ms, {median(mine) / median(floor):.2f} of one SELECT; "
         f"newest 50: {median(newest) * 1e3:.2f} ms"
+    )
+    db.close()
+    store.close()
+
+
+def measure_bills(folder: Path) -> None:
+    """What all sessions were billed, against fetching the rows that say so; and of one long session,
+    against reading it whole."""
+    path = folder / "bills.db"
+    store = SqliteStore(path)
+    raw = {"input_tokens": 100, "cache_read_input_tokens": 900, "output_tokens": 50}
+    bill = Draft(UsageRecord("anthropic", "claude-sonnet-4-5", Usage(input=1000, output=50, cached=900), raw))
+    turn = [draft("word " * 220), draft("word " * 50), draft("word " * 220), bill]
+    for number in range(SESSIONS // 10):
+        store.create(f"session-{number}")
+        store.append(f"session-{number}", turn * 10)
+    store.create("long")
+    store.append("long", turn * 2500)
+    db = sqlite3.connect(path)
+    rows = "select id, cast(record as blob) from records where kind = 'usage' order by id"
+    mine, floor, priced, one, whole = [], [], [], [], []
+    for _ in range(7):
+        floor.append(seconds(lambda: db.execute(rows).fetchall()))
+        mine.append(seconds(store.usages))
+        priced.append(seconds(lambda: [total_cost(bills) for bills in store.usages().values()]))
+        one.append(seconds(store.usage, "long"))
+        whole.append(seconds(lambda: sum(1 for _ in store.read("long"))))
+    print(
+        f"bills of {SESSIONS // 10} sessions, {SESSIONS + 2500} in all: {median(mine) * 1e3:.0f} ms, "
+        f"{median(mine) / median(floor):.2f} of their rows, with dollars {median(priced) * 1e3:.0f} ms; "
+        f"of one of 10,000 records {median(one) * 1e3:.1f} ms, {median(one) / median(whole):.2f} of reading it"
     )
     db.close()
     store.close()
@@ -282,6 +314,7 @@ def main() -> int:
         measure_appends(folder, "normal")
         measure_appends(folder, "full")
         measure_listing(folder)
+        measure_bills(folder)
         measure_reading(folder)
         measure_search(folder)
         measure_size(folder)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from ._version import __version__
 from .compaction import Compaction
 from .content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
+from .costs import Cost, cost
 from .counting import TokenCount, count
 from .errors import BudgetError, InputError, StoreError, TurnlogError
 from .fitting import Fitted, Fitter, fit
-from .models import Target, target
+from .models import Target, UnknownModelWarning, target
 from .oneshot import Violation, check, convert, repair
 from .opening import open
 from .policy import Budget, Strategy
@@ -24,6 +25,7 @@ __all__ = [
     "Budget",
     "BudgetError",
     "Compaction",
+    "Cost",
     "Edit",
     "Fitted",
     "Fitter",
@@ -43,10 +45,12 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "TurnlogError",
+    "UnknownModelWarning",
     "Violation",
     "__version__",
     "check",
     "convert",
+    "cost",
     "count",
     "fit",
     "open",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .content import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from .costs import Cost, cost
 from .errors import InputError
 from .models import Target
 from .providers.protocol import Reply
@@ -20,15 +21,23 @@ _PARTS = (Text, Media, Reasoning, ToolCall, ToolResult, Opaque)
 
 
 class Answer:
-    """What `receive` recorded: the message, its tool calls, and whether it came to its end."""
+    """What `receive` recorded: the message, its tool calls, and whether it came to its end. `model` wrote
+    it, in the provider's words or, where it does not say, in those of the target (`asked`)."""
 
-    def __init__(self, reply: Reply, record: Record) -> None:
+    def __init__(self, reply: Reply, record: Record, asked: str) -> None:
         self.record = record
         self.message = reply.message
+        self.model = reply.model or asked
         self.usage = reply.usage
         self.complete = isinstance(record.body, MessageRecord)
         self.tool_calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
         self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
+
+    @property
+    def cost(self) -> Cost | None:
+        """What the request and this answer cost at list prices; None if the provider did not say what it
+        billed."""
+        return None if self.usage is None else cost(self.usage, self.model)
 
 
 def parts_of(content: Content) -> tuple[Part, ...]:

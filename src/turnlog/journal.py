@@ -103,7 +103,7 @@ class Journal:
         if reply.usage is not None:
             bodies.append(self._bill(reply, reply.usage, asked))
         records = self.append(*bodies)
-        return Answer(reply, records[0])
+        return Answer(reply, records[0], asked.model)
 
     def _bill(self, reply: Reply, usage: Usage, asked: Target) -> UsageRecord:
         """What the request cost, beside what it was counted as before it was sent."""

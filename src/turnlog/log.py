@@ -15,6 +15,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from .costs import Bills
 from .errors import SessionIdError
 from .records import Body, Configuration, Decision, Record, SummaryRecord
 
@@ -137,6 +138,10 @@ class RecordStore(Protocol):
         """The records that matter however far back they stand: decisions, configurations, system messages,
         summaries; in order, without reading the others if the store can help it. Raises as `read`."""
 
+    def usage(self, session_id: str) -> Bills:
+        """What the usage records of a session say, summed for each model, without reading the others if
+        the store can help it. Raises as `read`."""
+
 
 class SessionIndex(Protocol):
     """The sessions of a store."""
@@ -150,6 +155,9 @@ class SessionIndex(Protocol):
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
         """All sessions, the last updated first."""
+
+    def usages(self) -> dict[str, Bills]:
+        """`usage` of every session that was billed anything, by its id. Raises CorruptRecord."""
 
     def rename(self, session_id: str, title: str) -> None:
         """Give a session another title. Raises SessionNotFound."""

@@ -1,30 +1,33 @@
-"""What each model takes, and the target that a request is made for.
-
-The table `data/models.json` is written by `scripts/models_table.py`; it carries its date and source.
-"""
+"""The target that a request is made for, and what is said of models that are not in the table."""
 
 from __future__ import annotations
 
 import json
-import re
-from functools import cache
-from importlib import resources
+import sys
+import warnings
+from types import FrameType
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from .errors import InputError, UnknownProvider
+from .facts import find_model, own_file
 
-__all__ = ["Target", "model_facts", "target"]
+__all__ = ["Target", "UnknownModelWarning", "target"]
+
+
+class UnknownModelWarning(UserWarning):
+    """A model is in no table: its limits are another's, or its provider's common ones."""
 
 
 class Target(Struct, frozen=True, kw_only=True):
     """Provider, model, and what they can take.
 
     `input_limit` and `output_limit` are in tokens. `input_media` are the media kinds that the model
-    reads (`image`, `document`, `audio`, `video`). `known` says whether the model is in the table; an
-    unknown one gets its provider's common limits. `settings` are top-level request keys of the
+    reads (`image`, `document`, `audio`, `video`). `taken_for` names the model of the table that these
+    are from, where it is another one of a similar name. `known` is False if there is not even that:
+    such a model gets its provider's common limits. `settings` are top-level request keys of the
     provider, laid over the conversation's own.
     """
 
@@ -34,70 +37,82 @@ class Target(Struct, frozen=True, kw_only=True):
     output_limit: int
     input_media: frozenset[str]
     known: bool = True
+    taken_for: str = ""
     settings: dict[str, Any] = {}
 
     def with_settings(self, **settings: Any) -> Target:
         """This target with more request settings laid over it."""
         return msgspec.structs.replace(self, settings={**self.settings, **settings})
 
+    @property
+    def doubt(self) -> str:
+        """What is guessed about the model and how to say it for certain; nothing if it is in the table."""
+        if self.known and not self.taken_for:
+            return ""
+        guess = f"taken for {self.taken_for!r}" if self.taken_for else "taken to have its provider's common limits"
+        entry = json.dumps({"models": {self.model: {"input": self.input_limit, "output": self.output_limit}}})
+        return (
+            f"model {self.model!r} is not in the table of models: {guess}, {self.input_limit:,} tokens in and "
+            f"{self.output_limit:,} out; if that is wrong, write what it has to {own_file()}, e.g. {entry}"
+        )
+
 
 # What an unknown model of a provider is taken to have: the smallest limits still sold widely
 # (the table's own minimum over current chat models), so that a guess errs on the safe side.
-_COMMON: dict[str, dict[str, Any]] = {
-    "openai": {"input": 128_000, "output": 16_384, "media": ["image"], "prices": {}},
-    "anthropic": {"input": 200_000, "output": 8_192, "media": ["image", "document"], "prices": {}},
-    "google": {"input": 1_048_576, "output": 8_192, "media": ["image", "document", "audio", "video"], "prices": {}},
+_COMMON: dict[str, tuple[int, int, frozenset[str]]] = {
+    "openai": (128_000, 16_384, frozenset({"image"})),
+    "anthropic": (200_000, 8_192, frozenset({"image", "document"})),
+    "google": (1_048_576, 8_192, frozenset({"image", "document", "audio", "video"})),
 }
-_OWNER = {"openai-chat": "openai", "openai-responses": "openai"}
-_DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8}|-latest|-preview.*|-exp.*|-\d{3})$")
-
-
-@cache
-def _table() -> dict[str, dict[str, Any]]:
-    text = resources.files("turnlog").joinpath("data/models.json").read_text("utf-8")
-    models: dict[str, dict[str, Any]] = json.loads(text)["models"]
-    return models
-
-
-def model_facts(model: str) -> dict[str, Any] | None:
-    """What the table says of a model: `provider`, `input`, `output` (tokens), `media`, `prices`
-    (US dollars per token), or None.
-
-    A dated or preview name falls back to the name without its suffix, then to the longest known
-    name that it starts with.
-    """
-    table = _table()
-    name = model.rsplit("/", 1)[-1]
-    if name in table:
-        return table[name]
-    short = _DATED.sub("", name)
-    if short in table:
-        return table[short]
-    known = [key for key in table if name.startswith((key + "-", key + "."))]
-    return table[max(known, key=len)] if known else None
+_OWNER = {
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "anthropic": "anthropic",
+    "google": "google",
+}
 
 
 def target(provider: str, model: str, /, **settings: Any) -> Target:
     """The target for a provider's model, e.g. `target("anthropic", "claude-sonnet-4-5", max_tokens=2000)`.
 
-    `settings` are top-level request keys of that provider. Raises UnknownProvider.
+    `settings` are top-level request keys of that provider. A model that is not in the table is warned of
+    once (UnknownModelWarning). Raises UnknownProvider, InputError.
     """
     if not isinstance(provider, str) or not isinstance(model, str):
         raise InputError(f"a target is a provider's name and a model's, not {provider!r} and {model!r}")
-    owner = _OWNER.get(provider, provider)
-    if owner not in _COMMON or provider == "openai":
-        raise UnknownProvider(
-            f"unknown provider {provider!r}; use one of openai-chat, openai-responses, anthropic, google"
-        )
-    facts = model_facts(model)
-    common = _COMMON[owner]
-    found = facts or common
-    return Target(
+    if provider not in _OWNER:
+        raise UnknownProvider(f"unknown provider {provider!r}; use one of {', '.join(_OWNER)}")
+    found = find_model(model)
+    input_limit, output_limit, media = _COMMON[_OWNER[provider]]
+    if found is not None:
+        facts = found.facts
+        input_limit, output_limit = facts.input or input_limit, facts.output or output_limit
+        media = media if facts.media is None else frozenset(facts.media)
+    made = Target(
         provider=provider,
         model=model,
-        input_limit=found["input"] or common["input"],
-        output_limit=found["output"] or common["output"],
-        input_media=frozenset(found["media"]),
-        known=facts is not None,
+        input_limit=input_limit,
+        output_limit=output_limit,
+        input_media=media,
+        known=found is not None,
+        taken_for=found.taken_for if found else "",
         settings=dict(settings),
     )
+    if model and (made.taken_for or not made.known):
+        _warn(made)
+    return made
+
+
+_warned: set[str] = set()
+
+
+def _warn(aim: Target) -> None:
+    """Say once a process what is guessed, as of the line outside this package that asked."""
+    if aim.model in _warned:
+        return
+    _warned.add(aim.model)
+    frame: FrameType | None = sys._getframe(1)  # `target`
+    level = 2
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(aim.doubt, UnknownModelWarning, stacklevel=level)

@@ -51,8 +51,9 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     """What a provider billed for one request, in tokens.
 
     `input` is everything the model read, cached parts included, whatever the provider's own
-    convention; `cached` the part read from its cache, `cache_write` the part written to it.
-    `output` is everything it wrote, reasoning included; `reasoning` that part alone.
+    convention; `cached` the part read from its cache, `cache_write` the part written to it, of which
+    `cache_write_1h` is kept for an hour. `output` is everything it wrote, reasoning included;
+    `reasoning` that part alone.
     """
 
     input: int = 0
@@ -60,6 +61,18 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     cached: int = 0
     cache_write: int = 0
     reasoning: int = 0
+    cache_write_1h: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """What both were billed."""
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cached=self.cached + other.cached,
+            cache_write=self.cache_write + other.cache_write,
+            reasoning=self.reasoning + other.reasoning,
+            cache_write_1h=self.cache_write_1h + other.cache_write_1h,
+        )
 
 
 class MessageRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="message"):

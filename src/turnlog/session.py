@@ -15,6 +15,7 @@ import msgspec
 from .compaction import Compaction, Compactor
 from .content import Media, Message, Opaque, Outcome, Text, Tool, ToolCall, ToolResult, sha256_hex
 from .context import Context
+from .costs import Cost, total_cost, total_usage
 from .errors import InputError
 from .exchange import Answer, Content, parts_of, target_of
 from .journal import Journal
@@ -32,7 +33,6 @@ from .records import (
     ToolFinished,
     ToolStarted,
     Usage,
-    UsageRecord,
 )
 from .request import Prepared, plan, translate
 from .summarize import TIMEOUT, Complete, Summarizer
@@ -319,14 +319,12 @@ class Session:
     @property
     def usage(self) -> Usage:
         """What all requests of this session were billed, summed."""
-        bills = [record.body.usage for record in self.history() if isinstance(record.body, UsageRecord)]
-        return Usage(
-            input=sum(bill.input for bill in bills),
-            output=sum(bill.output for bill in bills),
-            cached=sum(bill.cached for bill in bills),
-            cache_write=sum(bill.cache_write for bill in bills),
-            reasoning=sum(bill.reasoning for bill in bills),
-        )
+        return total_usage(self._store.usage(self.id))
+
+    @property
+    def cost(self) -> Cost:
+        """What they cost at list prices, each at its own model's."""
+        return total_cost(self._store.usage(self.id))
 
     @property
     def title(self) -> str:

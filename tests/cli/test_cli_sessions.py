@@ -65,6 +65,7 @@ BODIES = [
 PAGE = """\
 s  A title
 20 records, 7 messages, 2025-01-01T00:00:00.000Z to 2025-01-01T00:00:01.000Z
+1,200 tokens in (300 cached), 80 out, $0.0040
     1  [settings]    anthropic claude-sonnet-4-5; opened; tools read_file; {"max_tokens":9}
     2  [turn]        t1 opened
     3  system        Be brief.
@@ -87,7 +88,7 @@ s  A title
    10  assistant     There is
        interrupted   ConnectionError: reset
        [fragment]    ls {"p  (c2)
-   11  [usage]       anthropic claude-sonnet-4-5: 1,200 tokens in (300 cached), 80 out
+   11  [usage]       anthropic claude-sonnet-4-5: 1,200 tokens in (300 cached), 80 out, $0.0040
    12  [file]        renamed b.txt from a.txt
    13  [decision]    clear, records 1 to 9: enough
    14  [note]        idea: keep it {"n":1}
@@ -127,9 +128,9 @@ def test_show(turnlog: Any, session: Path) -> None:
 
 def test_show_the_last(turnlog: Any, session: Path) -> None:
     """`--last` counts records, and more than there are is all of them."""
-    assert turnlog("show", "s", "--last", "2").out.splitlines()[2:] == PAGE.splitlines()[-2:]
+    assert turnlog("show", "s", "--last", "2").out.splitlines()[3:] == PAGE.splitlines()[-2:]
     assert turnlog("show", "s", "--last", "99").out == PAGE
-    assert turnlog("show", "s", "--last", "0").out.splitlines() == PAGE.splitlines()[:2]
+    assert turnlog("show", "s", "--last", "0").out.splitlines() == PAGE.splitlines()[:3]
     assert turnlog("show", "s", "--last", "-1").code == 2
 
 
@@ -164,6 +165,70 @@ def test_ls(turnlog: Any, session: Path) -> None:
     )
 
 
+def test_ls_with_costs(turnlog: Any, session: Path) -> None:
+    """Tokens and dollars beside each session, none where nothing was billed; a price that is not known
+    is no 0."""
+    with closing(open_store(session)) as store:
+        store.create("free", created="2024-01-01T00:00:00.000Z")
+        store.create("odd", created="2023-01-01T00:00:00.000Z")
+        bill = UsageRecord("openai-chat", "nova-1", Usage(input=5, output=1))
+        store.append("odd", [Draft(bill, "2023-01-01T00:00:00.000Z")])
+    assert turnlog("ls", "--cost").out == (
+        "ID    UPDATED                   MESSAGES         TOKENS          COST  TITLE\n"
+        "s     2025-01-01T00:00:01.000Z         7          1,280       $0.0040  A title\n"
+        "free  2024-01-01T00:00:00.000Z         0              -             -\n"
+        "odd   2023-01-01T00:00:00.000Z         0              6             ?\n"
+    )
+    known, free, odd = turnlog("ls", "--cost", "--json").rows
+    dollars = {"input": 0.0027, "cached": 0.00009, "cache_write": 0.0, "output": 0.0012}
+    assert known["cost"] == {"total": 0.00399, **dollars, "at_least": 0.00399, "unpriced": [], "assumed": []}
+    assert (known["usage"]["input"], free["usage"]["input"], free["cost"]["total"]) == (1200, 0, 0.0)
+    assert (odd["cost"]["total"], odd["cost"]["input"], odd["cost"]["unpriced"]) == (None, None, ["nova-1"])
+
+
+def test_show_the_bill(turnlog: Any, session: Path) -> None:
+    """`show --cost` has a line for each model and one for all; what is not known or assumed is said."""
+    with closing(open_store(session)) as store:
+        store.append("s", [Draft(UsageRecord("openai-chat", "nova-1", Usage(input=5, output=1)))])
+        store.append("s", [Draft(UsageRecord("openai-chat", "gpt-4o-2031-01-01", Usage(input=1_000_000)))])
+    table, hint = turnlog("show", "s", "--cost").out.rsplit("\n", 2)[:2]
+    assert table == (
+        "MODEL                      INPUT         CACHED        WRITTEN       OUTPUT          COST\n"
+        "claude-sonnet-4-5          1,200            300              0           80       $0.0040\n"
+        "nova-1                         5              0              0            1             ?\n"
+        "gpt-4o-2031-01-01      1,000,000              0              0            0      ~$2.5000\n"
+        "all                    1,001,205            300              0           81      >$2.5040"
+    )
+    assert hint.startswith("prices that are not known can be written to ")
+    assert [row["cost"]["total"] for row in turnlog("show", "s", "--cost", "--json").rows] == [0.00399, None, 2.5]
+    assert turnlog("show", "s").out.splitlines()[2] == (
+        "1,001,205 tokens in (300 cached), 81 out, >$2.5040 "
+        "(no full price for nova-1; gpt-4o-2031-01-01 priced as gpt-4o)"
+    )
+
+
+def test_a_session_that_was_billed_nothing(turnlog: Any, session: Path) -> None:
+    """Nothing on record is said in words, not as a bill of 0."""
+    with closing(open_store(session)) as store:
+        store.create("free")
+    ended = turnlog("show", "free", "--cost")
+    assert (ended.code, ended.out, ended.err) == (0, "", "free: nothing on record of what was billed\n")
+    assert len(turnlog("show", "free").out.splitlines()) == 2
+
+
+def test_damaged_bills(turnlog: Any, session: Path) -> None:
+    """A damaged usage record is named; what can be shown without it is shown."""
+    with closing(sqlite3.connect(session)) as db, db:
+        db.execute("update records set record = replace(record, '1200', '12x0') where kind = 'usage'")
+    ended = turnlog("show", "s", "--last", "3")
+    assert (ended.code, len(ended.out.splitlines())) == (0, 6)
+    assert ended.err == "what was billed cannot be summed: record 11 does not match its checksum\n"
+    listed = turnlog("ls", "--cost")
+    assert (listed.code, listed.out) == (5, "")
+    assert listed.err.startswith("turnlog: record 11 of session 's' cannot be read")
+    assert turnlog("ls").code == 0
+
+
 def test_ls_of_nothing(turnlog: Any, tmp_path: Path) -> None:
     """No store yet is no error, and looking makes none."""
     ended = turnlog("ls")
@@ -193,7 +258,7 @@ def test_fork(turnlog: Any, session: Path) -> None:
     """A fork begins with the records up to N; a number or an id that cannot be is refused."""
     ended = turnlog("fork", "s", "t", "--at", "5")
     assert (ended.code, ended.out, ended.err) == (0, "", "session t begins with 5 records of s\n")
-    assert turnlog("show", "t").out.splitlines()[2:] == PAGE.splitlines()[2:11]
+    assert turnlog("show", "t").out.splitlines()[2:] == PAGE.splitlines()[3:12]
     codes = [turnlog("fork", "s", *rest).code for rest in (["u", "--at", "99"], ["t"], ["../u"])]
     assert codes == [2, 3, 2]
     assert turnlog("fork", "nobody", "u").code == 4

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from .._version import __version__
 from ..errors import InputError, TurnlogError
+from ..models import UnknownModelWarning
 from . import check, count, demo, exports, imports, request, search, sessions, show, verify
 from .stores import VARIABLE
 from .terminal import discard_output, flush, out, say
@@ -77,7 +79,9 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (None: the process's own) and return its exit code. Never raises."""
     try:
-        code = _run(argv)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknownModelWarning)  # commands say it in their own words
+            code = _run(argv)
         flush()
         return code
     except BrokenPipeError:

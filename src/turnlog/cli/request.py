@@ -91,8 +91,8 @@ def _stored(arguments: Namespace) -> Iterator[Session]:
 
 def _target(session: Session, provider: str, model: str) -> Target:
     aim = aimed(Parsed(messages=(), configuration=session.configuration), provider, model)
-    if not aim.known:
-        say(f"model {aim.model!r} is not in the table: taken to have the common limits of {provider}")
+    if aim.doubt:
+        say(aim.doubt)
     return aim
 
 

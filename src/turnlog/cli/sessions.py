@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from ..costs import Bills, total_cost, total_usage
 from ..errors import InputError
 from ..export import visible
 from ..log import SessionInfo
+from .costs import bill_json, dollars
 from .stores import is_missing, opened, place
 from .terminal import counted, is_terminal, out_json, out_line, say
 
@@ -20,6 +22,7 @@ __all__ = ["add_to"]
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
     ls = commands.add_parser("ls", parents=[store], help="list the sessions, the last updated first")
+    ls.add_argument("--cost", action="store_true", help="with tokens and cost, which takes longer")
     ls.add_argument("--json", action="store_true", help="one JSON object a line")
     ls.set_defaults(run=_ls)
     fork = commands.add_parser("fork", parents=[store], help="start a session with the records of another")
@@ -43,26 +46,37 @@ def _ls(arguments: Namespace) -> int:
         return 0
     with opened(arguments) as store:
         infos = store.sessions()
+        bills = store.usages() if arguments.cost else None
     if arguments.json:
         for info in infos:
-            out_json(msgspec.to_builtins(info))
+            billed = {} if bills is None else bill_json(bills.get(info.id, {}))
+            out_json(msgspec.to_builtins(info) | billed)
     elif infos:
-        for line in _table(infos):
+        for line in _table(infos, bills):
             out_line(line)
     else:
         say("no sessions yet")
     return 0
 
 
-def _table(infos: list[SessionInfo]) -> list[str]:
+def _table(infos: list[SessionInfo], bills: dict[str, Bills] | None) -> list[str]:
     width = max(len(info.id) for info in infos)
     parents = max(len(info.parent) for info in infos)
     parents = max(parents, len("PARENT")) + 2 if parents else 0  # no such column where none has one
-    rows = [f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  {'PARENT' if parents else '':<{parents}}TITLE"]
+    titles = "" if bills is None else f"{'TOKENS':>13}  {'COST':>12}  "
+    rows = [f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  {titles}{'PARENT' if parents else '':<{parents}}TITLE"]
     for info in infos:
-        row = f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {info.parent:<{parents}}{info.title}"
+        figures = "" if bills is None else _figures(bills.get(info.id))
+        row = f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {figures}{info.parent:<{parents}}{info.title}"
         rows.append(row.rstrip())
     return rows
+
+
+def _figures(bills: Bills | None) -> str:
+    if bills is None:
+        return f"{'-':>13}  {'-':>12}  "
+    usage = total_usage(bills)
+    return f"{usage.input + usage.output:>13,}  {dollars(total_cost(bills)):>12}  "
 
 
 def _fork(arguments: Namespace) -> int:

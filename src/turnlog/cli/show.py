@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, compact_json
+from ..costs import Bills, cost
+from ..errors import CorruptRecord
 from ..export import record_json, visible
+from ..log import Store
 from ..records import (
     Approval,
     Configuration,
@@ -25,8 +28,9 @@ from ..records import (
     UnknownRecord,
     UsageRecord,
 )
+from .costs import bill_json, bill_lines, dollars, in_short, tokens_of
 from .stores import opened
-from .terminal import counted, out, out_bytes, shorten
+from .terminal import counted, out, out_bytes, out_json, out_line, say, shorten
 
 __all__ = ["add_to", "lines"]
 
@@ -39,6 +43,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     show = commands.add_parser("show", parents=[store], help="show the records of a session")
     show.add_argument("id", metavar="ID")
     show.add_argument("--last", metavar="N", type=_count, help="only the last N records")
+    show.add_argument("--cost", action="store_true", help="instead of records, what each model was billed for")
     show.add_argument("--json", action="store_true", help="the records as they are stored, one JSON object a line")
     show.set_defaults(run=_show)
 
@@ -52,6 +57,9 @@ def _count(text: str) -> int:
 def _show(arguments: Namespace) -> int:
     with opened(arguments) as store:
         info = store.info(arguments.id)
+        if arguments.cost:
+            _bill(store.usage(info.id), arguments)
+            return 0
         first = 1 if arguments.last is None else max(1, info.records - arguments.last + 1)
         records = store.read(info.id, first=first, last=info.records)
         if arguments.json:
@@ -64,9 +72,32 @@ def _show(arguments: Namespace) -> int:
             parent = f", from {info.parent} up to record {info.parent_records}"
         held = f"{counted(info.records, 'record')}, {counted(info.messages, 'message')}"
         out(f"{held}, {info.created} to {info.updated}{parent}")
+        _sum_up(store, info.id)
         for line in lines(records):
             out(line)
     return 0
+
+
+def _sum_up(store: Store, session_id: str) -> None:
+    """One line for what was billed, if anything was. Damage does not keep the rest from being shown."""
+    try:
+        bills = store.usage(session_id)
+    except CorruptRecord as error:
+        say(f"what was billed cannot be summed: {error}")
+        return
+    if bills:
+        out_line(in_short(bills))
+
+
+def _bill(bills: Bills, arguments: Namespace) -> None:
+    if arguments.json:
+        for model, usage in bills.items():
+            out_json({"model": model, **bill_json({model: usage})})
+    elif bills:
+        for line in bill_lines(bills):
+            out_line(line)
+    else:
+        say(f"{arguments.id}: nothing on record of what was billed")
 
 
 def lines(records: Iterable[Record]) -> Iterator[str]:
@@ -144,8 +175,7 @@ def _small(body: object) -> _Row:
             took = f" after {seconds:.1f} s" if seconds else ""
             return "[finished]", f"{outcome}{took}  ({call_id})" + (f": {reason}" if reason else "")
         case UsageRecord(provider=provider, model=model, usage=usage):
-            read = f"{usage.input:,} tokens in ({usage.cached:,} cached)"
-            return "[usage]", f"{provider} {model}: {read}, {usage.output:,} out"
+            return "[usage]", f"{provider} {model}: {tokens_of(usage)}, {dollars(cost(usage, model))}"
         case TurnOpened(turn_id=turn_id):
             return "[turn]", f"{turn_id} opened"
         case TurnClosed(turn_id=turn_id, status=status, reason=reason):

@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple
 from msgspec.structs import replace
 
 from ..content import sha256_hex
+from ..costs import Bills, usage_by_model
 from ..errors import (
     BlobMissing,
     Conflict,
@@ -136,6 +137,10 @@ class FilesStore:
         """See `RecordStore.landmarks`."""
         return self._while_open(read_landmarks(self._folder, self._pieces(session_id)[1]))
 
+    def usage(self, session_id: str) -> Bills:
+        """See `RecordStore.usage`."""
+        return usage_by_model(self.read(session_id))
+
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
         self._check_open(write=True)
@@ -169,6 +174,11 @@ class FilesStore:
                     found.append((SessionInfo(stem.partition("~")[0], "", "", "", 0, 0), 0))
         found.sort(key=lambda pair: (pair[0].updated, pair[1]), reverse=True)
         return [info for info, _ in found[:limit]]
+
+    def usages(self) -> dict[str, Bills]:
+        """See `SessionIndex.usages`. Reads every log."""
+        found = ((info.id, self.usage(info.id)) for info in self.sessions())
+        return {session_id: bills for session_id, bills in found if bills}
 
     def rename(self, session_id: str, title: str) -> None:
         """See `SessionIndex.rename`."""

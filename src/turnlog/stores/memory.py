@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ..codec import decode_record
 from ..content import sha256_hex
+from ..costs import Bills, usage_by_model
 from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
 from ..log import (
     SWEEP_GRACE_SECONDS,
@@ -84,6 +85,10 @@ class MemoryStore:
         """See `RecordStore.landmarks`."""
         return filter(is_landmark, self.read(session_id))
 
+    def usage(self, session_id: str) -> Bills:
+        """See `RecordStore.usage`."""
+        return usage_by_model(self.read(session_id))
+
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
         time = created or utc_now()
@@ -102,6 +107,11 @@ class MemoryStore:
         with self._lock:
             logs = sorted(self._logs.values(), key=lambda log: (log.info.updated, log.order), reverse=True)
             return [log.info for log in logs[:limit]]
+
+    def usages(self) -> dict[str, Bills]:
+        """See `SessionIndex.usages`. Reads every log."""
+        found = ((info.id, self.usage(info.id)) for info in self.sessions())
+        return {session_id: bills for session_id, bills in found if bills}
 
     def rename(self, session_id: str, title: str) -> None:
         """See `SessionIndex.rename`."""

@@ -30,6 +30,7 @@ __all__ = [
     "SEARCH_VERSION",
     "SPAN_VERSION",
     "SessionRow",
+    "USAGE",
     "chain",
     "needs_upgrade",
     "record_id",
@@ -49,6 +50,9 @@ CHAIN_START = bytes(32)
 
 LANDMARKS = "kind in ('configuration', 'decision', 'summary', 'system')"
 """The condition of the index of landmarks; a query has to spell it the same."""
+
+USAGE = "kind = 'usage'"
+"""The condition of the index of usage; a query has to spell it the same."""
 
 _UPGRADES: tuple[tuple[str, ...], ...] = (
     (
@@ -109,6 +113,8 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         "alter table blobs add column put_at integer not null default 0",
         "update blobs set put_at = strftime('%s', 'now')",
     ),
+    # What sessions cost is found without reading what was said.
+    (f"create index usage on records (id) where {USAGE}",),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 

@@ -10,6 +10,7 @@ from time import time
 
 from ..codec import decode_record
 from ..content import sha256_hex
+from ..costs import Bills
 from ..errors import BlobMissing, CorruptRecord, InputError, SessionNotFound
 from ..log import (
     SWEEP_GRACE_SECONDS,
@@ -43,6 +44,7 @@ from .sqlite_append import Appender
 from .sqlite_index import catch_up, is_behind, renew_if_damaged
 from .sqlite_rows import check_free, damaged_row, find, insert, intact, prune, storable, write
 from .sqlite_search import find_hits
+from .sqlite_usage import read_usage, read_usages
 from .sqlite_verify import verify_store
 from .sweeping import sweep_database
 
@@ -109,6 +111,11 @@ class SqliteStore:
             found = [row[0] & 0xFFFFFFFF for at in segments for row in db.execute(_MARKS, _bounds(at))]
         return (record for n in found for record in self.read(session_id, first=n, last=n))
 
+    def usage(self, session_id: str) -> Bills:
+        """See `RecordStore.usage`."""
+        with self._database.reading() as db:
+            return read_usage(db, segments_of(db, find(db, session_id)))
+
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
         check_session_id(session_id)
@@ -144,6 +151,11 @@ class SqliteStore:
             # `limit -1` would sort in another way, at twice the time.
             found = db.execute(_LIST) if limit is None else db.execute(f"{_LIST} limit ?", (limit,))
             return list(starmap(SessionInfo, found))
+
+    def usages(self) -> dict[str, Bills]:
+        """See `SessionIndex.usages`."""
+        with self._database.reading() as db:
+            return read_usages(db)
 
     def rename(self, session_id: str, title: str) -> None:
         """See `SessionIndex.rename`."""

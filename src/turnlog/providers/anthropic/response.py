@@ -88,13 +88,14 @@ def usage_of(raw: Mapping[str, Any]) -> Usage:
     fresh, written, read = (
         _count(raw, key) for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     )
-    details = raw.get("output_tokens_details")
+    details, writes = raw.get("output_tokens_details"), raw.get("cache_creation")
     return Usage(
         input=fresh + written + read,
         output=_count(raw, "output_tokens"),
         cached=read,
         cache_write=written,
         reasoning=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
+        cache_write_1h=_count(writes, "ephemeral_1h_input_tokens") if isinstance(writes, Mapping) else 0,
     )
 
 

@@ -53,8 +53,6 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
     media = set(target.input_media)
     if "document" in media:
         media.add("file")
-    if "audio" in media:
-        media.add("video")  # recorded with 2.5 and 3 flash; the table of models knows no video
     return Rules(
         provider=NAME,
         # "Please ensure that the number of function response parts is equal to the number of

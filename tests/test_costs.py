@@ -1,0 +1,151 @@
+"""Costs: what usage comes to in dollars, of a request, an answer, a session."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import turnlog
+from turnlog.costs import Cost, cost, total_cost, total_usage, usage_by_model
+from turnlog.facts import model_facts
+from turnlog.importers import read_file
+from turnlog.records import Record, Usage, UsageRecord
+
+MODELS = ["claude-sonnet-4-5", "gpt-4o", "gpt-5.6", "gemini-2.5-pro", "gpt-4o-2031-01-01", "gpt-4-turbo", "nova-1", ""]
+_tokens = st.integers(0, 10**9)
+
+
+@st.composite
+def usages(draw: st.DrawFn) -> Usage:
+    """Usage that adds up: parts are no more than the whole."""
+    fresh, cached, written, output = (draw(_tokens) for _ in range(4))
+    return Usage(
+        input=fresh + cached + written,
+        output=output,
+        cached=cached,
+        cache_write=written,
+        cache_write_1h=draw(st.integers(0, written)),
+    )
+
+
+_models = st.sampled_from(MODELS)
+
+
+@given(usages(), usages(), _models)
+def test_costs_add_up(one: Usage, other: Usage, model: str) -> None:
+    """Two bills of a model cost what their sum costs, to the last digit: sums by model may stand for a
+    session's bills."""
+    parts = cost(one, model) + cost(other, model)
+    assert parts == cost(one + other, model)
+
+
+@given(st.lists(st.tuples(usages(), _models)))
+def test_the_order_of_bills_does_not_count(bills: list[tuple[Usage, str]]) -> None:
+    """A session's cost that depends on which bill came first, or on how bills are gathered."""
+    records = [Record(n, "", UsageRecord("p", model, usage)) for n, (usage, model) in enumerate(bills, 1)]
+    ahead, back = usage_by_model(records), usage_by_model(reversed(records))
+    assert (ahead, total_cost(ahead)) == (back, total_cost(back))
+    assert total_usage(ahead) == sum((usage for usage, _ in bills), Usage())
+    assert total_cost(ahead) == sum((cost(usage, model) for usage, model in bills), Cost())
+
+
+@given(usages(), _models)
+def test_what_is_not_known_is_none_and_not_nothing(usage: Usage, model: str) -> None:
+    """A total that leaves out a part, or an unknown price that counts as 0."""
+    found = cost(usage, model)
+    parts = (found.input, found.cached, found.cache_write, found.output)
+    whole = None not in parts
+    assert found.at_least == sum((part for part in parts if part is not None), Decimal(0))
+    assert (found.total, bool(found.unpriced)) == ((found.at_least, False) if whole else (None, True))
+    if model_facts(model) is None and (usage.input or usage.output):
+        assert (found.total, found.at_least, found.unpriced) == (None, 0, (model,))
+
+
+@given(usages(), st.sampled_from(MODELS[:4]))
+def test_a_cache_that_is_read_never_costs_more(usage: Usage, model: str) -> None:
+    """Reading from the cache dearer than reading: prices or parts that were swapped."""
+    read = Usage(input=usage.input, output=usage.output, cached=usage.input)
+    plain = Usage(input=usage.input, output=usage.output)
+    assert cost(read, model).at_least <= cost(plain, model).at_least
+
+
+def test_a_bill_with_every_part() -> None:
+    """Tokens priced as another kind: each part by its own price, writes by how long they are kept."""
+    usage = Usage(input=1_000_000, output=10_000, cached=600_000, cache_write=300_000, cache_write_1h=100_000)
+    assert cost(usage, "claude-sonnet-4-5") == Cost(
+        input=Decimal("0.3"),
+        cached=Decimal("0.18"),
+        cache_write=Decimal("1.35"),  # 200,000 at 3.75, 100,000 at 6
+        output=Decimal("0.15"),
+        at_least=Decimal("1.98"),
+    )
+
+
+def test_doubts_are_named() -> None:
+    """A cost by another model's prices that looks certain, and one without prices that looks complete."""
+    assumed = cost(Usage(input=1_000_000), "gpt-4o-2031-01-01")
+    assert (assumed.total, assumed.assumed, assumed.unpriced) == (Decimal("2.5"), ("gpt-4o-2031-01-01",), ())
+    both = assumed + cost(Usage(output=5), "nova-1")
+    assert (both.total, both.at_least) == (None, Decimal("2.5"))
+    assert (both.output, both.unpriced, both.assumed) == (None, ("nova-1",), ("gpt-4o-2031-01-01",))
+
+
+def test_writing_to_a_cache_that_works_by_itself_is_plain_input() -> None:
+    """Models that list no price for writing: not unknown, as writing to them is not billed apart."""
+    assert cost(Usage(input=2_000_000, cache_write=1_000_000), "gpt-4o").total == Decimal(5)
+    assert cost(Usage(input=1_000_000, cache_write=1_000_000), "gpt-5.6").total == Decimal(5)
+
+
+def test_of_an_answer_and_a_session(tmp_path: Path) -> None:
+    """A session's cost that forgets a model it was switched from, and an answer's that is the session's."""
+
+    def reply(model: str, usage: dict[str, Any]) -> dict[str, Any]:
+        said = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi."}}
+        return {"model": model, "choices": [said], **({"usage": usage} if usage else {})}
+
+    bill = {"prompt_tokens": 1_000, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 400}}
+    with turnlog.open("s", target=turnlog.target("openai-chat", "gpt-4o"), store=tmp_path / "s.db") as session:
+        assert (session.cost, session.usage) == (Cost(), Usage())
+        session.user("Hi?")
+        first = session.receive(reply("gpt-4o-2024-08-06", bill))
+        assert first.cost == cost(Usage(input=1_000, output=100, cached=400), "gpt-4o")
+        assert first.cost.total == Decimal("0.003")
+        session.switch(turnlog.target("openai-chat", "gpt-5"))
+        session.user("And now?")
+        second = session.receive(reply("", bill))
+        assert second.cost == cost(Usage(input=1_000, output=100, cached=400), "gpt-5")
+        assert session.receive(reply("gpt-5", {})).cost is None
+        assert (session.cost, session.usage.input) == (first.cost + second.cost, 2_000)
+
+
+def test_writes_for_an_hour_are_told_apart() -> None:
+    """Anthropic's own split of what was written to its cache, lost on the way to the bill."""
+    usage = {
+        "input_tokens": 10,
+        "output_tokens": 1,
+        "cache_creation_input_tokens": 5_000,
+        "cache_creation": {"ephemeral_5m_input_tokens": 1_000, "ephemeral_1h_input_tokens": 4_000},
+    }
+    said = {"type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": [], "usage": usage}
+    with turnlog.open("s", target=turnlog.target("anthropic", "claude-sonnet-4-5"), store=":memory:") as session:
+        session.user("hi")
+        answer = session.receive(said)
+    assert answer.usage == Usage(input=5_010, output=1, cache_write=5_000, cache_write_1h=4_000)
+    assert answer.cost is not None
+    assert answer.cost.cache_write == Decimal("0.02775")
+
+
+def test_costs_are_those_that_an_agent_worked_out_itself(shared: Path) -> None:
+    """pi writes dollars beside its tokens: 439 answers of Claude Sonnet 4.5, with caches read and written."""
+    found = []
+    for path in sorted((shared / "data/pi").rglob("*.jsonl")):
+        for imported in read_file(path):
+            found += [draft.body for draft in imported.drafts if isinstance(draft.body, UsageRecord)]
+    assert len(found) == 439
+    for bill in found:
+        assert float(cost(bill.usage, bill.model).at_least) == pytest.approx(bill.raw["cost"]["total"], abs=1e-9)
