@@ -67,8 +67,8 @@ def _table(infos: list[SessionInfo], bills: dict[str, Bills] | None) -> list[str
     rows = [f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  {titles}{'PARENT' if parents else '':<{parents}}TITLE"]
     for info in infos:
         figures = "" if bills is None else _figures(bills.get(info.id))
-        row = f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {figures}{info.parent:<{parents}}{info.title}"
-        rows.append(row.rstrip())
+        row = f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {figures}"
+        rows.append(f"{row}{info.parent:<{parents}}{info.title}".rstrip())
     return rows
 
 
