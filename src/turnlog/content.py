@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
 
 __all__ = [
+    "ARGUMENTS_DEPTH",
     "Form",
     "Media",
     "Message",
@@ -32,10 +33,17 @@ __all__ = [
     "compact_json",
     "is_finite_json",
     "media_parts",
+    "nested_deeper",
     "parse_arguments",
     "sha256_hex",
     "text_of",
 ]
+
+ARGUMENTS_DEPTH = 100
+"""Levels of nesting that arguments may have and still be taken apart. A record holds 200, its own
+envelope and the marks of docs/format.md included; text holds any."""
+
+_HOLDERS = (Mapping, list, tuple)
 
 Role = Literal["system", "user", "assistant"]
 
@@ -188,28 +196,60 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     form: Form | None = None
 
 
-def compact_json(value: Any) -> str:
-    """`value` as JSON without spaces, characters as they are; the text that providers mostly send."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
+
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_compact_finite = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_read_finite = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
+def compact_json(value: Any) -> str:
+    """`value` as JSON without spaces, characters as they are; the text that providers mostly send."""
+    return _compact(value)
 
 
 def parse_arguments(raw: str) -> tuple[Any, str | None]:
     """`raw` argument text as (`arguments`, `raw`) of a `ToolCall`.
 
-    Text that is no JSON, or holds NaN or Infinity (which no JSON can), gives no arguments and
-    keeps the text.
+    Text that is no JSON, holds NaN, Infinity or 1e999 (which no JSON can), or nests more than
+    `ARGUMENTS_DEPTH` levels, gives no arguments and keeps the text.
     """
     try:
-        value = json.loads(raw, parse_constant=_refuse_constant)
+        value = _read_finite(raw)
+        spelled = _compact_finite(value)
     except (ValueError, RecursionError):
         return None, raw
-    if not is_finite_json(value):
+    if raw.count("{") + raw.count("[") > ARGUMENTS_DEPTH and nested_deeper(value, ARGUMENTS_DEPTH) is not None:
         return None, raw
-    return value, None if compact_json(value) == raw else raw
+    return value, None if spelled == raw else raw
+
+
+def nested_deeper(value: Any, levels: int) -> str | None:
+    """The path of an object or array in `value` that lies more than `levels` deep, None if there is none.
+
+    `value` itself is the first level. Takes no more of Python's stack for a deep value than for a flat one.
+    """
+    level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())] if isinstance(value, _HOLDERS) else []
+    for _ in range(levels):
+        level = [
+            (inner, (way, key))
+            for holder, way in level
+            for key, inner in (holder.items() if isinstance(holder, Mapping) else enumerate(holder))
+            if isinstance(inner, _HOLDERS)
+        ]
+        if not level:
+            return None
+    return _path(level[0][1]) if level else None
+
+
+def _path(way: tuple[Any, ...]) -> str:
+    steps: list[str] = []
+    while way:
+        way, key = way
+        steps.append(f"[{key}]" if isinstance(key, int) else f".{key}")
+    return "".join(reversed(steps)).removeprefix(".")
 
 
 def is_finite_json(value: Any) -> bool:

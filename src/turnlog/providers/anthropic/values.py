@@ -15,16 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-__all__ = ["INSIDE", "MARK", "OPTIONAL", "OWN", "SETTINGS", "TOOLS", "TOOL_KEYS", "misfit"]
-
-
-def misfit(value: Any, kind: Any) -> str:
-    """What is wrong with `value` as a `kind`, empty if nothing is."""
-    try:
-        msgspec.convert(value, kind)
-    except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
-        return str(error)
-    return ""
+__all__ = ["INSIDE", "MARK", "OPTIONAL", "OWN", "SETTINGS", "TOOLS", "TOOL_KEYS"]
 
 
 _ABSENT = object()

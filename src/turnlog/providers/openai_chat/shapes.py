@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import re
 
-from ..shapes import ANY, Many, Shape, Tagged
-from .values import OBJECT, STRING, Each, Either, Loose, Value, maybe, record, words
+from ..shapes import (
+    ANY,
+    OBJECT,
+    STRING,
+    Each,
+    Either,
+    Loose,
+    Many,
+    Shape,
+    Tagged,
+    Value,
+    maybe,
+    record,
+    words,
+)
 
 __all__ = [
     "CALL_OPTIONS",
