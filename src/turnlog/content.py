@@ -285,4 +285,6 @@ def media_parts(message: Message) -> Iterator[Media]:
         if isinstance(part, Media):
             yield part
         elif isinstance(part, ToolResult):
-            yield from (inner for inner in part.parts if isinstance(inner, Media))
+            for inner in part.parts:
+                if isinstance(inner, Media):
+                    yield inner

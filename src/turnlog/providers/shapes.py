@@ -50,20 +50,20 @@ __all__ = [
     "words",
 ]
 
-Check = Callable[[Any], bool]
+_Check = Callable[[Any], bool]
 
 
 class Shape(Struct, frozen=True, dict=True):
     """What a value may be; by itself whatever JSON."""
 
     @cached_property
-    def takes(self) -> Check:
+    def takes(self) -> _Check:
         """Whether a value can be sent just as it is. May say no of an unusual value (a subclass, a
         tuple) that could; never yes of one that could not."""
         return lambda value: True
 
     @cached_property
-    def reads(self) -> Check:
+    def reads(self) -> _Check:
         """Whether a value that is not null has the right JSON types throughout, as far as the shape
         knows its keys; sure in the same way."""
         return lambda value: True
@@ -77,7 +77,7 @@ class Value(Shape, frozen=True):
     high: float = math.inf
 
     @cached_property
-    def takes(self) -> Check:
+    def takes(self) -> _Check:
         """See `Shape`."""
         low, high = self.low, self.high
         if self.kind == "string" and (low > 0 or high < math.inf):
@@ -89,7 +89,7 @@ class Value(Shape, frozen=True):
         return self.reads
 
     @cached_property
-    def reads(self) -> Check:
+    def reads(self) -> _Check:
         """See `Shape`."""
         if self.kind == "number":
             return lambda value: type(value) in _NUMBERS
@@ -103,13 +103,13 @@ class Words(Shape, frozen=True):
     words: frozenset[str]
 
     @cached_property
-    def takes(self) -> Check:
+    def takes(self) -> _Check:
         """See `Shape`."""
         known = self.words
         return lambda value: type(value) is str and value in known
 
     @cached_property
-    def reads(self) -> Check:
+    def reads(self) -> _Check:
         """See `Shape`."""
         return lambda value: type(value) is str
 
@@ -131,14 +131,14 @@ class Keys(Shape, frozen=True):
         return frozenset(self.keys)
 
     @cached_property
-    def takes(self) -> Check:
+    def takes(self) -> _Check:
         """See `Shape`."""
         nullable = self.nullable
         checks = {key: _or_null(shape.takes) if key in nullable else shape.takes for key, shape in self.keys.items()}
         return _object_check(checks, self.required, self.needs)
 
     @cached_property
-    def reads(self) -> Check:
+    def reads(self) -> _Check:
         """See `Shape`."""
         checks = {key: shape.reads for key, shape in self.keys.items() if shape != ANY}
 
@@ -178,7 +178,7 @@ class Each(Shape, frozen=True):
     longest: int = NO_LIMIT
 
     @cached_property
-    def takes(self) -> Check:
+    def takes(self) -> _Check:
         """See `Shape`."""
         check, most, longest = self.of.takes, self.most, self.longest
 
@@ -190,7 +190,7 @@ class Each(Shape, frozen=True):
         return takes
 
     @cached_property
-    def reads(self) -> Check:
+    def reads(self) -> _Check:
         """See `Shape`."""
         return lambda value: type(value) is dict
 
@@ -201,12 +201,12 @@ class Many(Shape, frozen=True):
     of: Shape
 
     @cached_property
-    def takes(self) -> Check:
+    def takes(self) -> _Check:
         """See `Shape`."""
         return _list_check(self.of.takes)
 
     @cached_property
-    def reads(self) -> Check:
+    def reads(self) -> _Check:
         """See `Shape`."""
         return _list_check(self.of.reads)
 
@@ -219,13 +219,13 @@ class Tagged(Shape, frozen=True):
     missing: str = ""
 
     @cached_property
-    def takes(self) -> Check:
+    def takes(self) -> _Check:
         """See `Shape`."""
         checks = {tag: shape.takes for tag, shape in self.shapes.items()}
         return _tagged_check(self.tag, checks, self.missing, unknown=isinstance(self, Loose))
 
     @cached_property
-    def reads(self) -> Check:
+    def reads(self) -> _Check:
         """See `Shape`."""
         checks = {tag: shape.reads for tag, shape in self.shapes.items()}
         return _tagged_check(self.tag, checks, self.missing, unknown=True)
@@ -241,12 +241,12 @@ class Either(Shape, frozen=True):
     of: tuple[Shape, ...]
 
     @cached_property
-    def takes(self) -> Check:
+    def takes(self) -> _Check:
         """See `Shape`."""
         return _any_check([shape.takes for shape in self.of])
 
     @cached_property
-    def reads(self) -> Check:
+    def reads(self) -> _Check:
         """See `Shape`."""
         return _any_check([shape.reads for shape in self.of])
 
@@ -257,11 +257,11 @@ _NUMBERS = frozenset({int, float})
 _TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "null": type(None)}
 
 
-def _or_null(check: Check) -> Check:
+def _or_null(check: _Check) -> _Check:
     return lambda value: value is None or check(value)
 
 
-def _object_check(checks: Mapping[str, Check], must: frozenset[str], needs: frozenset[str]) -> Check:
+def _object_check(checks: Mapping[str, _Check], must: frozenset[str], needs: frozenset[str]) -> _Check:
     def takes(value: Any) -> bool:
         if type(value) is not dict:
             return False
@@ -273,7 +273,7 @@ def _object_check(checks: Mapping[str, Check], must: frozenset[str], needs: froz
     return takes
 
 
-def _list_check(check: Check) -> Check:
+def _list_check(check: _Check) -> _Check:
     def takes(value: Any) -> bool:
         if type(value) is not list:
             return False
@@ -282,7 +282,7 @@ def _list_check(check: Check) -> Check:
     return takes
 
 
-def _tagged_check(tag: str, checks: Mapping[str, Check], missing: str, *, unknown: bool) -> Check:
+def _tagged_check(tag: str, checks: Mapping[str, _Check], missing: str, *, unknown: bool) -> _Check:
     def takes(value: Any) -> bool:
         if type(value) is not dict:
             return False
@@ -296,7 +296,7 @@ def _tagged_check(tag: str, checks: Mapping[str, Check], missing: str, *, unknow
     return takes
 
 
-def _any_check(checks: list[Check]) -> Check:
+def _any_check(checks: list[_Check]) -> _Check:
     if len(checks) == 2:
         first, second = checks
         return lambda value: first(value) or second(value)

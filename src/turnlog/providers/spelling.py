@@ -33,6 +33,8 @@ def same(left: Any, right: Any) -> bool:
 
 def difference(default: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any] | None:
     """What turns `default` into `seen`, or None if nothing does."""
+    if same(default, seen):
+        return None
     added: dict[str, Any] = {}
     missing: list[str] = []
     respelled: dict[str, str] = {}

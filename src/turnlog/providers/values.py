@@ -73,6 +73,10 @@ def check_types(value: Any, shape: Shape, path: str) -> None:
 def _is_for(value: Any, shape: Shape) -> bool:
     """Whether a value has the JSON type that a shape is for."""
     match shape:
+        case Keys() | Tagged() | Each():
+            return isinstance(value, (dict, Mapping))
+        case Many():
+            return isinstance(value, (list, tuple))
         case Either():
             return any(_is_for(value, inner) for inner in shape.of)
         case Value():
@@ -80,10 +84,6 @@ def _is_for(value: Any, shape: Shape) -> bool:
             return kind == shape.kind or (kind == "integer" and shape.kind == "number")
         case Words():
             return isinstance(value, str)
-        case Many():
-            return isinstance(value, (list, tuple))
-        case Keys() | Tagged() | Each():
-            return isinstance(value, Mapping)
     return True
 
 
@@ -140,34 +140,49 @@ def fits(value: Any, shape: Shape) -> bool:
 def fit(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
     """`value` without what `shape` does not take, each thing left out an edit that names its path;
     REFUSED if the value cannot be sent at all. Returns `value` itself where nothing had to change."""
-    if shape.takes(value):
-        return value
+    return value if shape.takes(value) else _fit(value, shape, path, edits)
+
+
+def _fit(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
+    """`fit` for what is not taken as it is."""
     if not _is_for(value, shape):
         return REFUSED
     match shape:
+        case Keys():
+            return _fit_keys(value, shape, path, edits)
+        case Many():
+            return _fit_list(value, shape, path, edits)
+        case Tagged():
+            tag = value.get(shape.tag)
+            chosen = shape.shapes.get(shape.missing if tag is None else tag) if isinstance(tag, str | None) else None
+            if chosen is None:
+                return value if isinstance(shape, Loose) else REFUSED
+            return _fit(value, chosen, path, edits)
         case Either():
             return fit(value, next(inner for inner in shape.of if _is_for(value, inner)), path, edits)
         case Value():
             return _bounded(value, shape, path, edits)
         case Words():
             return value if value in shape.words else REFUSED
-        case Many():
-            fitted = [(fit(item, shape.of, f"{path}[{i}]", edits), item) for i, item in enumerate(value)]
-            edits += [_dropped(f"{path}[{i}]", item) for i, (new, item) in enumerate(fitted) if new is REFUSED]
-            kept = [new for new, _ in fitted if new is not REFUSED]
-            same = len(kept) == len(fitted) and all(new is item for new, item in fitted)
-            return value if same else kept
         case Each():
             return _fit_each(value, shape, path, edits)
-        case Tagged():
-            tag = value.get(shape.tag)
-            chosen = shape.shapes.get(shape.missing if tag is None else tag) if isinstance(tag, str | None) else None
-            if chosen is None:
-                return value if isinstance(shape, Loose) else REFUSED
-            return fit(value, chosen, path, edits)
-        case Keys():
-            return _fit_keys(value, shape, path, edits)
     return value
+
+
+def _fit_list(value: Any, shape: Many, path: str, edits: list[Edit]) -> Any:
+    takes = shape.of.takes
+    kept: list[Any] = []
+    dropped: list[Edit] = []
+    same = True
+    for i, item in enumerate(value):
+        new = item if takes(item) else _fit(item, shape.of, f"{path}[{i}]", edits)
+        same = same and new is item
+        if new is REFUSED:
+            dropped.append(_dropped(f"{path}[{i}]", item))
+        else:
+            kept.append(new)
+    edits += dropped
+    return value if same else kept
 
 
 def _bounded(value: Any, shape: Value, path: str, edits: list[Edit]) -> Any:
@@ -203,16 +218,19 @@ def _fit_each(value: Mapping[str, Any], shape: Each, path: str, edits: list[Edit
 
 
 def _fit_keys(value: Mapping[str, Any], shape: Keys, path: str, edits: list[Edit]) -> Any:
-    must, nulls = shape.required, shape.nullable
+    keys, must, nulls = shape.keys, shape.required, shape.nullable
     changes: list[Edit] = []
     kept: dict[str, Any] = {}
     for key, item in value.items():
+        inner = keys.get(key)
+        if inner is not None and ((item is None and key in nulls) or inner.takes(item)):
+            kept[key] = item
+            continue
         where = f"{path}.{key}" if path else key
-        inner = shape.keys.get(key)
         if inner is None:
             changes.append(Edit("unknown_key", f"{where} dropped", rule=f"Unknown parameter: '{where}'."))
             continue
-        new = item if item is None and key in nulls else fit(item, inner, where, changes)
+        new = _fit(item, inner, where, changes)
         if new is REFUSED:
             changes.append(_dropped(where, item))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ..shapes import (
     ANY,
@@ -69,6 +70,7 @@ CALL_OPTIONS = "extra_body:any extra_headers:any extra_query:any timeout:any"
 _TAKES_REASONING = re.compile(r"deepseek|kimi|moonshot|glm-|qwen|qwq|minimax|mimo|gemini|gpt-oss", re.IGNORECASE)
 
 
+@lru_cache
 def takes_reasoning(model: str) -> bool:
     """Whether the servers of this model take their reasoning back."""
     return bool(_TAKES_REASONING.search(model))
