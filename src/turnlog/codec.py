@@ -34,7 +34,7 @@ _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _FUSING = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")  # a high surrogate before a low one
 
 
-class _Envelope(msgspec.Struct, frozen=True):
+class _Envelope(msgspec.Struct, frozen=True, gc=False):
     v: int
     n: int
     t: str

@@ -28,7 +28,7 @@ from .view.shown import Edit, Loss, Shown
 __all__ = ["Piece", "assemble"]
 
 
-class _Mended(Struct, frozen=True):
+class _Mended(Struct, frozen=True, gc=False):
     """A stretch of conversation, repaired by itself. `regular` says that this was safe."""
 
     view: tuple[Shown, ...]
@@ -42,7 +42,7 @@ class _Mended(Struct, frozen=True):
     regular: bool
 
 
-class _Wire(Struct, frozen=True):
+class _Wire(Struct, frozen=True, gc=False):
     """The wire messages of a stretch, their JSON without brackets, and what had to change in them."""
 
     messages: list[Any]

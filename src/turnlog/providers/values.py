@@ -223,7 +223,10 @@ def _fit_keys(value: Mapping[str, Any], shape: Keys, path: str, edits: list[Edit
     kept: dict[str, Any] = {}
     for key, item in value.items():
         inner = keys.get(key)
-        if inner is not None and ((item is None and key in nulls) or inner.takes(item)):
+        # Something in here is not taken. If it is in a list, that is looked through item by item anyway.
+        if inner is not None and (
+            (item is None and key in nulls) or (not isinstance(inner, Many) and inner.takes(item))
+        ):
             kept[key] = item
             continue
         where = f"{path}.{key}" if path else key

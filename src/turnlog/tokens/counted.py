@@ -22,7 +22,7 @@ Choice = Literal["auto", "required", "named", "none"]
 """What a request says of its tools: some providers bill a forced call differently."""
 
 
-class Tally(Struct, frozen=True, kw_only=True):
+class Tally(Struct, frozen=True, gc=False, kw_only=True):
     """Tokens by kind, and how far to trust them.
 
     `user` and `assistant` are what was said (an assistant's calls and reasoning included), `images`

@@ -19,7 +19,7 @@ At = tuple[int, int]
 """Where a part stands: index of the message in the view, index of the part in the message."""
 
 
-class Pairs(Struct, frozen=True):
+class Pairs(Struct, frozen=True, gc=False):
     """`answers` maps each answered call to its result; `orphans` are results of no call,
     `duplicates` further results of a call that has one. `unanswered` says whether a call has none."""
 

@@ -42,7 +42,7 @@ NOTHING = "[No message yet.]"
 CONTINUE = "Please continue."
 
 
-class Repaired(Struct, frozen=True):
+class Repaired(Struct, frozen=True, gc=False):
     """A view that its rules accept, and what had to change.
 
     `thinking_off` says that the request must go without thinking until the open tool loop closes,
@@ -68,15 +68,7 @@ def mend(
 
     `leading` says that nothing stands before the stretch, `follows` the role of what comes behind it.
     """
-    edits: list[Edit] = []
-    losses: list[Loss] = []
-    cleaned: list[Shown] = []
-    for shown in view:
-        kept, changes, lost = clean(shown, rules)
-        edits += changes
-        losses += lost
-        if kept is not None:
-            cleaned.append(kept)
+    cleaned, edits, losses = clean(view, rules)
     pairs = pair(cleaned)
     mended, changes = arrange(cleaned, pairs, rules, fate)
     edits += changes
