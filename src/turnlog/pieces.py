@@ -273,7 +273,8 @@ def _spell(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> _Wire:
     local = msgspec.structs.replace(plan.local, tools=())
     rendered = plan.provider.render(view, local, plan.target, blob)
     tidied = plan.provider.tidy(rendered.request, plan.target)
-    messages, replaced = tidied.request.get(key, []), ()
+    messages = tidied.request.get(key, [])
+    replaced: tuple[Edit, ...] = ()
     try:
         encoded = _encoded(messages)
     except UnicodeEncodeError:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ..content import nested_deeper
 from ..errors import FormatError
 from ..view.shown import Edit
 from .shapes import ANY, Each, Either, Keys, Loose, Many, Shape, Tagged, Value, Words
 
-__all__ = ["REFUSED", "brief", "check_depth", "check_types", "fit", "fits", "misfit", "prune"]
+__all__ = ["REFUSED", "Later", "brief", "check_depth", "check_types", "fit", "fits", "made", "misfit", "prune"]
 
 REFUSED = object()
 """What `fit` returns for a value of which nothing can be sent."""
@@ -297,11 +299,34 @@ def prune(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
     return result if changed else value
 
 
+class Later(Struct, frozen=True, dict=True):
+    """A type of msgspec's that is made when it is first asked for: to make the hundred of them that a provider
+    has takes longer than all the rest of importing it."""
+
+    make: Callable[[], Any]
+
+    @cached_property
+    def kind(self) -> Any:
+        """The type."""
+        return self.make()
+
+    def __or__(self, other: Any) -> Later:
+        return Later(lambda: self.kind | made(other))
+
+    def __ror__(self, other: Any) -> Later:
+        return Later(lambda: made(other) | self.kind)
+
+
+def made(kind: Any) -> Any:
+    """The type itself, of one that may be a `Later`."""
+    return kind.kind if isinstance(kind, Later) else kind
+
+
 def misfit(value: Any, kind: Any, *, strict: bool = True) -> str:
-    """What is wrong with `value` as a `kind`, a type of msgspec's; empty if nothing is. If not `strict`,
+    """What is wrong with `value` as a `kind`, a type of msgspec's or a `Later`; empty if nothing is. If not `strict`,
     numbers may be written as strings."""
     try:
-        msgspec.convert(value, kind, strict=strict)
+        msgspec.convert(value, made(kind), strict=strict)
     except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
         return str(error)
     return ""
