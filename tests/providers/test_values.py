@@ -55,12 +55,14 @@ _SHAPES = st.sampled_from(
 )
 
 
-def outcome(act: Any, value: Any, shape: Shape) -> tuple[Any, Any]:
+def outcome(act: Any, value: Any, shape: Shape) -> tuple[str, list[str]]:
+    """What `act` makes of a value, and its edits without the value they show: it is shown by its type."""
     edits: list[Edit] = []
     try:
-        return repr(act(value, shape, "at", edits)), edits
+        made = repr(act(value, shape, "at", edits))
     except FormatError as error:
-        return str(error), edits
+        made = str(error)
+    return made, [f"{edit.kind} {edit.detail.partition(' dropped')[0]} {edit.rule}" for edit in edits]
 
 
 @given(_VALUES | _MARKED, _SHAPES)

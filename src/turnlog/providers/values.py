@@ -21,7 +21,18 @@ from ..errors import FormatError
 from ..view.shown import Edit
 from .shapes import ANY, Each, Either, Keys, Loose, Many, Shape, Tagged, Value, Words
 
-__all__ = ["REFUSED", "Later", "brief", "check_depth", "check_types", "fit", "fits", "made", "misfit", "prune"]
+__all__ = [
+    "Later",
+    "REFUSED",
+    "brief",
+    "check_depth",
+    "check_types",
+    "fit",
+    "fits",
+    "made",
+    "misfit",
+    "prune",
+]
 
 REFUSED = object()
 """What `fit` returns for a value of which nothing can be sent."""
