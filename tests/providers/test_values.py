@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from turnlog.content import ARGUMENTS_DEPTH, nested_deeper, parse_arguments
 from turnlog.errors import FormatError
+from turnlog.oneshot import convert
 from turnlog.providers.openai_chat.shapes import READABLE_MESSAGE, request_shape
 from turnlog.providers.openai_responses.shapes import REQUEST
 from turnlog.providers.shapes import OBJECT, STRING, Each, Either, Keys, Many, Shape, Tagged, Value, record, words
@@ -122,3 +123,19 @@ def test_arguments_come_back_as_they_were_written(raw: str) -> None:
     """A changed space in arguments breaks the prefix that a provider keeps."""
     value, kept = parse_arguments(raw)
     assert (json.dumps(value, ensure_ascii=False, separators=(",", ":")) if kept is None else kept) == raw
+
+
+def test_a_key_inside_an_object_is_a_declared_loss() -> None:
+    """A server's own key beside a call's arguments would vanish on the way to another provider, unnoticed."""
+    function = {"name": "f", "arguments": "{}", "strictness": "high"}
+    call = {"id": "call_1", "type": "function", "function": function}
+    body = {
+        "model": "gpt-4o",
+        "messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "done"},
+        ],
+    }
+    losses = convert(body, to="anthropic", model="claude-sonnet-4-5", source="openai-chat").losses
+    assert [(loss.kind, loss.records) for loss in losses if "function.strictness" in loss.detail] == [("extra", (2,))]
