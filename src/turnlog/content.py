@@ -2,7 +2,8 @@
 
 Values here are frozen and have no identity: number, time and position live on the record around
 them. A value says what was said; how a provider spelled it lives in its `Form`, which only that
-provider reads again.
+provider reads again. None can hold itself, so they do without the garbage collector (`gc=False`),
+which would walk the tens of thousands of them in a long window again and again.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
 
 __all__ = [
+    "ARGUMENTS_DEPTH",
     "Form",
     "Media",
     "Message",
@@ -32,10 +34,17 @@ __all__ = [
     "compact_json",
     "is_finite_json",
     "media_parts",
+    "nested_deeper",
     "parse_arguments",
     "sha256_hex",
     "text_of",
 ]
+
+ARGUMENTS_DEPTH = 100
+"""Levels of nesting that arguments may have and still be taken apart. A record holds 200, its own
+envelope and the marks of docs/format.md included; text holds any."""
+
+_HOLDERS = (Mapping, list, tuple)
 
 Role = Literal["system", "user", "assistant"]
 
@@ -43,7 +52,7 @@ Outcome = Literal["ok", "failed", "timeout", "canceled", "aborted", "lost"]
 """How a tool call ended. `aborted`: interrupted, it may have run. `lost`: never answered."""
 
 
-class Form(Struct, frozen=True, omit_defaults=True):
+class Form(Struct, frozen=True, gc=False, omit_defaults=True):
     """How one provider spelled a value: what a same-provider rendering needs to be identical.
 
     `provider` is the only reader. `shape` is a word of that provider's own (`"string"`, `"list"`,
@@ -57,14 +66,14 @@ class Form(Struct, frozen=True, omit_defaults=True):
     delta: dict[str, Any] | None = None
 
 
-class Text(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="text"):
+class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="text"):
     """Plain text. May hold anything a Python string can, lone surrogates and NUL included."""
 
     text: str
     form: Form | None = None
 
 
-class Media(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="media"):
+class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="media"):
     """An image, document, audio or video: bytes by hash, a URL, or a provider's file id.
 
     Exactly one of `sha256` (hex digest of the bytes, which live in the store's blobs), `url` and
@@ -82,7 +91,7 @@ class Media(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="medi
     form: Form | None = None
 
 
-class Reasoning(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="reasoning"):
+class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="reasoning"):
     """A model's reasoning, opaque and bound to the provider that made it.
 
     `text` is what it shows of its thinking, `summary` the pieces of a summary. `signature` or
@@ -98,7 +107,7 @@ class Reasoning(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="
     form: Form | None = None
 
 
-class ToolCall(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="tool_call"):
+class ToolCall(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="tool_call"):
     """A model's call of a tool.
 
     `id` pairs it with its result; ids are not unique in real logs, so pairing goes by position.
@@ -125,7 +134,7 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="t
         return compact_json(self.arguments) if self.raw is None else self.raw
 
 
-class ToolResult(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="tool_result"):
+class ToolResult(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="tool_result"):
     """The answer to a tool call: parts and outcome.
 
     `call_id` and `name` are those of the call (`name` may be empty where a provider does not say).
@@ -141,7 +150,7 @@ class ToolResult(Struct, frozen=True, omit_defaults=True, tag_field="type", tag=
     form: Form | None = None
 
 
-class Opaque(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="opaque"):
+class Opaque(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="opaque"):
     """A provider's own item or block, kept whole and replayed to that provider only."""
 
     provider: str
@@ -150,7 +159,7 @@ class Opaque(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="opa
     form: Form | None = None
 
 
-class Unknown(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="unknown"):
+class Unknown(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="unknown"):
     """A part of a kind that a newer turnlog wrote. Kept, never sent."""
 
     kind: str
@@ -160,7 +169,7 @@ class Unknown(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="un
 Part = Text | Media | Reasoning | ToolCall | ToolResult | Opaque | Unknown
 
 
-class Message(Struct, frozen=True, omit_defaults=True):
+class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     """A role and parts. Tool results are parts of user messages.
 
     `name` is the author's name where a provider allows one.
@@ -188,28 +197,60 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     form: Form | None = None
 
 
-def compact_json(value: Any) -> str:
-    """`value` as JSON without spaces, characters as they are; the text that providers mostly send."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
+
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_compact_finite = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_read_finite = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
+def compact_json(value: Any) -> str:
+    """`value` as JSON without spaces, characters as they are; the text that providers mostly send."""
+    return _compact(value)
 
 
 def parse_arguments(raw: str) -> tuple[Any, str | None]:
     """`raw` argument text as (`arguments`, `raw`) of a `ToolCall`.
 
-    Text that is no JSON, or holds NaN or Infinity (which no JSON can), gives no arguments and
-    keeps the text.
+    Text that is no JSON, holds NaN, Infinity or 1e999 (which no JSON can), or nests more than
+    `ARGUMENTS_DEPTH` levels, gives no arguments and keeps the text.
     """
     try:
-        value = json.loads(raw, parse_constant=_refuse_constant)
+        value = _read_finite(raw)
+        spelled = _compact_finite(value)
     except (ValueError, RecursionError):
         return None, raw
-    if not is_finite_json(value):
+    if raw.count("{") + raw.count("[") > ARGUMENTS_DEPTH and nested_deeper(value, ARGUMENTS_DEPTH) is not None:
         return None, raw
-    return value, None if compact_json(value) == raw else raw
+    return value, None if spelled == raw else raw
+
+
+def nested_deeper(value: Any, levels: int) -> str | None:
+    """The path of an object or array in `value` that lies more than `levels` deep, None if there is none.
+
+    `value` itself is the first level. Takes no more of Python's stack for a deep value than for a flat one.
+    """
+    level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())] if isinstance(value, _HOLDERS) else []
+    for _ in range(levels):
+        level = [
+            (inner, (way, key))
+            for holder, way in level
+            for key, inner in (holder.items() if isinstance(holder, Mapping) else enumerate(holder))
+            if isinstance(inner, _HOLDERS)
+        ]
+        if not level:
+            return None
+    return _path(level[0][1]) if level else None
+
+
+def _path(way: tuple[Any, ...]) -> str:
+    steps: list[str] = []
+    while way:
+        way, key = way
+        steps.append(f"[{key}]" if isinstance(key, int) else f".{key}")
+    return "".join(reversed(steps)).removeprefix(".")
 
 
 def is_finite_json(value: Any) -> bool:
@@ -245,4 +286,6 @@ def media_parts(message: Message) -> Iterator[Media]:
         if isinstance(part, Media):
             yield part
         elif isinstance(part, ToolResult):
-            yield from (inner for inner in part.parts if isinstance(inner, Media))
+            for inner in part.parts:
+                if isinstance(inner, Media):
+                    yield inner

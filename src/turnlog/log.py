@@ -49,7 +49,7 @@ SWEEP_GRACE_SECONDS = 3600.0
 """How long a blob may wait for the record that refers to it."""
 
 
-class Draft(Struct, frozen=True):
+class Draft(Struct, frozen=True, gc=False):
     """A record to be: the store numbers it. `time` is the store's clock if empty.
 
     `raw` is the encoded record where one is copied from another store: it is kept byte for byte,

@@ -15,6 +15,7 @@ from .errors import BlobMissing, FormatError, InputError
 from .models import Target, target
 from .providers import provider
 from .providers.protocol import Parsed
+from .providers.values import check_depth
 from .request import Prepared, prepare
 from .view.shown import Edit, Shown
 
@@ -75,17 +76,7 @@ def _check_body(body: Mapping[str, Any]) -> None:
     """Raises FormatError for what is no JSON object, or nested so deeply that nobody means it."""
     if not isinstance(body, Mapping):
         raise FormatError(f"a request body is an object (a dict), this is {type(body).__name__}")
-    level: list[Any] = [body]
-    for _ in range(_DEEPEST):
-        level = [
-            inner
-            for value in level
-            for inner in (value.values() if isinstance(value, Mapping) else value)
-            if isinstance(inner, (Mapping, list, tuple))
-        ]
-        if not level:
-            return
-    raise FormatError(f"nested more than {_DEEPEST} levels deep")
+    check_depth(body)
 
 
 def aimed(parsed: Parsed, to: str, model: str) -> Target:
@@ -107,9 +98,6 @@ def shown_messages(parsed: Parsed) -> list[Shown]:
     """The messages of a body, numbered from 1."""
     return [Shown(message, (n,)) for n, message in enumerate(parsed.messages, start=1)]
 
-
-_DEEPEST = 200
-"""Levels of nesting that a body may have: what a record can hold (see docs/format.md)."""
 
 _ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"})
 

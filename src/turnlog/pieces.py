@@ -22,14 +22,13 @@ from .content import Role, Tool, ToolCall
 from .providers.protocol import BlobReader
 from .request import Plan, Prepared, as_known, as_text, follow
 from .view.arrange import Fate
-from .view.pairing import pair
 from .view.repair import close, count_media, declare_tools, mend
 from .view.shown import Edit, Loss, Shown
 
 __all__ = ["Piece", "assemble"]
 
 
-class _Mended(Struct, frozen=True):
+class _Mended(Struct, frozen=True, gc=False):
     """A stretch of conversation, repaired by itself. `regular` says that this was safe."""
 
     view: tuple[Shown, ...]
@@ -43,7 +42,7 @@ class _Mended(Struct, frozen=True):
     regular: bool
 
 
-class _Wire(Struct, frozen=True):
+class _Wire(Struct, frozen=True, gc=False):
     """The wire messages of a stretch, their JSON without brackets, and what had to change in them."""
 
     messages: list[Any]
@@ -239,7 +238,6 @@ def _mend(
     lost: list[Loss] = []
     known = as_known(items, plan.provider, blob, lost)
     mended = mend(known, plan.rules, fate, leading=leading, follows=follows)
-    pairs = pair(known)
     # What stands before a piece was repaired relying on the role that it begins with.
     same_start = leading or (bool(known and mended.view) and known[0].message.role == mended.view[0].message.role)
     callers = tuple(s for s in mended.view if any(isinstance(part, ToolCall) for part in s.message.parts))
@@ -253,7 +251,7 @@ def _mend(
         repeated=len({call.id for call in calls}) < len(calls),
         callers=callers,
         called=frozenset(call.name for call in calls),
-        regular=same_start and not pairs.orphans and not pairs.duplicates,
+        regular=same_start and not mended.strays,
     )
 
 
@@ -275,10 +273,16 @@ def _spell(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> _Wire:
     local = msgspec.structs.replace(plan.local, tools=())
     rendered = plan.provider.render(view, local, plan.target, blob)
     tidied = plan.provider.tidy(rendered.request, plan.target)
-    messages, replaced = as_text(tidied.request.get(key, []))
+    messages = tidied.request.get(key, [])
+    replaced: tuple[Edit, ...] = ()
+    try:
+        encoded = _encoded(messages)
+    except UnicodeEncodeError:
+        messages, replaced = as_text(messages)
+        encoded = _encoded(messages)
     return _Wire(
         messages=messages,
-        encoded=_encoded(messages),
+        encoded=encoded,
         edits=(*(edit for edit in (*rendered.edits, *tidied.edits) if edit.detail.startswith(key)), *replaced),
         losses=tuple(loss for loss in (*rendered.losses, *tidied.losses) if loss.records),
     )

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-class Count(Struct, frozen=True, omit_defaults=True):
+class Count(Struct, frozen=True, gc=False, omit_defaults=True):
     """Tokens of a message as one counter saw them when it was recorded; never recomputed.
 
     `counter` names counter and version, `certainty` how far to trust it.
@@ -47,7 +47,7 @@ class Count(Struct, frozen=True, omit_defaults=True):
     certainty: Literal["exact", "calibrated", "estimated"] = "estimated"
 
 
-class Usage(Struct, frozen=True, omit_defaults=True):
+class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a provider billed for one request, in tokens.
 
     `input` is everything the model read, cached parts included, whatever the provider's own
@@ -75,7 +75,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         )
 
 
-class MessageRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="message"):
+class MessageRecord(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="message"):
     """A message. `model` wrote it, where a model did; `stop` is why it stopped, in its words.
 
     `source` is the place in a foreign transcript that it was imported from (a line, an id).
@@ -89,7 +89,7 @@ class MessageRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     source: str = ""
 
 
-class PartialAnswer(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="partial"):
+class PartialAnswer(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="partial"):
     """An answer that was interrupted: what had come. It is part of the conversation.
 
     `reason` says what is known of the interruption. A call whose arguments had not fully come is
@@ -103,7 +103,7 @@ class PartialAnswer(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     model: str = ""
 
 
-class ToolStarted(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="tool_started"):
+class ToolStarted(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="tool_started"):
     """A tool began to run for the call `call_id` of message record `call_record`."""
 
     call_id: str
@@ -111,7 +111,7 @@ class ToolStarted(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag
     name: str = ""
 
 
-class ToolFinished(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="tool_finished"):
+class ToolFinished(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="tool_finished"):
     """A tool ended; its result is a message of its own. `seconds` is how long it ran."""
 
     call_id: str
@@ -121,7 +121,7 @@ class ToolFinished(Struct, frozen=True, omit_defaults=True, tag_field="kind", ta
     reason: str = ""
 
 
-class UsageRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="usage"):
+class UsageRecord(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="usage"):
     """What one request cost. `raw` is the provider's own usage object.
 
     `counted` is the whole request as it was counted before it was sent, `answer` the tokens of the
@@ -257,7 +257,7 @@ Body = (
 )
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, gc=False):
     """A numbered, timed entry of a log.
 
     `n` counts from 1 without gaps. `time` is UTC, ISO 8601 with milliseconds. `raw` is the encoded

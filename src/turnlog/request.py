@@ -184,6 +184,9 @@ def without_unknown(view: Sequence[Shown], to: Provider, losses: list[Loss]) -> 
     """The view without opaque parts of the provider's own that it does not take in requests."""
     out: list[Shown] = []
     for shown in view:
+        if not any(isinstance(part, Opaque) for part in shown.message.parts):
+            out.append(shown)
+            continue
         kept: list[Part] = []
         for part in shown.message.parts:
             if isinstance(part, Opaque) and part.provider == to.name and not to.knows(part):

@@ -56,7 +56,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     blobs: dict[str, bytes] = field(default_factory=dict)
 
 
-class Rendered(Struct, frozen=True, kw_only=True):
+class Rendered(Struct, frozen=True, gc=False, kw_only=True):
     """A request body as the provider takes it, and what it could not express."""
 
     request: dict[str, Any]

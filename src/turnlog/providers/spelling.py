@@ -12,7 +12,7 @@ A delta is a dict of up to four entries:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..content import Form
@@ -33,6 +33,8 @@ def same(left: Any, right: Any) -> bool:
 
 def difference(default: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any] | None:
     """What turns `default` into `seen`, or None if nothing does."""
+    if same(default, seen):
+        return None
     added: dict[str, Any] = {}
     missing: list[str] = []
     respelled: dict[str, str] = {}
@@ -91,10 +93,16 @@ def formed(provider: str, default: Mapping[str, Any], seen: Mapping[str, Any], s
 
 
 def extra_keys(form: Form | None) -> tuple[str, ...]:
-    """The keys that ride along in a form with a value: what another provider cannot take."""
-    if form is None or form.delta is None:
-        return ()
-    return tuple(key for key, value in form.delta.get("+", {}).items() if value not in (None, [], {}, ""))
+    """The keys that ride along in a form with a value, with their path: what another provider cannot take."""
+    return () if form is None else tuple(_extra(form.delta, ""))
+
+
+def _extra(delta: Mapping[str, Any] | None, path: str) -> Iterator[str]:
+    for key, value in (delta or {}).get("+", {}).items():
+        if value not in (None, [], {}, ""):
+            yield path + key
+    for key, inner in (delta or {}).get("~", {}).items():
+        yield from _extra(inner, f"{path}{key}.")
 
 
 _IDENTITY = frozenset({"call_id", "id", "name", "tool_call_id", "tool_use_id"})

@@ -22,7 +22,7 @@ Choice = Literal["auto", "required", "named", "none"]
 """What a request says of its tools: some providers bill a forced call differently."""
 
 
-class Tally(Struct, frozen=True, kw_only=True):
+class Tally(Struct, frozen=True, gc=False, kw_only=True):
     """Tokens by kind, and how far to trust them.
 
     `user` and `assistant` are what was said (an assistant's calls and reasoning included), `images`
@@ -41,7 +41,8 @@ class Tally(Struct, frozen=True, kw_only=True):
     @property
     def tokens(self) -> int:
         """All of them."""
-        return sum(self.parts.values())
+        said = self.system + self.user + self.assistant
+        return said + self.tools + self.tool_results + self.images + self.framing
 
     @property
     def parts(self) -> dict[str, int]:
@@ -49,8 +50,16 @@ class Tally(Struct, frozen=True, kw_only=True):
         return {name: getattr(self, name) for name in self.__struct_fields__ if name != "certainty"}
 
     def __add__(self, other: Tally) -> Tally:
-        sums = {name: count + getattr(other, name) for name, count in self.parts.items()}
-        return Tally(**sums, certainty=max(self.certainty, other.certainty, key=_TRUST.index))
+        return Tally(
+            system=self.system + other.system,
+            tools=self.tools + other.tools,
+            user=self.user + other.user,
+            assistant=self.assistant + other.assistant,
+            tool_results=self.tool_results + other.tool_results,
+            images=self.images + other.images,
+            framing=self.framing + other.framing,
+            certainty=max(self.certainty, other.certainty, key=_TRUST.index),
+        )
 
 
 def last_turn(messages: Sequence[Message]) -> int:

@@ -73,8 +73,11 @@ def count_pieces(vocabulary: str, text: str) -> int:
     """
     if not text:
         return 0
-    encode = _encoding(vocabulary).encode
-    return sum(len(encode(piece, disallowed_special=())) for piece in cut(text))
+    # `encode` would look for special tokens, character by character, though it is given none.
+    encode = _encoding(vocabulary).encode_ordinary
+    if len(text) <= _LONGEST:
+        return len(encode(text))
+    return sum(len(encode(piece)) for piece in cut(text))
 
 
 @cache

@@ -48,6 +48,8 @@ def synthetic_result(call: ToolCall, outcome: Outcome) -> ToolResult:
 
 def arrange(view: Sequence[Shown], pairs: Pairs, rules: Rules, fate: Fate) -> tuple[list[Shown], list[Edit]]:
     """The view with every call answered once, in its place, and no other results."""
+    if not (pairs.answers or pairs.unanswered or pairs.orphans):
+        return list(view), []
     arranger = _Arranger(view, pairs, rules, fate)
     i = 0
     while i < len(view):
@@ -120,6 +122,8 @@ class _Arranger:
 
     def _with_ids(self, i: int) -> Shown:
         shown = self.view[i]
+        if not self.new_ids and not any(isinstance(part, ToolResult) for part in shown.message.parts):
+            return shown
         parts = tuple(
             msgspec.structs.replace(part, id=self.new_ids[i, j]) if (i, j) in self.new_ids else part
             for j, part in enumerate(shown.message.parts)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
+from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult, Unknown
 from ..rules import Rules
 from .shown import Edit, Loss, Shown
 
@@ -20,34 +22,33 @@ __all__ = ["BLANK", "clean", "sendable_name"]
 
 BLANK = "[blank message]"
 
-_BELONGS = (ToolCall, ToolResult, Reasoning)
-_BELONGS_TO: dict[type, str] = {ToolCall: "assistant", ToolResult: "user", Reasoning: "assistant"}
+_BELONGS_TO: dict[type, Role] = {ToolCall: "assistant", ToolResult: "user", Reasoning: "assistant"}
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def clean(shown: Shown, rules: Rules) -> tuple[Shown | None, list[Edit], list[Loss]]:
-    """The message as `rules` let it be sent, or None if nothing of it is left; and what changed."""
-    cleaner = _Cleaner(rules, shown)
-    message = cleaner.message(shown.message)
-    if message is shown.message:
-        return shown, cleaner.edits, cleaner.losses
-    if message is None:
-        return None, cleaner.edits, cleaner.losses
-    treatment = "repaired" if shown.treatment == "verbatim" else shown.treatment
-    return Shown(message, shown.records, treatment), cleaner.edits, cleaner.losses
+def clean(view: Sequence[Shown], rules: Rules) -> tuple[list[Shown], list[Edit], list[Loss]]:
+    """The messages as `rules` let them be sent, without those of which nothing is left; and what changed."""
+    cleaner = _Cleaner(rules)
+    kept = [cleaned for shown in view if (cleaned := cleaner.shown(shown)) is not None]
+    return kept, cleaner.edits, cleaner.losses
 
 
 def sendable_name(name: str, rules: Rules) -> str:
     """A tool name that matches the rules: unsuitable characters become `_`; what had to change or is
     too long ends with a digest of the whole name, so that two names never become one."""
-    if len(name) <= rules.name_max and re.fullmatch(rules.name_pattern, name):
+    return _fitting(name, rules.name_pattern, rules.name_max)
+
+
+@lru_cache(maxsize=1024)
+def _fitting(name: str, pattern: str, longest: int) -> str:
+    if len(name) <= longest and re.fullmatch(pattern, name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     stem = re.sub(r"[^a-zA-Z0-9_-]", "_", name) or "tool"
     if not re.match(r"[a-zA-Z_]", stem):
         stem = "_" + stem
-    return f"{stem[: min(rules.name_max, 64) - 9]}_{digest}"
+    return f"{stem[: min(longest, 64) - 9]}_{digest}"
 
 
 def _extras(message: Message) -> str:
@@ -61,15 +62,34 @@ def _is_url(url: str, schemes: frozenset[str]) -> bool:
     return parts.scheme in schemes and bool(parts.netloc)
 
 
-class _Cleaner:
-    """One message's worth of cleaning: the rules, where we are, and what had to change."""
+def _is_text(value: Any) -> bool:
+    """Whether all strings of a JSON value can be sent, as encoding it tells soonest."""
+    try:
+        msgspec.json.encode(value)
+    except (UnicodeError, TypeError, ValueError, RecursionError):
+        return False
+    return True
 
-    def __init__(self, rules: Rules, shown: Shown) -> None:
+
+class _Cleaner:
+    """Cleans one message after another: the rules, where we are, and what had to change."""
+
+    def __init__(self, rules: Rules) -> None:
         self.rules = rules
-        self.records = shown.records
-        self.role = shown.message.role
+        self.records: tuple[int, ...] = ()
+        self.role: Role = "user"
         self.edits: list[Edit] = []
         self.losses: list[Loss] = []
+
+    def shown(self, shown: Shown) -> Shown | None:
+        self.records, self.role = shown.records, shown.message.role
+        message = self.message(shown.message)
+        if message is shown.message:
+            return shown
+        if message is None:
+            return None
+        treatment = "repaired" if shown.treatment == "verbatim" else shown.treatment
+        return Shown(message, shown.records, treatment)
 
     def message(self, message: Message) -> Message | None:
         parts: list[Part] = []
@@ -101,7 +121,7 @@ class _Cleaner:
         return Message(role="user", parts=(Text(BLANK),), name=message.name)
 
     def part(self, part: Part) -> Part | None:
-        if isinstance(part, _BELONGS) and self.role != _BELONGS_TO[type(part)]:
+        if _BELONGS_TO.get(type(part), self.role) != self.role:
             what = type(part).__name__
             self.edits.append(Edit("misplaced", f"{what} in a {self.role} message left out", self.records))
             return None
@@ -188,7 +208,7 @@ class _Cleaner:
             raw = self.text(call.raw, "arguments")
             if raw is not call.raw:
                 changes["raw"] = raw
-        arguments = self.json(call.arguments)
+        arguments = call.arguments if _is_text(call.arguments) else self.json(call.arguments)
         if arguments is not call.arguments:
             changes["arguments"] = arguments
         if call.kind == "function" and self.rules.arguments == "object" and not isinstance(arguments, dict):

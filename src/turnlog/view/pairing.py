@@ -19,13 +19,14 @@ At = tuple[int, int]
 """Where a part stands: index of the message in the view, index of the part in the message."""
 
 
-class Pairs(Struct, frozen=True):
+class Pairs(Struct, frozen=True, gc=False):
     """`answers` maps each answered call to its result; `orphans` are results of no call,
-    `duplicates` further results of a call that has one."""
+    `duplicates` further results of a call that has one. `unanswered` says whether a call has none."""
 
     answers: dict[At, At]
     orphans: frozenset[At]
     duplicates: frozenset[At]
+    unanswered: bool
 
 
 def pair(view: Sequence[Shown]) -> Pairs:
@@ -37,10 +38,10 @@ def pair(view: Sequence[Shown]) -> Pairs:
     duplicates: set[At] = set()
     for i, shown in enumerate(view):
         for j, part in enumerate(shown.message.parts):
-            at = (i, j)
             if isinstance(part, ToolCall) and shown.message.role == "assistant":
-                open_calls.append((at, part))
+                open_calls.append(((i, j), part))
             elif isinstance(part, ToolResult):
+                at = (i, j)
                 call = _open_call(open_calls, part)
                 if call is not None:
                     answers[call[0]] = at
@@ -50,7 +51,7 @@ def pair(view: Sequence[Shown]) -> Pairs:
                     _another(view, answers, duplicates, answered[part.call_id], at, part)
                 else:
                     orphans.add(at)
-    return Pairs(answers, frozenset(orphans), frozenset(duplicates))
+    return Pairs(answers, frozenset(orphans), frozenset(duplicates), bool(open_calls))
 
 
 def _open_call(open_calls: list[tuple[At, ToolCall]], result: ToolResult) -> tuple[At, ToolCall] | None:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult
+from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult, media_parts
 from ..rules import Rules
 from .arrange import Fate, arrange, with_parts
 from .clean import clean, sendable_name
@@ -42,16 +42,18 @@ NOTHING = "[No message yet.]"
 CONTINUE = "Please continue."
 
 
-class Repaired(Struct, frozen=True):
+class Repaired(Struct, frozen=True, gc=False):
     """A view that its rules accept, and what had to change.
 
-    `thinking_off` says that the request must go without thinking until the open tool loop closes.
+    `thinking_off` says that the request must go without thinking until the open tool loop closes,
+    `strays` that there were results of no call in it, or second ones.
     """
 
     view: tuple[Shown, ...]
     edits: tuple[Edit, ...]
     losses: tuple[Loss, ...]
     thinking_off: bool = False
+    strays: bool = False
 
 
 def repair(view: Sequence[Shown], rules: Rules, fate: Fate | None = None) -> Repaired:
@@ -66,16 +68,9 @@ def mend(
 
     `leading` says that nothing stands before the stretch, `follows` the role of what comes behind it.
     """
-    edits: list[Edit] = []
-    losses: list[Loss] = []
-    cleaned: list[Shown] = []
-    for shown in view:
-        kept, changes, lost = clean(shown, rules)
-        edits += changes
-        losses += lost
-        if kept is not None:
-            cleaned.append(kept)
-    mended, changes = arrange(cleaned, pair(cleaned), rules, fate)
+    cleaned, edits, losses = clean(view, rules)
+    pairs = pair(cleaned)
+    mended, changes = arrange(cleaned, pairs, rules, fate)
     edits += changes
     mended = own_calls(mended, rules, edits, more=follows is not None)
     mended = _sign(mended, rules, losses)
@@ -83,7 +78,8 @@ def mend(
     mended = _system(mended, rules, losses, leading=leading, behind=follows)
     if rules.merge_calls:
         mended = _join(mended)
-    return Repaired(tuple(mended), tuple(edits), tuple(losses))
+    strays = bool(pairs.orphans or pairs.duplicates)
+    return Repaired(tuple(mended), tuple(edits), tuple(losses), strays=strays)
 
 
 def finish(mended: Repaired, rules: Rules) -> Repaired:
@@ -209,7 +205,7 @@ def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown
 
 def count_media(view: Sequence[Shown]) -> int:
     """How many media parts a view holds, those inside tool results included."""
-    return sum(isinstance(p, Media) for shown in view for part in shown.message.parts for p in _flat(part))
+    return sum(1 for shown in view for _ in media_parts(shown.message))
 
 
 def _media_count(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:

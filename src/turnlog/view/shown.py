@@ -13,7 +13,7 @@ __all__ = ["Edit", "Loss", "Shown", "Treatment", "starts_turn"]
 Treatment = Literal["verbatim", "repaired", "joined", "synthetic", "cut", "masked", "placeholder", "summarised"]
 
 
-class Shown(Struct, frozen=True):
+class Shown(Struct, frozen=True, gc=False):
     """A message as a view shows it.
 
     `records` are the numbers of the records it shows, in order; a synthetic message names the
@@ -25,7 +25,7 @@ class Shown(Struct, frozen=True):
     treatment: Treatment = "verbatim"
 
 
-class Edit(Struct, frozen=True, omit_defaults=True):
+class Edit(Struct, frozen=True, gc=False, omit_defaults=True):
     """A change made so that the provider accepts the request.
 
     `records` are the numbers of the records concerned, or empty for a change of the request's own
@@ -41,7 +41,7 @@ class Edit(Struct, frozen=True, omit_defaults=True):
     through: int = 0
 
 
-class Loss(Struct, frozen=True, omit_defaults=True):
+class Loss(Struct, frozen=True, gc=False, omit_defaults=True):
     """Something of the conversation that this target cannot take, or takes in another place.
 
     Fields as in `Edit`. A loss says nothing of damage: the log holds what was lost.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ..content import Media, Part, Text, ToolResult
+from ..content import Media, Part, Text, ToolResult, media_parts
 from ..errors import StoreError
 from .arrange import with_parts
 from .shown import Loss, Shown
@@ -40,6 +40,9 @@ def sniff(view: Sequence[Shown], blob: Callable[[str], bytes], losses: list[Loss
 
 
 def _sniffed(shown: Shown, blob: Callable[[str], bytes], losses: list[Loss]) -> Shown:
+    if next(media_parts(shown.message), None) is None:
+        return shown
+
     def true(part: Part) -> Part:
         if isinstance(part, Media) and part.sha256:
             return _true_media(part, blob, shown, losses)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...view.shown import Edit
-from .values import MARK, misfit
+from ..values import misfit
+from .values import MARK
 
 __all__ = ["MAX_MARKS", "tidy_marks", "with_sound_mark"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...content import Opaque
+from ..values import misfit
 from .shapes import BLOCK, IN_RESULT
-from .values import INSIDE, OWN, misfit
+from .values import INSIDE, OWN
 
 __all__ = ["is_block", "knows", "misfit_inside"]
 

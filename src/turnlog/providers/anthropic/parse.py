@@ -12,6 +12,7 @@ from ...errors import FormatError
 from ...records import Configuration
 from ..protocol import Parsed
 from ..spelling import difference
+from ..values import check_depth
 from .blocks import (
     NAME,
     call_block,
@@ -25,7 +26,6 @@ from .blocks import (
     spelled,
     text_block,
 )
-from .depth import check_depth
 
 __all__ = ["parse", "read_blocks"]
 

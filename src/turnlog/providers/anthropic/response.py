@@ -10,8 +10,7 @@ from ...errors import FormatError
 from ...records import Usage
 from ...view.shown import Edit
 from ..protocol import Reply
-from ..shapes import prune
-from .depth import check_depth
+from ..values import check_depth, prune
 from .parse import read_blocks
 from .shapes import BLOCK
 

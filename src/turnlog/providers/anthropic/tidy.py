@@ -13,13 +13,13 @@ from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
 from ..protocol import Rendered
-from ..shapes import prune
+from ..values import misfit, prune
 from .cache_marks import tidy_marks
 from .rules import NO_SAMPLING, ONE_SAMPLING, thinking_type
 from .shapes import BODY, NOT_NULL
 from .tidy_messages import tidy_blocks
 from .tidy_tools import tidy_tools
-from .values import SETTINGS, misfit
+from .values import SETTINGS
 
 __all__ = ["required_settings", "tidy", "without_thinking"]
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from ...view.shown import Edit
 from ...view.sniff import image_type
+from ..values import misfit
 from .blocks import NO_OUTPUT, decoded, document_text
 from .cache_marks import with_sound_mark
 from .known import misfit_inside
-from .values import OPTIONAL, misfit
+from .values import OPTIONAL
 
 __all__ = ["tidy_blocks"]
 

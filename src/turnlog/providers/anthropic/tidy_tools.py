@@ -7,10 +7,10 @@ from typing import Any
 
 from ...models import Target
 from ...view.shown import Edit
-from ..shapes import prune
+from ..values import misfit, prune
 from .cache_marks import with_sound_mark
 from .shapes import TOOL
-from .values import TOOL_KEYS, TOOLS, misfit
+from .values import TOOL_KEYS, TOOLS
 
 __all__ = ["tidy_tools"]
 

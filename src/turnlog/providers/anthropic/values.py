@@ -15,16 +15,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-__all__ = ["INSIDE", "MARK", "OPTIONAL", "OWN", "SETTINGS", "TOOLS", "TOOL_KEYS", "misfit"]
+from ..values import Later, made
 
-
-def misfit(value: Any, kind: Any) -> str:
-    """What is wrong with `value` as a `kind`, empty if nothing is."""
-    try:
-        msgspec.convert(value, kind)
-    except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
-        return str(error)
-    return ""
+__all__ = ["INSIDE", "MARK", "OPTIONAL", "OWN", "SETTINGS", "TOOLS", "TOOL_KEYS"]
 
 
 _ABSENT = object()
@@ -35,31 +28,35 @@ def _may(kind: Any) -> tuple[Any, Any]:
     return kind, _ABSENT
 
 
-def _object(**fields: Any) -> Any:
+def _fields(fields: Mapping[str, Any]) -> list[Any]:
+    given = [(name, kind if isinstance(kind, tuple) else (kind,)) for name, kind in fields.items()]
+    return [(name, made(kind), *default) for name, (kind, *default) in given]
+
+
+def _object(**fields: Any) -> Later:
     """An object with these fields at least; those from `_may` can be left out."""
-    given = [(name, *kind) if isinstance(kind, tuple) else (name, kind) for name, kind in fields.items()]
-    return msgspec.defstruct("Object", given, kw_only=True)
+    return Later(lambda: msgspec.defstruct("Object", _fields(fields), kw_only=True))
 
 
-def _tagged(tag: Any, **fields: Any) -> Any:
+def _tagged(tag: Any, **fields: Any) -> Later:
     """An object of that `type`."""
     return _object(type=Literal[tag], **fields)
 
 
-def _one_of(*shapes: Mapping[str, Any]) -> Any:
+def _one_of(*shapes: Mapping[str, Any]) -> Later:
     """One of a few objects, told apart by `type`: `{type: fields, ...}`."""
     entries = [entry for shape in shapes for entry in shape.items()]
     if len(entries) == 1:  # a tag that stands alone could be missing
         return _tagged(entries[0][0], **entries[0][1])
-    found = []
-    for tag, fields in entries:
-        given = [(name, *kind) if isinstance(kind, tuple) else (name, kind) for name, kind in fields.items()]
-        found.append(msgspec.defstruct("Object", given, kw_only=True, tag_field="type", tag=tag))
-    return reduce(or_, found)
+
+    def tagged(tag: str, fields: Mapping[str, Any]) -> Any:
+        return msgspec.defstruct("Object", _fields(fields), kw_only=True, tag_field="type", tag=tag)
+
+    return Later(lambda: reduce(or_, [tagged(tag, fields) for tag, fields in entries]))
 
 
-def _list(kind: Any) -> Any:
-    return list[kind]
+def _list(kind: Any) -> Later:
+    return Later(lambda: list[made(kind)])  # type: ignore[misc]
 
 
 MARK = _tagged("ephemeral", ttl=_may(Literal["5m", "1h"]))
@@ -183,9 +180,7 @@ OWN: Mapping[str, Any] = {
     ),
     "tool_addition": _object(tool=_one_of(_CHANGED, {"tool_definition": {"definition": _OBJECT}})),
     "tool_removal": _object(tool=_one_of(_CHANGED)),
-    "fallback": msgspec.defstruct(
-        "Fallback", [("origin", _object(model=str)), ("to", _object(model=str))], rename={"origin": "from"}
-    ),
+    "fallback": _object(**{"from": _object(model=str), "to": _object(model=str)}),
 }
 """Blocks that are kept whole, in a message: what each must have."""
 

@@ -5,37 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import FormatError
+from ..values import check_depth
 from .keys import FREE, camel
 
 __all__ = ["check_json", "typed"]
-
-_DEEPEST = 200
-"""Levels of nesting that a body may have: what a record can hold (docs/format.md)."""
 
 
 def check_json(value: Any, path: str = "") -> None:
     """Raises FormatError for a key that stands there in both spellings, so that nobody knows which one
     counts, and for nesting so deep that nobody means it."""
-    level: list[tuple[str, Any, bool]] = [(path, value, False)]
-    for _ in range(_DEEPEST):
-        level = [inner for where, holder, free in level for inner in _inner(where, holder, free)]
-        if not level:
-            return
-    raise FormatError(f"nested more than {_DEEPEST} levels deep", path=level[0][0][:80])
+    check_depth(value)
+    _check_twins(value, path)
 
 
-def _inner(path: str, holder: Any, free: bool) -> list[tuple[str, Any, bool]]:
-    if isinstance(holder, list):
-        return [(f"{path}[{i}]", item, free) for i, item in enumerate(holder) if isinstance(item, (dict, list))]
-    if not isinstance(holder, dict):
-        return []
-    if not free and len({camel(key) for key in holder}) < len(holder):
-        _refuse_twins(path, holder)
-    return [
-        (f"{path}.{key}" if path else key, item, free or camel(key) in FREE)
-        for key, item in holder.items()
-        if isinstance(item, (dict, list))
-    ]
+def _check_twins(value: Any, path: str) -> None:
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            _check_twins(item, f"{path}[{i}]")
+    elif isinstance(value, dict):
+        if len({camel(key) for key in value}) < len(value):
+            _refuse_twins(path, value)
+        for key, item in value.items():
+            if isinstance(item, (dict, list)) and camel(key) not in FREE:
+                _check_twins(item, f"{path}.{key}" if path else key)
 
 
 def _refuse_twins(path: str, holder: dict[str, Any]) -> None:

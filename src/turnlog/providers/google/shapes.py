@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..shapes import ANY, Keys, Many, Shape
+from ..values import misfit
 from .keys import camel, snake
-from .values import SCHEMA, misfit
+from .values import SCHEMA
 
 __all__ = ["BODY", "is_google_schema"]
 
@@ -92,7 +93,7 @@ def is_google_schema(schema: Any) -> bool:
         return isinstance(schema, bool)
     for key, value in schema.items():
         name = camel(key)
-        if name not in SCHEMA or misfit(value, SCHEMA[name]):
+        if name not in SCHEMA or (value is not None and misfit(value, SCHEMA[name], strict=False)):
             return False
         inner: list[Any] = []
         if name in _MAPS and isinstance(value, Mapping):

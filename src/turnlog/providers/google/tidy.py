@@ -10,7 +10,7 @@ from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
 from ..protocol import Rendered
-from ..shapes import prune
+from ..values import prune
 from .keys import camel, find
 from .rules import is_gemini_3
 from .shapes import BODY, is_google_schema

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from ...view.shown import Edit
+from ..values import misfit
 from .keys import FREE, camel
 
-__all__ = ["SCHEMA", "drop_misfits", "misfit"]
+__all__ = ["SCHEMA", "drop_misfits"]
 
 _OBJECT = dict[str, Any]
 
@@ -72,17 +71,6 @@ SCHEMA: Mapping[str, Any] = {
 """Keys of a typed schema."""
 
 
-def misfit(value: Any, kind: Any) -> str:
-    """What is wrong with `value` as a `kind`, empty if nothing is. Numbers may be written as strings."""
-    if value is None:
-        return ""
-    try:
-        msgspec.convert(value, kind, strict=False)
-    except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
-        return str(error)
-    return ""
-
-
 def drop_misfits(value: Any, path: str, edits: list[Edit]) -> Any:
     """`value` without keys whose values are of the wrong type, at every depth but inside the user's own
     JSON; itself if there are none."""
@@ -94,7 +82,8 @@ def drop_misfits(value: Any, path: str, edits: list[Edit]) -> Any:
     kept: dict[str, Any] = {}
     for key, item in value.items():
         name, where = camel(key), f"{path}.{key}" if path else key
-        why = misfit(item, _TYPES[name]) if name in _TYPES else ""
+        typed = item is not None and name in _TYPES
+        why = misfit(item, _TYPES[name], strict=False) if typed else ""  # numbers may be written as strings
         if why:
             edits.append(Edit("unknown_value", f"{where} dropped: {why}", rule=f"Invalid value at '{where}'"))
         else:

@@ -7,19 +7,32 @@ from typing import Any
 
 import msgspec
 
-from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
+from ...content import (
+    Form,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    parse_arguments,
+)
 from ...errors import FormatError
 from ...records import Configuration
 from ..protocol import Parsed
-from ..shapes import Many
+from ..shapes import STRING, Many
 from ..spelling import formed
+from ..values import brief, check_types
 from .media import read_media
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
 from .shapes import MEDIA_TYPES, NAME, OPAQUE_FIELDS, READABLE_MESSAGE, READABLE_TOOL, REASONING_FIELDS, TEXT_TYPES
-from .values import STRING, brief, check_types, read_arguments
 
 __all__ = ["MessageReader", "parse", "read_call"]
 
+_TOOLS = Many(READABLE_TOOL)
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
@@ -187,7 +200,7 @@ def _arguments(body: Mapping[str, Any]) -> tuple[Any, str | None, str]:
     """Parsed arguments, their text where it is not the compact JSON, and the word for their shape."""
     value = body.get("arguments", ...)
     if isinstance(value, str):
-        return *read_arguments(value), ""
+        return *parse_arguments(value), ""
     if value is ... or value is None:
         return None, "", "null" if value is None else "absent"
     return value, None, "object"
@@ -195,7 +208,7 @@ def _arguments(body: Mapping[str, Any]) -> tuple[Any, str | None, str]:
 
 def _configuration(body: Mapping[str, Any]) -> Configuration:
     check_types(body.get("model"), STRING, "model")
-    check_types(body.get("tools"), Many(READABLE_TOOL), "tools")
+    check_types(body.get("tools"), _TOOLS, "tools")
     model = _string(body, "model")
     declared = body.get("tools") or ()
     seen = {key: body[key] for key in ("model", "tools") if key in body and not (key == "tools" and declared)}

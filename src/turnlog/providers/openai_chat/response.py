@@ -12,10 +12,10 @@ from ...content import Form, Message, Opaque, Part, Text, ToolCall, sha256_hex
 from ...errors import FormatError
 from ...records import Usage
 from ..protocol import Reply
+from ..values import check_types
 from .media import decode_base64
 from .parse import MessageReader
 from .shapes import NAME, OPAQUE_FIELDS, READABLE_SOUND, REASONING_FIELDS
-from .values import check_types
 
 __all__ = ["error_text", "first_choice", "parse_response", "plain", "read_answer", "usage_of"]
 

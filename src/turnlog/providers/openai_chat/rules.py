@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from ...models import Target
@@ -77,26 +78,31 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
     )
 
 
+@lru_cache
 def takes_custom(model: str) -> bool:
     """Whether the model knows custom tools (free-text input)."""
     return not _NO_CUSTOM.search(model)
 
 
+@lru_cache
 def no_system(model: str) -> bool:
     """Whether the model refuses the roles `system` and `developer`."""
     return bool(_NO_SYSTEM.search(model))
 
 
+@lru_cache
 def renamed_limit(model: str) -> bool:
     """Whether the model takes `max_completion_tokens` only."""
     return bool(_REASONS.search(model))
 
 
+@lru_cache
 def fixed_sampling(model: str) -> bool:
     """Whether the model takes no sampling settings but the default."""
     return bool(_FIXED_SAMPLING.search(model))
 
 
+@lru_cache
 def no_stop(model: str) -> bool:
     """Whether the model takes no stop sequences."""
     return bool(_NO_STOP.search(model))

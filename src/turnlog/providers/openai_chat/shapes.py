@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-from ..shapes import ANY, Many, Shape, Tagged
-from .values import OBJECT, STRING, Each, Either, Loose, Value, maybe, record, words
+from ..shapes import (
+    ANY,
+    OBJECT,
+    STRING,
+    Each,
+    Either,
+    Loose,
+    Many,
+    Shape,
+    Tagged,
+    Value,
+    maybe,
+    record,
+    words,
+)
 
 __all__ = [
     "CALL_OPTIONS",
@@ -56,6 +70,7 @@ CALL_OPTIONS = "extra_body:any extra_headers:any extra_query:any timeout:any"
 _TAKES_REASONING = re.compile(r"deepseek|kimi|moonshot|glm-|qwen|qwq|minimax|mimo|gemini|gpt-oss", re.IGNORECASE)
 
 
+@lru_cache
 def takes_reasoning(model: str) -> bool:
     """Whether the servers of this model take their reasoning back."""
     return bool(_TAKES_REASONING.search(model))

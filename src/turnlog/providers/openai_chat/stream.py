@@ -8,9 +8,9 @@ from typing import Any
 from ...content import Message
 from ...records import Usage
 from ..protocol import Reply
+from ..values import check_types
 from .response import error_text, first_choice, plain, read_answer, usage_of
 from .shapes import READABLE_DELTA
-from .values import check_types
 
 __all__ = ["ChatAssembler"]
 

@@ -8,10 +8,10 @@ from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
 from ..protocol import Rendered
+from ..values import fit
 from .rules import fixed_sampling, no_stop, renamed_limit
 from .shapes import request_shape, takes_reasoning
 from .tidy_messages import finished, mended
-from .values import fit
 
 __all__ = ["tidy"]
 

@@ -22,7 +22,6 @@ from ...content import (
     text_of,
 )
 from ...errors import FormatError
-from ..openai_chat.values import read_arguments
 from ..protocol import BlobReader
 from ..spelling import formed, spell
 from .parts import read_content, write_content, write_part
@@ -79,7 +78,7 @@ def read_call(item: Mapping[str, Any], linked: tuple[str, ...], path: str) -> To
     if kind == "function_call":
         arguments = item.get("arguments")
         if isinstance(arguments, str):
-            arguments, raw = read_arguments(arguments)
+            arguments, raw = parse_arguments(arguments)
         else:
             shape = "json"
     elif kind == "custom_tool_call":

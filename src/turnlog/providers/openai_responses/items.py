@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from ...content import Form, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...errors import FormatError
-from ..openai_chat.values import STRING, check_types
 from ..protocol import BlobReader
+from ..shapes import STRING
 from ..spelling import formed, spell
+from ..values import check_types
 from .calls import is_client_call, is_client_result, read_call, read_result
 from .parts import read_content, text_part, write_content
 from .shapes import READABLE_ITEM

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...content import Opaque
-from ..openai_chat.values import fits
+from ..values import fits
 from .shapes import ITEM
 from .wire import ID_MAY_GO, has_word, id_fits, item_type
 

@@ -8,9 +8,9 @@ from typing import Any
 from ...content import Form, Message, Text
 from ...errors import FormatError
 from ...records import Configuration
-from ..openai_chat.values import STRING, check_types
 from ..protocol import Parsed
-from ..shapes import Many, Shape
+from ..shapes import STRING, Many, Shape
+from ..values import check_types
 from .items import read_items
 from .tool_shapes import READABLE_TOOL
 from .tools import read_tools

@@ -11,9 +11,9 @@ from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool
 from ...models import Target
 from ...records import Configuration
 from ...view.shown import Edit, Loss, Shown
-from ..openai_chat.values import fits
 from ..protocol import BlobReader, Rendered
 from ..spelling import extra_keys
+from ..values import fits
 from .calls import call_type, result_type, said_type, write_call, write_result
 from .items import write_message, write_reasoning
 from .settle import Entry, settle

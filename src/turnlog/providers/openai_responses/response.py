@@ -8,8 +8,8 @@ from typing import Any
 from ...content import Message, Opaque, Part, Reasoning, ToolCall
 from ...errors import FormatError
 from ...records import Usage
-from ..openai_chat.values import fits
 from ..protocol import Reply
+from ..values import fits
 from .calls import read_call
 from .items import check_item, read_output
 from .shapes import ITEM

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..openai_chat.values import INTEGER, OBJECT, STRING, Each, Either, Value, record, words
-from ..shapes import Many, Shape, Tagged
+from ..shapes import INTEGER, OBJECT, STRING, Each, Either, Many, Shape, Tagged, Value, record, words
 from .tool_shapes import TOOL
 
 __all__ = ["ANSWER_PARTS", "CONTENT", "INPUT_PARTS", "ITEM", "READABLE_ITEM", "REQUEST"]

@@ -8,8 +8,8 @@ from typing import Any
 from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
-from ..openai_chat.values import fit
 from ..protocol import Rendered
+from ..values import fit
 from .rules import FIXED_SAMPLING
 from .shapes import REQUEST
 from .tidy_items import finished, mended

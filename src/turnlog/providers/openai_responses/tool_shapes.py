@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..openai_chat.values import OBJECT, STRING, Either, maybe, record, words
-from ..shapes import Many, Tagged
+from ..shapes import OBJECT, STRING, Either, Many, Tagged, maybe, record, words
 
 __all__ = ["READABLE_TOOL", "TOOL"]
 

@@ -1,152 +1,57 @@
-"""What the values of a request may be, as data: JSON types, bounds, keys that must be there.
+"""What becomes of values that no provider would take: refused, fitted, pruned; `shapes` says which those are.
 
-Shapes as in `providers.shapes`, and besides them
-    Value("string")     a JSON value of one type, within bounds
-    Words({...})        one of a few words
-    Record({...})       an object; some keys must be there, some may be null, others may do neither
-    Each(shape)         an object with whatever keys, the values of one shape
-    Either((...))       of several shapes the one that is for the value's JSON type
-    Loose("type", {})   as Tagged, but an unknown tag is left alone
-`check_types` refuses what is of a wrong type, for readers; `fit` leaves it out, for what is to be sent.
-Both OpenAI APIs say theirs in these words.
+`check_types` refuses what is of a wrong type, for readers; `fit` leaves it out, for what is to be sent; `prune`
+leaves out only keys and words that are not known; `misfit` asks a type of msgspec's. A value that is
+as it should be costs one look; only others are walked with their path at hand.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import reprlib
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
 
-from ...content import parse_arguments
-from ...errors import FormatError
-from ...rules import NO_LIMIT
-from ...view.shown import Edit
-from ..shapes import ANY, Any_, Keys, Many, Shape, Tagged
+import msgspec
+from msgspec import Struct
+
+from ..content import nested_deeper
+from ..errors import FormatError
+from ..view.shown import Edit
+from .shapes import ANY, Each, Either, Keys, Loose, Many, Shape, Tagged, Value, Words
 
 __all__ = [
-    "Each",
-    "Either",
-    "FLAG",
-    "INTEGER",
-    "Loose",
-    "NUMBER",
-    "OBJECT",
+    "Later",
     "REFUSED",
-    "Record",
-    "STRING",
-    "Value",
-    "Words",
     "brief",
+    "check_depth",
     "check_types",
     "fit",
     "fits",
-    "maybe",
-    "read_arguments",
-    "record",
-    "words",
+    "made",
+    "misfit",
+    "prune",
 ]
 
 REFUSED = object()
 """What `fit` returns for a value of which nothing can be sent."""
 
 _DEEPEST = 200
-"""Levels of nesting that arguments may have and still be taken apart: what a record can hold."""
+"""Levels of nesting that a body or a response may have: what a record can hold (docs/format.md)."""
 
-_Kind = Literal["string", "integer", "number", "boolean", "object", "array", "null"]
-
-
-class Value(Any_, frozen=True):
-    """A JSON value of one type. Numbers, and the lengths of strings, lie between `low` and `high`."""
-
-    kind: _Kind
-    low: float = -math.inf
-    high: float = math.inf
-
-
-class Words(Any_, frozen=True):
-    """One of a few words."""
-
-    words: frozenset[str]
-
-
-class Record(Keys, frozen=True):
-    """An object with these keys and no others: all of `must` are there, only `nulls` may be null."""
-
-    must: frozenset[str] = frozenset()
-    nulls: frozenset[str] = frozenset()
-
-
-class Each(Any_, frozen=True):
-    """An object of at most `most` keys, each at most `longest` characters long."""
-
-    of: Shape
-    most: int = NO_LIMIT
-    longest: int = NO_LIMIT
-
-
-class Either(Any_, frozen=True):
-    """Several shapes for different JSON types."""
-
-    of: tuple[Shape, ...]
-
-
-class Loose(Tagged, frozen=True):
-    """As Tagged, for servers that know more tags than we do."""
-
-
-STRING = Value("string")
-INTEGER = Value("integer")
-NUMBER = Value("number")
-FLAG = Value("boolean")
-OBJECT = Value("object")
-_NAMED: dict[str, Shape] = {
-    "any": ANY,
-    "flag": FLAG,
-    "id": Value("string", 1, 64),
-    "int": INTEGER,
-    "num": NUMBER,
-    "object": OBJECT,
-    "text": STRING,
-    "texts": Many(STRING),
-}
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
-_KEY = re.compile(r"(\w+)(?::(\w+))?([!?]*)")
-
-
-def record(keys: str = "", nested: Mapping[str, Shape] | None = None, *, needs: str = "") -> Record:
-    """A record from words such as `name! limit:int? strict:flag`: key, type (a text if it is not said),
-    `!` for a key that must be there, `?` for one that may be null. `nested` has shapes of its own, under
-    keys marked in the same way. Of `needs`, one has a value."""
-    marked: list[tuple[str, Shape, str]] = []
-    for word in keys.split():
-        found = _KEY.fullmatch(word)
-        assert found, word
-        marked.append((found[1], _NAMED[found[2] or "text"], found[3]))
-    for key, shape in (nested or {}).items():
-        name = key.rstrip("!?")
-        marked.append((name, shape, key[len(name) :]))
-    return Record(
-        {name: shape for name, shape, _ in marked},
-        frozenset(needs.split()),
-        frozenset(name for name, _, marks in marked if "!" in marks),
-        frozenset(name for name, _, marks in marked if "?" in marks),
-    )
-
-
-def words(some: str) -> Words:
-    """One of the words in `some`."""
-    return Words(frozenset(some.split()))
-
-
-def maybe(shape: Shape) -> Either:
-    """`shape`, or null."""
-    return Either((shape, Value("null")))
 
 
 # -- reading -------------------------------------------------------------------------------------
+
+
+def check_depth(value: Any) -> None:
+    """Raises FormatError for what is nested so deeply that nobody means it, and Python gives up."""
+    path = nested_deeper(value, _DEEPEST)
+    if path is not None:
+        raise FormatError(f"nested more than {_DEEPEST} levels deep", path=path[:80])
 
 
 def check_types(value: Any, shape: Shape, path: str) -> None:
@@ -155,7 +60,7 @@ def check_types(value: Any, shape: Shape, path: str) -> None:
     Null stands for nothing and passes; unknown keys, words out of place and missing keys do too: they
     can be mended.
     """
-    if value is None or shape == ANY:
+    if value is None or shape == ANY or shape.reads(value):
         return
     if not _is_for(value, shape):
         raise FormatError(f"expected {_expected(shape)}, got {_type_of(value)}", path=path)
@@ -181,6 +86,10 @@ def check_types(value: Any, shape: Shape, path: str) -> None:
 def _is_for(value: Any, shape: Shape) -> bool:
     """Whether a value has the JSON type that a shape is for."""
     match shape:
+        case Keys() | Tagged() | Each():
+            return isinstance(value, (dict, Mapping))
+        case Many():
+            return isinstance(value, (list, tuple))
         case Either():
             return any(_is_for(value, inner) for inner in shape.of)
         case Value():
@@ -188,10 +97,6 @@ def _is_for(value: Any, shape: Shape) -> bool:
             return kind == shape.kind or (kind == "integer" and shape.kind == "number")
         case Words():
             return isinstance(value, str)
-        case Many():
-            return isinstance(value, (list, tuple))
-        case Keys() | Tagged() | Each():
-            return isinstance(value, Mapping)
     return True
 
 
@@ -237,25 +142,6 @@ def _type_name(value: Any) -> str:
     return type(value).__name__
 
 
-def read_arguments(text: str) -> tuple[Any, str | None]:
-    """As `content.parse_arguments`; arguments that are nested more deeply than a record can hold stay text."""
-    try:
-        value, raw = parse_arguments(text)
-    except RecursionError:
-        return None, text
-    level = [value]
-    for _ in range(_DEEPEST // 2):
-        level = [
-            inner
-            for item in level
-            if isinstance(item, (dict, list))
-            for inner in (item.values() if isinstance(item, dict) else item)
-        ]
-        if not level:
-            return value, raw
-    return None, text
-
-
 # -- sending -------------------------------------------------------------------------------------
 
 
@@ -267,32 +153,49 @@ def fits(value: Any, shape: Shape) -> bool:
 def fit(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
     """`value` without what `shape` does not take, each thing left out an edit that names its path;
     REFUSED if the value cannot be sent at all. Returns `value` itself where nothing had to change."""
+    return value if shape.takes(value) else _fit(value, shape, path, edits)
+
+
+def _fit(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
+    """`fit` for what is not taken as it is."""
     if not _is_for(value, shape):
         return REFUSED
     match shape:
+        case Keys():
+            return _fit_keys(value, shape, path, edits)
+        case Many():
+            return _fit_list(value, shape, path, edits)
+        case Tagged():
+            tag = value.get(shape.tag)
+            chosen = shape.shapes.get(shape.missing if tag is None else tag) if isinstance(tag, str | None) else None
+            if chosen is None:
+                return value if isinstance(shape, Loose) else REFUSED
+            return _fit(value, chosen, path, edits)
         case Either():
             return fit(value, next(inner for inner in shape.of if _is_for(value, inner)), path, edits)
         case Value():
             return _bounded(value, shape, path, edits)
         case Words():
             return value if value in shape.words else REFUSED
-        case Many():
-            fitted = [(fit(item, shape.of, f"{path}[{i}]", edits), item) for i, item in enumerate(value)]
-            edits += [_dropped(f"{path}[{i}]", item) for i, (new, item) in enumerate(fitted) if new is REFUSED]
-            kept = [new for new, _ in fitted if new is not REFUSED]
-            same = len(kept) == len(fitted) and all(new is item for new, item in fitted)
-            return value if same else kept
         case Each():
             return _fit_each(value, shape, path, edits)
-        case Tagged():
-            tag = value.get(shape.tag)
-            chosen = shape.shapes.get(shape.missing if tag is None else tag) if isinstance(tag, str | None) else None
-            if chosen is None:
-                return value if isinstance(shape, Loose) else REFUSED
-            return fit(value, chosen, path, edits)
-        case Keys():
-            return _fit_keys(value, shape, path, edits)
     return value
+
+
+def _fit_list(value: Any, shape: Many, path: str, edits: list[Edit]) -> Any:
+    takes = shape.of.takes
+    kept: list[Any] = []
+    dropped: list[Edit] = []
+    same = True
+    for i, item in enumerate(value):
+        new = item if takes(item) else _fit(item, shape.of, f"{path}[{i}]", edits)
+        same = same and new is item
+        if new is REFUSED:
+            dropped.append(_dropped(f"{path}[{i}]", item))
+        else:
+            kept.append(new)
+    edits += dropped
+    return value if same else kept
 
 
 def _bounded(value: Any, shape: Value, path: str, edits: list[Edit]) -> Any:
@@ -328,17 +231,22 @@ def _fit_each(value: Mapping[str, Any], shape: Each, path: str, edits: list[Edit
 
 
 def _fit_keys(value: Mapping[str, Any], shape: Keys, path: str, edits: list[Edit]) -> Any:
-    must = shape.must if isinstance(shape, Record) else frozenset()
-    nulls = shape.nulls if isinstance(shape, Record) else frozenset(shape.keys)
+    keys, must, nulls = shape.keys, shape.required, shape.nullable
     changes: list[Edit] = []
     kept: dict[str, Any] = {}
     for key, item in value.items():
+        inner = keys.get(key)
+        # Something in here is not taken. If it is in a list, that is looked through item by item anyway.
+        if inner is not None and (
+            (item is None and key in nulls) or (not isinstance(inner, Many) and inner.takes(item))
+        ):
+            kept[key] = item
+            continue
         where = f"{path}.{key}" if path else key
-        inner = shape.keys.get(key)
         if inner is None:
             changes.append(Edit("unknown_key", f"{where} dropped", rule=f"Unknown parameter: '{where}'."))
             continue
-        new = item if item is None and key in nulls else fit(item, inner, where, changes)
+        new = _fit(item, inner, where, changes)
         if new is REFUSED:
             changes.append(_dropped(where, item))
         else:
@@ -364,3 +272,72 @@ def brief(value: Any) -> str:
     except ValueError:  # an integer of thousands of digits
         return _type_of(value)
     return shown if len(shown) <= 80 else f"{shown[:77]}..."
+
+
+# -- keys and words alone ------------------------------------------------------------------------
+
+
+def prune(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
+    """`value` without keys that `shape` does not have; each dropped one is an edit naming its path.
+
+    Returns `value` itself where nothing had to go.
+    """
+    if shape.takes(value):
+        return value
+    if isinstance(shape, Many):
+        if not isinstance(value, list):
+            return value
+        pruned = [prune(item, shape.of, f"{path}[{i}]", edits) for i, item in enumerate(value)]
+        return value if all(new is old for new, old in zip(pruned, value, strict=True)) else pruned
+    if not isinstance(value, dict):
+        return value
+    if isinstance(shape, Tagged):
+        chosen = shape.shapes.get(str(value.get(shape.tag, shape.missing)))
+        return value if chosen is None else prune(value, chosen, path, edits)
+    if not isinstance(shape, Keys):
+        return value
+    result: dict[str, Any] = {}
+    changed = False
+    for key, item in value.items():
+        where = f"{path}.{key}" if path else key
+        inner = shape.keys.get(key)
+        if inner is None:
+            changed = True
+            edits.append(Edit("unknown_key", f"{where} dropped", rule=f"Unknown parameter: '{where}'."))
+            continue
+        result[key] = prune(item, inner, where, edits)
+        changed = changed or result[key] is not item
+    return result if changed else value
+
+
+class Later(Struct, frozen=True, dict=True):
+    """A type of msgspec's that is made when it is first asked for: to make the hundred of them that a provider
+    has takes longer than all the rest of importing it."""
+
+    make: Callable[[], Any]
+
+    @cached_property
+    def kind(self) -> Any:
+        """The type."""
+        return self.make()
+
+    def __or__(self, other: Any) -> Later:
+        return Later(lambda: self.kind | made(other))
+
+    def __ror__(self, other: Any) -> Later:
+        return Later(lambda: made(other) | self.kind)
+
+
+def made(kind: Any) -> Any:
+    """The type itself, of one that may be a `Later`."""
+    return kind.kind if isinstance(kind, Later) else kind
+
+
+def misfit(value: Any, kind: Any, *, strict: bool = True) -> str:
+    """What is wrong with `value` as a `kind`, a type of msgspec's or a `Later`; empty if nothing is. If not `strict`,
+    numbers may be written as strings."""
+    try:
+        msgspec.convert(value, made(kind), strict=strict)
+    except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
+        return str(error)
+    return ""
