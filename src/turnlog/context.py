@@ -6,7 +6,7 @@ would outgrow that, `situation` is what has to be decided on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from .content import Message, Outcome, media_parts
 from .log import Store
@@ -127,10 +127,7 @@ class Context:
             same = shown is raw and raw.records[0] == place
             size = self._size(by_number[place]) if same else self._count(shown.message)
             self._add(Item(shown, size, raw, place))
-        for i, piece in enumerate(self._pieces):
-            before = kept.get(piece.start)
-            if before is not None and before.items == piece.items:
-                self._pieces[i] = before
+        self._pieces = list(_settled(self._pieces, kept))
 
     def _configure(self, configuration: Configuration) -> None:
         if configuration != self.configuration:
@@ -303,3 +300,19 @@ class Context:
 
 def _reach_for(limit: int) -> int:
     return max(_LEAST_REACH, _REACH * limit)
+
+
+def _settled(pieces: Sequence[Piece], kept: Mapping[int, Piece]) -> Iterator[Piece]:
+    """The pieces, those in place of which one is kept already replaced by it, and the new ones joined: what has to be
+    made at once is made faster as one piece. The last stays by itself, as it may grow."""
+    new: Piece | None = None
+    for i, piece in enumerate(pieces):
+        before = kept.get(piece.start)
+        if before is not None and before.items == piece.items:
+            new = None
+            yield before
+        elif new is None or i == len(pieces) - 1:
+            new = piece
+            yield piece
+        else:
+            new.items += piece.items

@@ -16,7 +16,6 @@ import msgspec
 
 from ..codec import decode_record, encode_record
 from ..content import Media, Message, Text, ToolCall, ToolResult, sha256_hex
-from ..costs import usage_by_model
 from ..errors import (
     BlobMissing,
     Conflict,
@@ -46,6 +45,7 @@ from ..records import (
     Usage,
     UsageRecord,
 )
+from .bills import check_usage
 from .searches import check_search
 from .sweeps import check_sweep
 
@@ -325,24 +325,6 @@ def _check_verify(store: Store) -> None:
     _raises(SessionNotFound, "verify of no session", store.verify, "none")
 
 
-def _check_usage(store: Store) -> None:
-    store.create("s")
-    bills = [UsageRecord("p", model, Usage(input=n, output=1)) for n, model in enumerate(("a", "b", "a", ""), 1)]
-    store.append("s", [draft for bill in bills for draft in (_said("x"), Draft(bill))])
-    store.create("free")
-    store.append("free", [_said("x")])
-    store.fork("s", "f", at=5)
-    store.append("f", [Draft(bills[3])])
-    store.fork("f", "g")
-    expected = {name: usage_by_model(store.read(name)) for name in "sfg"}
-    assert expected["f"] == {"a": Usage(input=1, output=1), "b": bills[1].usage, "": bills[3].usage}
-    assert store.usages() == expected, "usages() is not what the records say"
-    store.delete("s")
-    assert {name: store.usage(name) for name in "fg"} == {name: expected[name] for name in "fg"}
-    assert (store.usage("free"), set(store.usages())) == ({}, {"f", "g"})
-    _raises(SessionNotFound, "usage of no session", store.usage, "s")
-
-
 def _check_threads(store: Store) -> None:
     """Threads that share a store append to one session without loss, gap or double."""
     store.create("s")
@@ -385,7 +367,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_delete,
     _check_blobs,
     _check_verify,
-    _check_usage,
+    check_usage,
     check_search,
     check_sweep,
     _check_threads,

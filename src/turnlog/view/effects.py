@@ -29,7 +29,7 @@ _HIDES_SYSTEM = frozenset({"rewind"})
 
 _TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "cap": "cut"}
 
-Path = tuple[int, ...]
+_Path = tuple[int, ...]
 
 
 class Hiding(Struct, frozen=True):
@@ -57,12 +57,12 @@ class Effects(Struct, frozen=True):
     """All that the decisions of a log do, taken together."""
 
     hidings: tuple[Hiding, ...] = ()
-    changes: dict[int, dict[Path, _Change]] = {}
+    changes: dict[int, dict[_Path, _Change]] = {}
 
     @classmethod
     def of(cls, decisions: Mapping[int, Decision]) -> Effects:
         """The effects of the decisions that hold, by record number, oldest first."""
-        changes: dict[int, dict[Path, _Change]] = {}
+        changes: dict[int, dict[_Path, _Change]] = {}
         hidings: list[Hiding] = []
         for n, decision in decisions.items():
             if decision.action in HIDING:
@@ -110,7 +110,7 @@ class Effects(Struct, frozen=True):
         return Shown(msgspec.structs.replace(shown.message, parts=tuple(parts)), shown.records, treatment)
 
 
-def _changed(part: Part, path: Path, change: _Change, n: int) -> Part:
+def _changed(part: Part, path: _Path, change: _Change, n: int) -> Part:
     """A part, or the inner part of a tool result at `path`, changed."""
     if path and isinstance(part, ToolResult) and path[0] < len(part.parts):
         inner = list(part.parts)

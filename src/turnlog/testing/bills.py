@@ -1,0 +1,35 @@
+"""What every store promises of what its sessions were billed. Part of `check_store`."""
+
+from __future__ import annotations
+
+from ..content import Message, Text
+from ..costs import usage_by_model
+from ..errors import SessionNotFound
+from ..log import Draft, Store
+from ..records import MessageRecord, Usage, UsageRecord
+
+__all__ = ["check_usage"]
+
+
+def check_usage(store: Store) -> None:
+    """What is summed by model is what the records say, in forks too, and when the origin is gone."""
+    said = Draft(MessageRecord(Message("user", (Text("x"),))))
+    store.create("s")
+    bills = [UsageRecord("p", model, Usage(input=n, output=1)) for n, model in enumerate(("a", "b", "a", ""), 1)]
+    store.append("s", [draft for bill in bills for draft in (said, Draft(bill))])
+    store.create("free")
+    store.append("free", [said])
+    store.fork("s", "f", at=5)
+    store.append("f", [Draft(bills[3])])
+    store.fork("f", "g")
+    expected = {name: usage_by_model(store.read(name)) for name in "sfg"}
+    assert expected["f"] == {"a": Usage(input=1, output=1), "b": bills[1].usage, "": bills[3].usage}
+    assert store.usages() == expected, "usages() is not what the records say"
+    store.delete("s")
+    assert {name: store.usage(name) for name in "fg"} == {name: expected[name] for name in "fg"}
+    assert (store.usage("free"), set(store.usages())) == ({}, {"f", "g"})
+    try:
+        store.usage("s")
+    except SessionNotFound:
+        return
+    raise AssertionError("usage of no session did not raise SessionNotFound")
