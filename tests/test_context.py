@@ -85,7 +85,7 @@ def _attempt(session: Session) -> object:
         made = session.request()
     except BudgetError as error:
         return error.floor
-    return made.request, made.edits, made.losses, made.body()
+    return *gist(made), made.body()
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")

@@ -240,6 +240,9 @@ def _mend(
     mended = mend(known, plan.rules, fate, leading=leading, follows=follows)
     # What stands before a piece was repaired relying on the role that it begins with.
     same_start = leading or (bool(known and mended.view) and known[0].message.role == mended.view[0].message.role)
+    # Answers that nothing parts any more, as what stood between them was left out, are repaired together.
+    last = items[-1].records if items else ()
+    same_end = follows != "assistant" or not items or bool(mended.view and set(last) <= set(mended.view[-1].records))
     callers = tuple(s for s in mended.view if any(isinstance(part, ToolCall) for part in s.message.parts))
     calls = [part for s in callers for part in s.message.parts if isinstance(part, ToolCall)]
     return _Mended(
@@ -251,7 +254,7 @@ def _mend(
         repeated=len({call.id for call in calls}) < len(calls),
         callers=callers,
         called=frozenset(call.name for call in calls),
-        regular=same_start and not mended.strays,
+        regular=same_start and same_end and not mended.strays,
     )
 
 
