@@ -131,9 +131,12 @@ class LogFolder:
 
     def write_card(self, stem: str, card: Card) -> Card:
         """Replace a card, whole and on disk or not at all."""
-        card = card.sealed()
-        write_whole(self.file(stem, "json"), _card_bytes(card))
-        return card
+        write_whole(self.file(stem, "json"), self.card_bytes(card))
+        return card.sealed()
+
+    def card_bytes(self, card: Card) -> bytes:
+        """A card as it stands in its file."""
+        return _card_bytes(card.sealed())
 
     def head(self, stem: str) -> Tail | None:
         """Where the log ended after the last append; None before the first, or if that is not known."""
