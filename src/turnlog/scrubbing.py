@@ -58,41 +58,67 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
     """Put marks in place of all secrets of a session, for good.
 
     Records that forks share change there too. Token counts of changed messages are dropped. Where there
-    are no secrets, no record changes, but the store still sweeps what an earlier run had to leave in
-    its files. Raises CorruptRecord, with nothing changed, if the log is damaged.
+    are no secrets, no record changes, but what an earlier run had to leave is taken away: old bytes in
+    the store's files, and files of text that only other sessions named. Raises CorruptRecord, with
+    nothing changed, if the log is damaged.
     """
     redactor = redactor or Redactor()
     files = _Files(store, redactor)
     info = store.info(session_id)
     title, counts = redactor.text(info.title)
     changed: dict[int, bytes] = {}
+    earlier: set[str] = set()
     for record in store.read(session_id):
+        earlier |= _listed(record)
         draft = _clean(record, redactor, files)
         if draft is None:
             continue
-        clean = Record(record.n, record.time, draft.body, draft.raw, draft.redacted)
-        changed[record.n] = encode_record(clean)
+        changed[record.n] = encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted))
         for kind, number in draft.redacted.items():
             counts[kind] = counts.get(kind, 0) + number - record.redacted.get(kind, 0)
-    if not changed and not counts:
-        store.rewrite(session_id, {})
-        return Scrubbed(session_id, (), {})
     for data in files.clean.values():
         store.put_blob(data)
-    needed = _needed_elsewhere(store, session_id, frozenset(changed)) if files.renamed else frozenset()
-    note = {"records": list(changed), "redacted": counts, "title": title != info.title}
-    said = Draft(Note("scrubbed", "secrets were taken out of records that were there", note))
     if title != info.title:
         store.rename(session_id, title)
+    if counts:
+        _rewrite(store, session_id, changed, counts, sorted(files.renamed))
+    doomed = earlier | files.renamed.keys()
+    needed = _named(store) if doomed else frozenset()
+    if doomed - needed or not counts:
+        store.rewrite(session_id, {}, blobs=sorted(doomed - needed))
+    return Scrubbed(session_id, tuple(changed), counts, tuple(sorted(needed & files.renamed.keys())))
+
+
+def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: Counts, files: list[str]) -> None:
+    """Rewrite records and say so at the end of the session, also where sweeping failed afterwards."""
+    data = {"records": list(changed), "redacted": counts, "files": files}
+    said = Draft(Note("scrubbed", "secrets were taken out of records that were there", data))
     try:
-        store.rewrite(session_id, changed, blobs=[name for name in files.renamed if name not in needed])
+        store.rewrite(session_id, changed)
     except StoreError:
         first = min(changed, default=0)
         if first and [record.raw for record in store.read(session_id, first=first, last=first)] == [changed[first]]:
-            store.append(session_id, [said])  # done, but for the sweeping
+            store.append(session_id, [said])
         raise
     store.append(session_id, [said])
-    return Scrubbed(session_id, tuple(changed), counts, tuple(sorted(needed & files.renamed.keys())))
+
+
+def _listed(record: Record) -> set[str]:
+    """The files that an earlier scrub wanted to delete."""
+    body = record.body
+    if not (isinstance(body, Note) and body.topic == "scrubbed" and isinstance(body.data, dict)):
+        return set()
+    listed = body.data.get("files")
+    return {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
+
+
+def _named(store: Store) -> frozenset[str]:
+    """The files that any record names."""
+    names: set[str] = set()
+    for info in store.sessions():
+        for record in store.read(info.id):
+            names |= blob_names(record)
+    return frozenset(names)
 
 
 class _Files:
@@ -127,13 +153,3 @@ def _clean(record: Record, redactor: Redactor, files: _Files) -> Draft | None:
     draft = Draft(record.body, record.time, record.raw, record.redacted)
     clean = redacted_draft(draft, redactor, files.renamed)
     return None if clean is draft else clean
-
-
-def _needed_elsewhere(store: Store, session_id: str, changed: frozenset[int]) -> frozenset[str]:
-    """Blobs that records name which are not going to be rewritten."""
-    needed: set[str] = set()
-    for info in store.sessions():
-        for record in store.read(info.id):
-            if info.id != session_id or record.n not in changed:
-                needed |= blob_names(record)
-    return frozenset(needed)

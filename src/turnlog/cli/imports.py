@@ -37,7 +37,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     parser.add_argument("--discover", metavar="HOME", nargs="?", const="~", help=text)
     parser.add_argument("--json", action="store_true", help="one JSON object a session, one a line")
     text = "store keys, tokens and passwords as they stand (default: marks in their place)"
-    parser.add_argument("--no-redact", dest="redact", action="store_false", help=text)
+    parser.add_argument("--unredacted", action="store_true", help=text)
     parser.set_defaults(run=_import)
 
 
@@ -50,7 +50,7 @@ def _import(arguments: Namespace) -> int:
     progress = _Progress(0 if arguments.paths else len(found))
     # What another transcript brought in is not read again.
     new = (origin for origin in found if not isinstance(origin, Path) or str(origin) not in seen)
-    redactor = Redactor() if arguments.redact else None
+    redactor = None if arguments.unredacted else Redactor()
     with opened(arguments, write=True) as store:
         for origin in chain(new, transcripts(arguments.paths, seen)):
             progress.show(origin)
@@ -145,6 +145,11 @@ def _counts(imported: Imported) -> tuple[int, int]:
     return len(messages), sum(isinstance(part, ToolCall) for message in messages for part in message.parts)
 
 
+def _redacted(imported: Imported) -> dict[str, int]:
+    """How many secrets were replaced by marks, by kind."""
+    return dict(sum((Counter(draft.redacted) for draft in imported.drafts), Counter()))
+
+
 def _summary(imported: Imported, kept: Kept) -> dict[str, Any]:
     messages, calls = _counts(imported)
     return {
@@ -158,6 +163,7 @@ def _summary(imported: Imported, kept: Kept) -> dict[str, Any]:
         "added": kept.added,
         "title": imported.title,
         "parent": imported.parent,
+        "redacted": _redacted(imported),
         "files": imported.files,
     }
 
@@ -167,6 +173,8 @@ def _sentence(imported: Imported, kept: Kept) -> str:
     what = f"{imported.format}, {counted(messages, 'message')}, {counted(calls, 'tool call')}"
     if kept.status == "continued":
         what += f", {counted(kept.added, 'new record')}"
+    if secrets := sum(_redacted(imported).values()):
+        what += f", {counted(secrets, 'secret')} redacted"
     return f"{kept.status:<9}  {kept.session}  ({what})  {imported.title}".rstrip()
 
 

@@ -49,8 +49,8 @@ _PAIR = re.compile(
     rf"(?i:{_NAME})(?![A-Za-z0-9_\-])"
     r"(?:(?:\\{0,3}[\"'`])?\]?[ \t]{0,12}(?P<op>=>|:=|={1,3}|:)[ \t]{0,12}(?:(?:str|String|string)[ ]?=[ ]?)?"
     r"|(?P<flag>[ ]{1,2}(?=[^ =:]))|(?P<tag>>))"
-    r"(?:[brf]{0,2}(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n]){1,512}+)(?P=quote)"
-    r"|(?P<plain>[^\s\"'`<>,;&\\|]{1,512}+)(?P<after>[ \t]*.?))",
+    r"(?:[brf]{0,2}(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n]){1,256}+)(?P=quote)"
+    r"|(?P<plain>[^\s\"'`<>,;&\\|]{1,256}+)(?P<after>[ \t]*.?))",
 )
 _FULL_NAME = re.compile(rf"(?i:.*?(?P<name>{_NAME}))\Z", re.DOTALL)
 
@@ -68,6 +68,9 @@ _JOINED = ("_", "-", '"', "'", "`", "\\")
 _NAME_END = re.compile(r"[A-Za-z0-9_\-.]*\Z")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _PLACE = re.compile(r"\.{0,2}/|[a-z]+://|[A-Za-z]:\\")
+
+_LOOKED_AT = 80
+"""Characters of a value that are asked whether it is a placeholder: longer ones are none."""
 
 _RANDOM_BITS = 3.0
 """Shannon bits a character: English words have about 2.5 to 3 within 12 letters, 12 random letters and digits
@@ -107,7 +110,7 @@ def _kind_at(lower: str, start: int, keyword: str) -> str:
 
 def is_placeholder(value: str) -> bool:
     """Whether `value` stands for a secret and is none: `<your key>`, `${TOKEN}`, `changeme`."""
-    return _PLACEHOLDER.search(value) is not None
+    return _PLACEHOLDER.search(value[:_LOOKED_AT]) is not None
 
 
 def plausible(kind: str, value: str) -> bool:
@@ -132,10 +135,12 @@ def find_named(text: str) -> Iterator[Named]:
     for keyword in _KEYWORDS:
         at = lower.find(keyword)
         while at >= 0:
+            after = at + len(keyword)
             pair = _PAIR.match(text, at)
             if pair is not None and (found := _judged(pair, text, lower)) is not None:
                 yield found
-            at = lower.find(keyword, at + len(keyword))
+                after = found.end
+            at = lower.find(keyword, after)
 
 
 def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
@@ -178,8 +183,10 @@ def _is_literal(value: str, pair: re.Match[str], text: str, kind: str) -> bool:
     if not any(map(str.isdigit, value)):
         return False
     after = pair["after"].strip(" \t")
-    return _is_shell(pair, text) or not (
-        after.startswith((",", "(", ")", "[", "]", "{", "}")) or pair["plain"] != value
+    return (
+        bool(pair["flag"])
+        or _is_shell(pair, text)
+        or not (after.startswith((",", "(", ")", "[", "]", "{", "}")) or pair["plain"] != value)
     )
 
 
