@@ -156,7 +156,11 @@ def bodies(texts: Iterable[str]) -> list[Body]:
         provider="p",
     )
     spelled = ToolCall(
-        EXACT["id"], "run", {"a": (text := said())}, raw='{ "a": %s }' % json.dumps(text), item_id=EXACT["item"]
+        EXACT["id"],
+        "run",
+        {"a": (text := said())},
+        raw=json.dumps({"a": text}, separators=(" ,  ", " : ")),
+        item_id=EXACT["item"],
     )
     free = ToolCall(EXACT["id"], "patch", raw=said(), kind="custom")
     thought = Reasoning("p", said(), (said(), said()), EXACT["signature"], EXACT["encrypted"], EXACT["id"])

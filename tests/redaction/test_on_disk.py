@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from planted import EXACT, SECRETS, bodies
 
 import turnlog
-from planted import EXACT, SECRETS, bodies
 from turnlog import Message, Reasoning, Redactor, Session, Text, ToolCall
 from turnlog.cli import main
 from turnlog.errors import InputError
@@ -80,11 +81,13 @@ def test_a_session_is_redacted_unless_told_otherwise(place: str, tmp_path: Path)
 
 def test_a_call_with_a_secret_can_be_run_and_answered(place: str, tmp_path: Path) -> None:
     """A tool that is handed a mark instead of a password, or a call that is not found in the log again."""
-    answer = {
-        "model": "gpt-4o",
-        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": None, "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "login", "arguments": '{"password": "hunter2hunter2"}'}}]}}],
-    }  # fmt: skip
+    wire = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "login", "arguments": '{"password": "hunter2hunter2"}'},
+    }
+    message = {"role": "assistant", "content": None, "tool_calls": [wire]}
+    answer = {"model": "gpt-4o", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
     with turnlog.open("s", store=place, target=TARGET) as session:
         session.user("log in")
         call = session.receive(answer).tool_calls[0]
@@ -197,7 +200,7 @@ def test_imports_are_redacted(
     outside = tmp_path.parent / f"{tmp_path.name}-outside"
     outside.mkdir()
     path = outside / "a.json"
-    path.write_text('{"model": "gpt-4o", "messages": [{"role": "user", "content": "use %s"}]}' % NPM)
+    path.write_text(json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": f"use {NPM}"}]}))
     assert main(["import", str(path), "--store", place, *given]) == 0
     assert bool(left(tmp_path)) == bool(given)
     assert ("1 secret redacted" in capsys.readouterr().out) == (not given)
@@ -246,5 +249,5 @@ def test_records_say_it_in_their_bytes() -> None:
     store.create("s")
     kept = store.append("s", [Draft(record.body, redacted=record.redacted)])[0]
     copied = store.append("s", [Draft(kept.body, kept.time, kept.raw)])[0]
-    assert kept.redacted == record.redacted and [r.redacted for r in store.read("s")][0] == {"jwt": 2}
+    assert kept.redacted == record.redacted and next(r.redacted for r in store.read("s")) == {"jwt": 2}
     assert copied.n == 2

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from planted import EXACT, SECRETS, bodies
+
 from turnlog import Redactor
 from turnlog.codec import encode_record
 from turnlog.content import Message, Reasoning, Text, ToolCall, parse_arguments
@@ -60,18 +60,45 @@ def test_there_are_many_kinds() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        'password = "<your password>"', "API_KEY=${API_KEY}", 'token = os.environ["TOKEN"]', "api_key = os.getenv('K')",
-        "password=password", 'api_key="your-api-key-here"', "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
-        "password: str", "password: string;", "token = self.next_token()", "max_tokens=4096", '"total_tokens": 123456789012',
-        "token_count: 12", "def login(user, password): ...", "password = get_password(user1)", "password=${DB_PASSWORD}",
-        'PASSWORD="changeme"', '"password": "********"', "key = lines[12]", 'key: "abc123def456ghi7"', '{"key": "row17-column4"}',
-        "primary key=a1b2c3d4e5f6g7h8", "tokens = text.split(' ')", "PASS: test_login2", "git commit 8f14e45fceea167a5a36dedd4bea2543",
-        "postgres://user:${PASSWORD}@host/db", "https://user:password@host", "http://localhost:8080/@scope/pkg",
-        "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "d41d8cd98f00b204e9800998ecf8427e",
-        "123e4567-e89b-42d3-a456-426614174000", "task-list-of-all-the-things-we-have-to-do", "the secret: be kind",
-        "f(password=pw1, user=u)", "compass = 'n0rth-w3st'", '<input type="password" name="pw2">', "Bearer of bad news everyone",
+        'password = "<your password>"',
+        "API_KEY=${API_KEY}",
+        'token = os.environ["TOKEN"]',
+        "api_key = os.getenv('K')",
+        "password=password",
+        'api_key="your-api-key-here"',
+        "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "password: str",
+        "password: string;",
+        "token = self.next_token()",
+        "max_tokens=4096",
+        '"total_tokens": 123456789012',
+        "token_count: 12",
+        "def login(user, password): ...",
+        "password = get_password(user1)",
+        "password=${DB_PASSWORD}",
+        'PASSWORD="changeme"',
+        '"password": "********"',
+        "key = lines[12]",
+        'key: "abc123def456ghi7"',
+        '{"key": "row17-column4"}',
+        "primary key=a1b2c3d4e5f6g7h8",
+        "tokens = text.split(' ')",
+        "PASS: test_login2",
+        "git commit 8f14e45fceea167a5a36dedd4bea2543",
+        "postgres://user:${PASSWORD}@host/db",
+        "https://user:password@host",
+        "http://localhost:8080/@scope/pkg",
+        "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+        "d41d8cd98f00b204e9800998ecf8427e",
+        "123e4567-e89b-42d3-a456-426614174000",
+        "task-list-of-all-the-things-we-have-to-do",
+        "the secret: be kind",
+        "f(password=pw1, user=u)",
+        "compass = 'n0rth-w3st'",
+        '<input type="password" name="pw2">',
+        "Bearer of bad news everyone",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_secret_stays(text: str) -> None:
     """Ordinary code and prose that comes back with holes in it."""
     assert REDACTOR.text(text) == (text, {})
@@ -148,10 +175,13 @@ def test_records_without_secrets_are_the_same_objects() -> None:
 @pytest.mark.parametrize(
     "raw",
     [
-        '{ "password" : "hunter2!" }', '{"a": "ghp\\u005f%s"}' % SECRETS["github classic"][0][4:], '{"password": 12345678}',
-        '{"a": "%s", "a": 1}' % SECRETS["npm"][0], '{"cmd": "export DB_PASSWORD=\\"hunter2!\\""}',
+        '{ "password" : "hunter2!" }',
+        json.dumps({"a": SECRETS["github classic"][0]}).replace("_", "\\u005f"),
+        '{"password": 12345678}',
+        json.dumps({"a": SECRETS["npm"][0]})[:-1] + ', "a": 1}',
+        '{"cmd": "export DB_PASSWORD=\\"hunter2!\\""}',
     ],
-)  # fmt: skip
+)
 def test_arguments_stay_json(raw: str) -> None:
     """Arguments that no longer parse, or whose text says something else than their value."""
     arguments, spelled = parse_arguments(raw)
@@ -177,9 +207,13 @@ def test_named_values_of_json_are_found() -> None:
     """A password that stands alone under its name, as JSON has it."""
     counts: dict[str, int] = {}
     value = {
-        "password": "hunter2", "env": [{"name": "DB_PASSWORD", "value": "s3cr3tpw"}], "argv": ["mysql", "--password", "pa55word!"],
-        "count": 3, "token": "next", "schema": {"password": {"type": "string"}},
-    }  # fmt: skip
+        "password": "hunter2",
+        "env": [{"name": "DB_PASSWORD", "value": "s3cr3tpw"}],
+        "argv": ["mysql", "--password", "pa55word!"],
+        "count": 3,
+        "token": "next",
+        "schema": {"password": {"type": "string"}},
+    }
     mark = "[redacted:password]"
     assert REDACTOR.value(value, counts) == {
         **value,
@@ -207,12 +241,31 @@ def test_signed_reasoning_keeps_its_signature() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "eyJ" * 200_000, "-eyJ" * 150_000, " sk-" * 150_000, "password=xxxx" * 40_000, "--token a" * 60_000, "A" * 600_000, "password=" * 60_000, "password=\"" * 60_000,
-        "-----BEGIN PRIVATE KEY-----" * 20_000, "://a:" * 100_000, "AKIA" * 150_000, "curl -u " * 60_000, "key-" * 150_000,
-        "[redacted:jwt:12ab]" * 30_000, "MT" * 250_000, "://" + "a" * 600_000, "\\\"token\\\": \\\"" * 40_000, "SG." * 200_000,
-        "Bearer " + "a" * 600_000, "xoxb-" * 120_000, "Authorization: token " * 30_000, "pat" * 200_000, "heroku " * 80_000,
+        "eyJ" * 200_000,
+        "-eyJ" * 150_000,
+        " sk-" * 150_000,
+        "password=xxxx" * 40_000,
+        "--token a" * 60_000,
+        "A" * 600_000,
+        "password=" * 60_000,
+        'password="' * 60_000,
+        "-----BEGIN PRIVATE KEY-----" * 20_000,
+        "://a:" * 100_000,
+        "AKIA" * 150_000,
+        "curl -u " * 60_000,
+        "key-" * 150_000,
+        "[redacted:jwt:12ab]" * 30_000,
+        "MT" * 250_000,
+        "://" + "a" * 600_000,
+        '\\"token\\": \\"' * 40_000,
+        "SG." * 200_000,
+        "Bearer " + "a" * 600_000,
+        "xoxb-" * 120_000,
+        "Authorization: token " * 30_000,
+        "pat" * 200_000,
+        "heroku " * 80_000,
     ],
-)  # fmt: skip
+)
 def test_hostile_text_ends(text: str) -> None:
     """An expression that runs away on half a megabyte: pytest would hang here, and a session with it."""
     clean, _ = REDACTOR.text(text)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
+from planted import EXACT, SECRETS, bodies
 
 import turnlog
-from planted import EXACT, SECRETS, bodies
 from turnlog import Message, Text
 from turnlog.cli import main
 from turnlog.errors import BlobMissing, CorruptRecord, SessionNotFound, StoreError
@@ -17,7 +18,6 @@ from turnlog.log import Draft, Store
 from turnlog.records import FileChange, MessageRecord, Note, UnknownRecord
 from turnlog.scrubbing import Leak, scan, scrub
 from turnlog.stores import FilesStore, SqliteStore, open_store
-from turnlog.stores import files as files_store
 from turnlog.stores.files_rewrite import finish_rewrite
 
 NPM, HUB = SECRETS["npm"][0], SECRETS["github classic"][0]
@@ -198,7 +198,7 @@ def test_damage_is_not_laundered_sqlite(tmp_path: Path) -> None:
     with store._database.writing() as db:
         db.execute("update records set record = replace(record, 'thanks', 'thanxx') where record like '%thanks%'")
     with pytest.raises(CorruptRecord):
-        store.rewrite("s", {1: list(store.read("s", last=1))[0].raw or b""})
+        store.rewrite("s", {1: next(iter(store.read("s", last=1))).raw or b""})
     assert any("checksum" in problem.what for problem in store.verify())
     store.close()
 
@@ -210,7 +210,7 @@ def test_damage_is_not_laundered_files(tmp_path: Path) -> None:
     log.write_bytes(log.read_bytes().replace(b"thanks", b"thanxx"))
     store = FilesStore(tmp_path / "f")
     with pytest.raises(CorruptRecord):
-        store.rewrite("s", {1: list(store.read("s", last=1))[0].raw or b""})
+        store.rewrite("s", {1: next(iter(store.read("s", last=1))).raw or b""})
     assert any("checksum" in problem.what for problem in store.verify())
     store.close()
 
@@ -220,8 +220,7 @@ def test_a_killed_rewrite_of_files_is_carried_out(stop: int, tmp_path: Path, mon
     """A process killed half-way through: logs that no longer hang together."""
     store = leaky(f"files:{tmp_path / 'f'}")
     calls = 0
-    real = files_store.os.ftruncate if hasattr(files_store, "os") else None
-    assert real is not None
+    real = os.ftruncate
 
     def dying(handle: int, size: int) -> None:
         nonlocal calls

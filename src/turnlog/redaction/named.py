@@ -62,9 +62,7 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 _EXPRESSION = re.compile(r"[A-Za-z_][\w.\-]*(?:\(|\[|\{|\?\.|::|->)|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[({\[!@]")
-_JOINED = ("_", "-", '"', "'", "`", "\\")
-"""What stands before `pass:` where it is a name: tests print PASS: too."""
-
+_QUOTES = ('"', "'", "`")
 _NAME_END = re.compile(r"[A-Za-z0-9_\-.]*\Z")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _PLACE = re.compile(r"\.{0,2}/|[a-z]+://|[A-Za-z]:\\")
@@ -147,7 +145,7 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
     start = pair.start()
     name = re.match(_NAME, lower[start : start + 40])
     kind = _kind_at(lower, start, name.group()) if name else ""
-    if not kind or (name and name.group() == "pass" and pair["op"] == ":" and lower[start - 1 : start] not in _JOINED):
+    if not kind or (name and name.group() == "pass" and not _is_name(lower, start)):
         return None
     if pair["flag"] and not _is_flag(text, start):
         return None
@@ -161,6 +159,12 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
         return None
     begin = pair.start("plain")
     return Named(kind, begin, begin + len(value)) if plausible(kind, value) else None
+
+
+def _is_name(lower: str, start: int) -> bool:
+    """Whether `pass` is the name of something, as in `db_pass: ...` and `"pass": ...`: tests print PASS: too."""
+    before, after = lower[start - 1 : start], lower[start + 4 : start + 5]
+    return before in ("_", "-") or after == "=" or (before in _QUOTES and after in (*_QUOTES, "\\"))
 
 
 def _is_flag(text: str, start: int) -> bool:

@@ -27,8 +27,8 @@ Counts = dict[str, int]
 _MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}(?::[0-9a-f]{4})?\]")
 _KIND = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _NOT_RUN = bytes(code if chr(code) in RUN else 0x20 for code in range(256))
-_WHOLE = tuple(shape for shape in SHAPES if not shape.spread)
-_SPREAD = tuple(shape for shape in SHAPES if shape.spread)
+_WHOLE = tuple((needle, shape) for shape in SHAPES if not shape.spread for needle in shape.needles)
+_SPREAD = tuple((needle, shape) for shape in SHAPES if shape.spread for needle in shape.needles)
 _MAX_DEPTH = 200
 
 # Values under these keys are a provider's own: ids, proofs and ciphers that have to come back byte for byte.
@@ -86,8 +86,8 @@ class Redactor:
             for match in pattern.finditer(text)
         ]
         if self._known:
-            for shape in _candidates(text):
-                found += _of_shape(shape, text)
+            for needle, shape in _candidates(text):
+                found += _of_shape(needle, shape, text)
             found += [
                 Finding(*named, random=looks_random(text[named.start : named.end], 16)) for named in find_named(text)
             ]
@@ -181,34 +181,30 @@ def _compiled(kind: str, pattern: str | re.Pattern[str]) -> re.Pattern[str]:
         raise InputError(f"redact: the pattern for {kind!r} is no regular expression: {error}") from error
 
 
-def _candidates(text: str) -> Iterable[Shape]:
-    """The shapes of which something stands in `text`: all that ordinary text is asked."""
-    for shape in _SPREAD:
-        if any(needle in text for needle in shape.needles):
-            yield shape
+def _candidates(text: str) -> list[tuple[str, Shape]]:
+    """The needles that stand in `text`, with their shapes: all that ordinary text is asked."""
+    found = [row for row in _SPREAD if row[0] in text]
     if len(text) < LONG:
-        return
+        return found
     words = text.encode("utf-8", "surrogatepass").translate(_NOT_RUN).split()
-    if not (long := [word for word in words if len(word) >= LONG]):
-        return
-    runs = b" ".join(long).decode("ascii")
-    for shape in _WHOLE:
-        if any(needle in runs for needle in shape.needles):
-            yield shape
+    long = [word for word in words if len(word) >= LONG]
+    if long:
+        runs = b" ".join(long).decode("ascii")
+        found += [row for row in _WHOLE if row[0] in runs]
+    return found
 
 
-def _of_shape(shape: Shape, text: str) -> Iterable[Finding]:
+def _of_shape(needle: str, shape: Shape, text: str) -> Iterable[Finding]:
     group = "secret" if "secret" in shape.pattern.groupindex else 0
-    for needle in shape.needles:
-        at = text.find(needle)
-        while at >= 0:
-            after = at + len(needle)
-            starts = range(max(0, at - shape.before), at + 1)
-            match = next(filter(None, (shape.pattern.match(text, start) for start in starts)), None)
-            if match is not None and not _is_blank(match[group]) and (shape.random or not is_placeholder(match[group])):
-                yield Finding(shape.kind, *match.span(group), shape.random)
-                after = max(after, match.end())
-            at = text.find(needle, after)
+    at = text.find(needle)
+    while at >= 0:
+        after = at + len(needle)
+        starts = range(max(0, at - shape.before), at + 1)
+        match = next(filter(None, (shape.pattern.match(text, start) for start in starts)), None)
+        if match is not None and not _is_blank(match[group]) and (shape.random or not is_placeholder(match[group])):
+            yield Finding(shape.kind, *match.span(group), shape.random)
+            after = max(after, match.end())
+        at = text.find(needle, after)
 
 
 def _is_blank(secret: str) -> bool:
