@@ -8,9 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..codec import encode_record
 from ..content import Media, Message, ToolResult, sha256_hex
 from ..log import Draft
-from ..records import Body, FileChange, MessageRecord, PartialAnswer, UnknownRecord
+from ..records import Body, FileChange, MessageRecord, PartialAnswer, Record, UnknownRecord
 from .bodies import redacted, redacted_bytes
 from .redactor import Counts, Redactor
 
@@ -49,8 +50,8 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
     raw = draft.raw
     if raw is not None and isinstance(body, UnknownRecord):
         raw = _clean_raw(raw, redactor, counts)
-    elif raw is not None and not counts and redactor.text(raw.decode("utf-8", "surrogateescape"))[1]:
-        counts = dict(redactor.text(raw.decode("utf-8", "surrogateescape"))[1])
+    elif raw is not None and not counts:
+        counts = _beside(raw, body, redactor)
     if not counts:
         return draft
     if isinstance(body, (MessageRecord, PartialAnswer)):
@@ -88,6 +89,15 @@ def _with_media(message: Message, named: Callable[[str], str], renamed: Renamed)
         return replace(part, sha256=named(part.sha256)) if isinstance(part, Media) and part.sha256 in renamed else part
 
     return replace(message, parts=tuple(map(part, message.parts)))
+
+
+def _beside(raw: bytes, body: Body, redactor: Redactor) -> Counts:
+    """What of the secrets in `raw` stands in fields that `body` does not have."""
+    held = redactor.text(raw.decode("utf-8", "surrogateescape"))[1]
+    if not held:
+        return {}
+    known = redactor.text(encode_record(Record(1, "", body)).decode("utf-8", "surrogateescape"))[1]
+    return {kind: number - known.get(kind, 0) for kind, number in held.items() if number > known.get(kind, 0)}
 
 
 def _clean_raw(raw: bytes, redactor: Redactor, counts: Counts) -> bytes:
