@@ -18,6 +18,7 @@ from turnlog.records import (
     MessageRecord,
     Note,
     PartialAnswer,
+    SummaryRecord,
     ToolFinished,
     TurnClosed,
     Usage,
@@ -177,5 +178,6 @@ def bodies(texts: Iterable[str]) -> list[Body]:
         TurnClosed("t1", "failed", said()),
         FileChange(said(), "renamed", old_path=said()),
         Approval(EXACT["id"], "denied", by=said(), reason=said()),
+        SummaryRecord("key", "failed", text=said(), reason=said()),
         Note(said(), said(), {"k": said(), said(): 2}),
     ]

@@ -36,17 +36,18 @@ from ..records import (
     MessageRecord,
     Note,
     PartialAnswer,
+    SummaryRecord,
     ToolFinished,
     TurnClosed,
     UsageRecord,
 )
 from .redactor import Counts, Redactor
 
-__all__ = ["redacted", "redacted_bytes"]
+__all__ = ["TEXTS", "VALUES", "redacted", "redacted_bytes"]
 
 _S = TypeVar("_S", bound=Struct)
 
-_TEXTS: dict[type, tuple[str, ...]] = {
+TEXTS: dict[type, tuple[str, ...]] = {
     MessageRecord: ("source",),
     PartialAnswer: ("reason",),
     ToolFinished: ("reason",),
@@ -56,13 +57,15 @@ _TEXTS: dict[type, tuple[str, ...]] = {
     Approval: ("by", "reason"),
     FileChange: ("path", "old_path"),
     Note: ("topic", "text"),
+    SummaryRecord: ("text", "reason"),
     Message: ("name",),
     Text: ("text",),
     Reasoning: ("text",),
     Tool: ("description",),
     Media: ("name",),
 }
-_VALUES: dict[type, tuple[str, ...]] = {
+"""Fields that are plain text."""
+VALUES: dict[type, tuple[str, ...]] = {
     Configuration: ("settings",),
     Decision: ("detail",),
     Note: ("data",),
@@ -71,6 +74,7 @@ _VALUES: dict[type, tuple[str, ...]] = {
     Unknown: ("data",),
     UsageRecord: ("raw",),
 }
+"""Fields that hold any JSON. Calls, forms and addresses of media are seen to one by one."""
 
 
 def redacted(body: Body, redactor: Redactor) -> tuple[Body, Counts]:
@@ -154,10 +158,10 @@ class _Redaction:
     def _fields(self, holder: _S) -> _S:
         """The fields that are plain text or any JSON."""
         changes: dict[str, Any] = {}
-        for name in _TEXTS.get(type(holder), ()):
+        for name in TEXTS.get(type(holder), ()):
             if held := getattr(holder, name):
                 changes[name] = self._text(held)
-        for name in _VALUES.get(type(holder), ()):
+        for name in VALUES.get(type(holder), ()):
             if held := getattr(holder, name):
                 changes[name] = self._value(held)
         return _with(holder, **changes)

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..content import sha256_hex
-from ..log import Draft, Problem, SessionInfo, Store
+from ..log import SWEEP_GRACE_SECONDS, Draft, Problem, SessionInfo, Store, Swept
 from ..records import Body, Record
 from .bodies import redacted_bytes
 from .drafts import redacted_draft
@@ -53,9 +53,9 @@ class RedactingStore:
         records = self.store.landmarks(session_id)
         return self._as_said(session_id, records) if self._live else records
 
-    def create(self, session_id: str, *, title: str = "", created: str = "") -> SessionInfo:
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
-        return self.store.create(session_id, title=self.redactor.text(title)[0], created=created)
+        return self.store.create(session_id, title=self.redactor.text(title)[0], created=created, parent=parent)
 
     def info(self, session_id: str) -> SessionInfo:
         """See `SessionIndex.info`."""
@@ -99,6 +99,10 @@ class RedactingStore:
         """See `Store.rewrite`."""
         self.store.rewrite(session_id, records, blobs=blobs)
         self._live.clear()
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """See `BlobStore.sweep`."""
+        return self.store.sweep(grace=grace)
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`."""

@@ -62,11 +62,6 @@ class BlobFolder:
         except FileNotFoundError:
             return None
 
-    def delete(self, name: str) -> None:
-        """Remove what is kept under `name`, if anything is."""
-        if is_blob_name(name):
-            (self._path / name).unlink(missing_ok=True)
-
     def names(self) -> Iterator[str]:
         """Every blob's name, sorted. What a killed writer left half done is none."""
         if self._path.is_dir():

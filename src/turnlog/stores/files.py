@@ -250,8 +250,7 @@ class FilesStore:
         self._check_open(write=True)
         with self._lock, self._folder.store_lock():
             rewrite(self._folder, self._pieces(session_id)[1], records)
-            for name in blobs:
-                self._blobs.delete(name)
+            self._blobs.remove(filter(is_blob_name, blobs))
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Says also what this store set aside since it was opened (`torn`)."""

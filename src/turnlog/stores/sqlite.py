@@ -42,7 +42,7 @@ from .schema import (
 from .segments import Segment, checksum_at, count_messages, segments_of
 from .sqlite_append import Appender
 from .sqlite_index import catch_up, is_behind, renew_if_damaged
-from .sqlite_rewrite import rewrite, sweep
+from .sqlite_rewrite import compact, rewrite
 from .sqlite_rows import check_free, damaged_row, find, insert, intact, prune, storable, write
 from .sqlite_search import find_hits
 from .sqlite_usage import read_usage, read_usages
@@ -290,9 +290,8 @@ class SqliteStore:
         """See `Store.rewrite`. Takes as much free room on the disk as the file has bytes."""
         with self._database.writing() as db:
             rewrite(db, session_id, records, blobs)
-        for name in blobs:
-            self._files.delete(name)
-        sweep(self._database)
+        self._files.remove(filter(is_blob_name, blobs))
+        compact(self._database)
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Reads what is on disk, also where this store has it in memory."""

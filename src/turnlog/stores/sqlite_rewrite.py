@@ -19,7 +19,7 @@ from .segments import Segment, segments_of
 from .sqlite_index import reset
 from .sqlite_rows import find, write
 
-__all__ = ["rewrite", "sweep"]
+__all__ = ["compact", "rewrite"]
 
 _ROWS = """select id & 0xffffffff, checksum, cast(record as blob) from records
     where id between ? and ? order by id"""
@@ -28,7 +28,7 @@ _CHECKSUM = "update records set checksum = ? where id = ?"
 
 
 def rewrite(db: sqlite3.Connection, session_id: str, records: Mapping[int, bytes], blobs: Sequence[str]) -> None:
-    """See `Store.rewrite`. Inside a transaction; `sweep` has to follow it."""
+    """See `Store.rewrite`. Inside a transaction; `compact` has to follow it."""
     row = find(db, session_id)
     segments = segments_of(db, row)
     changes: dict[int, dict[int, bytes]] = {}
@@ -50,7 +50,7 @@ def rewrite(db: sqlite3.Connection, session_id: str, records: Mapping[int, bytes
         reset(db)
 
 
-def sweep(database: Database) -> None:
+def compact(database: Database) -> None:
     """Write the whole file anew, without what stood in its free pages, and empty the write-ahead log.
 
     Raises StoreError if others are at work in the file, so that the log cannot be emptied.
