@@ -17,6 +17,7 @@ from .models import Target, UnknownModelWarning, target
 from .oneshot import Violation, check, convert, repair
 from .opening import open
 from .policy import Budget, Strategy
+from .redaction import Redactor
 from .request import Prepared
 from .session import Session
 from .view.shown import Edit, Loss
@@ -35,6 +36,7 @@ __all__ = [
     "Message",
     "Prepared",
     "Reasoning",
+    "Redactor",
     "Session",
     "StoreError",
     "Strategy",

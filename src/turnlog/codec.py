@@ -34,11 +34,12 @@ _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _FUSING = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")  # a high surrogate before a low one
 
 
-class _Envelope(msgspec.Struct, frozen=True, gc=False):
+class _Envelope(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     v: int
     n: int
     t: str
     body: Body
+    redacted: dict[str, int] = {}
 
 
 class _Loose(msgspec.Struct, frozen=True):
@@ -48,6 +49,7 @@ class _Loose(msgspec.Struct, frozen=True):
     n: int
     t: str
     body: dict[str, Any]
+    redacted: dict[str, int] = {}
 
 
 _decoder = msgspec.json.Decoder(_Envelope)
@@ -70,7 +72,7 @@ def encode_record(record: Record) -> bytes:
     if record.raw is not None:
         return record.raw
     try:
-        return _encode(_Envelope(FORMAT_VERSION, record.n, record.time, record.body))
+        return _encode(_Envelope(FORMAT_VERSION, record.n, record.time, record.body, record.redacted))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"record {record.n} cannot be written: {error}") from error
 
@@ -140,12 +142,12 @@ def decode_record(raw: bytes) -> Record:
         except (ValueError, RecursionError):  # damaged, newer, or with lone surrogates: see closer
             pass
         else:
-            return Record(n=known.n, time=known.t, body=known.body, raw=raw)
+            return Record(n=known.n, time=known.t, body=known.body, raw=raw, redacted=known.redacted)
     try:
         loose = msgspec.convert(_unmark(json.loads(raw, parse_constant=_refuse)), _Loose)
     except (ValueError, TypeError, RecursionError) as error:
         raise CorruptRecord(f"not a record: {error}") from error
-    return Record(n=loose.n, time=loose.t, body=_known_body(loose), raw=raw)
+    return Record(n=loose.n, time=loose.t, body=_known_body(loose), raw=raw, redacted=loose.redacted)
 
 
 def _refuse(constant: str) -> Any:

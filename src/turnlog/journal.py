@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from .content import Message, ToolCall
+from .content import Message, Part, ToolCall
 from .context import Context
 from .errors import InputError
 from .exchange import Answer, is_stream
@@ -17,6 +17,7 @@ from .models import Target
 from .providers import provider
 from .providers.protocol import Reply
 from .records import Body, MessageRecord, PartialAnswer, Record, Usage, UsageRecord
+from .redaction import has_mark
 from .tokens.counters import count_message, counter_for
 
 __all__ = ["Journal"]
@@ -57,7 +58,7 @@ class Journal:
         if not isinstance(call, ToolCall):
             raise InputError(f"a call is one of `Answer.tool_calls`, not {type(call).__name__}")
         for n, message in self._newest():
-            if call in message.parts:
+            if any(_is_kept_as(part, call) for part in message.parts):
                 return n
         raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self._id!r}: receive the answer first")
 
@@ -112,3 +113,10 @@ class Journal:
         counted = sent if sent is not None and sent.counter == counter.id else None
         answer = count_message(reply.message, counter, self._store.get_blob).tokens if counted else 0
         return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
+
+
+def _is_kept_as(part: Part, call: ToolCall) -> bool:
+    """Whether `part` is what the log has of `call`, whose arguments may have held secrets."""
+    if not isinstance(part, ToolCall) or (part.id, part.name) != (call.id, call.name):
+        return False
+    return part == call or has_mark(part.raw_arguments)

@@ -7,7 +7,7 @@ Stores differ in where they keep it; what they promise is in `turnlog.testing.ch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from time import time_ns
@@ -54,11 +54,13 @@ class Draft(Struct, frozen=True, gc=False):
 
     `raw` is the encoded record where one is copied from another store: it is kept byte for byte,
     so that fields of a newer version survive, provided the number in it is the one it gets.
+    `redacted` is as in `Record`.
     """
 
     body: Body
     time: str = ""
     raw: bytes | None = None
+    redacted: dict[str, int] = {}
 
 
 class SessionInfo(Struct, frozen=True, gc=False):
@@ -218,6 +220,18 @@ class Store(RecordStore, SessionIndex, BlobStore, Protocol):
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """Re-derive everything that can be, of one session or all; each damage found is a value."""
+
+    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
+        """Put these bytes in place of records, by number, and delete the blobs of these names: the one
+        operation that changes what was appended, for secrets that must not stay. `turnlog scrub` is
+        what calls it.
+
+        The bytes have to encode records of those numbers. Records that forks share change for all of
+        them. What was there before is gone from the disk when it returns, as far as the file system
+        lets that be said. Everything `verify` checks holds again. All is rewritten or nothing. Raises
+        SessionNotFound, InputError for a record that there is not, and CorruptRecord where a checksum
+        is wrong before: rewriting would hide that.
+        """
 
     def close(self) -> None:
         """Release files and connections. A closed store is not used again."""

@@ -12,6 +12,7 @@ from .errors import InputError, SessionExists, SessionNotFound
 from .log import SessionInfo, Store, utc_now
 from .models import Target
 from .policy import Budget, Strategy, read_budget, read_strategy
+from .redaction import RedactingStore, Redactor
 from .session import Session
 from .stores import default_path, open_store
 from .summarize import TIMEOUT, Complete, Summarizer
@@ -29,6 +30,7 @@ def open(
     strategy: Strategy | str | None = None,
     summarizer: Summarizer | Complete | None = None,
     summary_timeout: float = TIMEOUT,
+    redact: bool | Redactor = True,
 ) -> Session:
     """Open a session, or create it if there is none of that id.
 
@@ -38,13 +40,19 @@ def open(
     of a whole request, or a Budget) and `strategy` (what gives way first: a Strategy or the name of a preset).
     `summarizer` writes the summaries of what has to leave: a Summarizer, or a function that asks a model, from a
     prompt to the text of its answer, within `summary_timeout` seconds. Where it fails, as where none is given, the
-    summary is made without a model.
+    summary is made without a model. `redact` puts marks in place of secrets before anything is stored: True for
+    those of known shapes and names, a `Redactor` for your own choice, False to record everything as it is said.
     """
     for what, value in (("session id", session_id), ("title", title)):
         if not isinstance(value, str):
             raise InputError(f"a {what} is a string, not {type(value).__name__}")
+    if not isinstance(redact, (bool, Redactor)):
+        raise InputError(f"redact is True, False or a turnlog.Redactor, not {type(redact).__name__}")
     owns = store is None or isinstance(store, (str, Path))
     home = open_store(default_path() if store is None else store) if isinstance(store, (str, Path, NoneType)) else store
+    redactor = Redactor() if redact is True else redact
+    if redactor:
+        home = RedactingStore(home, redactor)
     info = _found_or_made(home, session_id or _new_id(title), title)
     session = Session(home, info, owns_store=owns, summarizer=summarizer, summary_timeout=summary_timeout)
     if target is not None and not _holds(session, target):

@@ -262,13 +262,15 @@ class Record(Struct, frozen=True, gc=False):
 
     `n` counts from 1 without gaps. `time` is UTC, ISO 8601 with milliseconds. `raw` is the encoded
     record as it stands in the store: it is what gets copied, so that fields this version does not
-    know survive. It does not count for equality of content; compare `body`.
+    know survive. It does not count for equality of content; compare `body`. `redacted` says how many
+    secrets were replaced by marks before it was written, by kind.
     """
 
     n: int
     time: str
     body: Body
     raw: bytes | None = msgspec.field(default=None)
+    redacted: dict[str, int] = {}
 
     @property
     def message(self) -> Message | None:

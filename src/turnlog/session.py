@@ -6,6 +6,7 @@ the log, so that a session opened again after a crash makes the same one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -325,6 +326,11 @@ class Session:
     def cost(self) -> Cost:
         """What they cost at list prices, each at its own model's."""
         return total_cost(self._store.usage(self.id))
+
+    @property
+    def redacted(self) -> dict[str, int]:
+        """How many secrets were replaced by marks in what was recorded, by kind."""
+        return dict(sum((Counter(record.redacted) for record in self.history()), Counter()))
 
     @property
     def title(self) -> str:

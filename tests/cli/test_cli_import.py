@@ -100,6 +100,7 @@ def test_a_session_as_json(turnlog: Any, transcript: Path) -> None:
         "added": 21,
         "title": "Invoices are sometimes off by one cent. Find out why and fix it.",
         "parent": "",
+        "redacted": {},
         "files": ["transcript.jsonl"],
     }
 

@@ -21,7 +21,8 @@ from ..importers.discovery import discover
 from ..importers.protocol import origin_name
 from ..log import Store
 from ..records import MessageRecord, PartialAnswer
-from .keeping import Kept, keep
+from ..redaction import Redactor
+from .keeping import Kept, keep, without_secrets
 from .stores import opened
 from .terminal import counted, is_terminal, out_json, out_line, say, stdin_bytes
 
@@ -35,6 +36,8 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     text = "import what the agents of a home folder keep in it (default: your own)"
     parser.add_argument("--discover", metavar="HOME", nargs="?", const="~", help=text)
     parser.add_argument("--json", action="store_true", help="one JSON object a session, one a line")
+    text = "store keys, tokens and passwords as they stand (default: marks in their place)"
+    parser.add_argument("--unredacted", action="store_true", help=text)
     parser.set_defaults(run=_import)
 
 
@@ -47,6 +50,7 @@ def _import(arguments: Namespace) -> int:
     progress = _Progress(0 if arguments.paths else len(found))
     # What another transcript brought in is not read again.
     new = (origin for origin in found if not isinstance(origin, Path) or str(origin) not in seen)
+    redactor = None if arguments.unredacted else Redactor()
     with opened(arguments, write=True) as store:
         for origin in chain(new, transcripts(arguments.paths, seen)):
             progress.show(origin)
@@ -57,7 +61,7 @@ def _import(arguments: Namespace) -> int:
             progress.clear()
             for imported in sessions:
                 seen.update(imported.files)
-                failed = _keep(store, imported, arguments.json) or failed
+                failed = _keep(store, imported, redactor, arguments.json) or failed
             if failed is not None:
                 say(f"turnlog: {failed}")
                 code = max(code, failed.exit_code)
@@ -111,11 +115,13 @@ def _bug(name: str, error: Exception) -> _Bug:
     return _Bug(f"{name}: an error in turnlog itself, please report it: {type(error).__name__}: {error}{at}")
 
 
-def _keep(store: Store, imported: Imported, json: bool) -> TurnlogError | None:
+def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: bool) -> TurnlogError | None:
     """Keep one session and tell of it, or say why not: the others can go on."""
     for damage in imported.warnings:
         say(f"{damage.file}" + (f", line {damage.line}" if damage.line else "") + f": {damage.message}")
     try:
+        if redactor is not None:
+            imported = without_secrets(imported, redactor)
         kept = keep(store, imported)
     except (InputError, Conflict, CorruptRecord) as error:
         return error
@@ -139,6 +145,11 @@ def _counts(imported: Imported) -> tuple[int, int]:
     return len(messages), sum(isinstance(part, ToolCall) for message in messages for part in message.parts)
 
 
+def _redacted(imported: Imported) -> dict[str, int]:
+    """How many secrets were replaced by marks, by kind."""
+    return dict(sum((Counter(draft.redacted) for draft in imported.drafts), Counter()))
+
+
 def _summary(imported: Imported, kept: Kept) -> dict[str, Any]:
     messages, calls = _counts(imported)
     return {
@@ -152,6 +163,7 @@ def _summary(imported: Imported, kept: Kept) -> dict[str, Any]:
         "added": kept.added,
         "title": imported.title,
         "parent": imported.parent,
+        "redacted": _redacted(imported),
         "files": imported.files,
     }
 
@@ -161,6 +173,8 @@ def _sentence(imported: Imported, kept: Kept) -> str:
     what = f"{imported.format}, {counted(messages, 'message')}, {counted(calls, 'tool call')}"
     if kept.status == "continued":
         what += f", {counted(kept.added, 'new record')}"
+    if secrets := sum(_redacted(imported).values()):
+        what += f", {counted(secrets, 'secret')} redacted"
     return f"{kept.status:<9}  {kept.session}  ({what})  {imported.title}".rstrip()
 
 

@@ -10,14 +10,16 @@ from itertools import zip_longest
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..codec import encode_record
 from ..errors import SessionIdError, SessionNotFound
 from ..importers import Imported
 from ..log import Draft, Store, check_session_id
 from ..records import Record, UnknownRecord
+from ..redaction import Redactor, redacted_drafts
 
-__all__ = ["Kept", "keep"]
+__all__ = ["Kept", "keep", "without_secrets"]
 
 
 class Kept(Struct, frozen=True):
@@ -30,6 +32,12 @@ class Kept(Struct, frozen=True):
     session: str
     status: Literal["new", "continued", "unchanged", "diverged"]
     added: int
+
+
+def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
+    """An imported session with marks in place of secrets, in its records, files and title."""
+    drafts, blobs = redacted_drafts(imported.drafts, imported.blobs, redactor)
+    return replace(imported, drafts=drafts, blobs=blobs, title=redactor.text(imported.title)[0])
 
 
 def keep(store: Store, imported: Imported) -> Kept:
@@ -83,4 +91,4 @@ def _same(record: Record, draft: Draft) -> bool:
     # Equal values, or equal bytes: NaN equals nothing, and of an unknown kind only bytes tell.
     if record.body == draft.body and not isinstance(record.body, UnknownRecord):
         return True
-    return encode_record(Record(record.n, record.time, draft.body, draft.raw)) == encode_record(record)
+    return encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted)) == encode_record(record)

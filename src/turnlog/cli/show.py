@@ -104,7 +104,7 @@ def lines(records: Iterable[Record]) -> Iterator[str]:
     """Records as text: a number, what it is, and what it says, long results shortened."""
     for record in records:
         number = f"{record.n:>5}"
-        for label, text in _rows(record):
+        for label, text in [*_rows(record), *_redacted(record)]:
             first, *more = text.splitlines() or [""]
             yield f"{number}  {label:<12}  {first}".rstrip()
             yield from (f"{'':21}{line}".rstrip() for line in more)
@@ -131,6 +131,11 @@ def _rows(record: Record) -> list[_Row]:
             return [("[settings]", _configuration(record.body))]
         case body:
             return [_small(body)]
+
+
+def _redacted(record: Record) -> list[_Row]:
+    said = ", ".join(f"{number} {kind}" for kind, number in sorted(record.redacted.items()))
+    return [("[redacted]", said)] if said else []
 
 
 def _message(message: Message) -> list[_Row]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import CorruptRecord, StoreError
+from .folders import make_private
 from .schema import needs_upgrade, upgrade, version_of
 
 try:
@@ -285,7 +286,7 @@ if hasattr(os, "register_at_fork"):
 def _create_file(path: Path) -> None:
     """An empty file that only its owner can read; SQLite gives its side files the same mode."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         if path.is_dir():

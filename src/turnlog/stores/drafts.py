@@ -26,7 +26,8 @@ def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
         if copied is None:
             time, body = draft.time or now, draft.body
             try:
-                copied = Record(n, time, body, encode_record(Record(n, time, body)))
+                raw = encode_record(Record(n, time, body, redacted=draft.redacted))
+                copied = Record(n, time, body, raw, draft.redacted)
             except (TypeError, ValueError, OverflowError, RecursionError) as error:
                 raise InputError(
                     f"the {kind_of(body)} record to be number {n} cannot be written as JSON: {error}"

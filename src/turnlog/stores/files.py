@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -43,6 +43,7 @@ from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Durability
 from .drafts import number_drafts
+from .files_rewrite import finish_rewrite, rewrite
 from .files_verify import verify_folder
 from .log_files import Card, LogFolder, open_folder, start_sum
 from .log_lines import Tail, digest, write_line
@@ -80,6 +81,9 @@ class FilesStore:
         self._folder = LogFolder(self.path, sync=durability == "full")
         self._blobs = BlobFolder(self.path / "blobs")
         open_folder(self._folder, read_only=read_only)
+        if not read_only:
+            with self._folder.store_lock():
+                finish_rewrite(self._folder)
         for stem in self._folder.stems():
             self._look_at_end(stem)
 
@@ -240,6 +244,13 @@ class FilesStore:
             names, swept = unused(self._blobs.puts(), logged(self._folder.sessions), grace)
             self._blobs.remove(names)
         return swept
+
+    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
+        """See `Store.rewrite`. What was set aside of unfinished appends goes as well."""
+        self._check_open(write=True)
+        with self._lock, self._folder.store_lock():
+            rewrite(self._folder, self._pieces(session_id)[1], records)
+            self._blobs.remove(filter(is_blob_name, blobs))
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Says also what this store set aside since it was opened (`torn`)."""

@@ -31,6 +31,7 @@ from msgspec.structs import asdict, replace
 
 from ..errors import CorruptRecord, NewerStore, SessionNotFound, StoreError
 from ..log import Problem, utc_now
+from .folders import make_private
 from .log_lines import Tail, find_tail, lines_backwards
 
 try:
@@ -131,9 +132,12 @@ class LogFolder:
 
     def write_card(self, stem: str, card: Card) -> Card:
         """Replace a card, whole and on disk or not at all."""
-        card = card.sealed()
-        write_whole(self.file(stem, "json"), _card_bytes(card))
-        return card
+        write_whole(self.file(stem, "json"), self.card_bytes(card))
+        return card.sealed()
+
+    def card_bytes(self, card: Card) -> bytes:
+        """A card as it stands in its file."""
+        return _card_bytes(card.sealed())
 
     def head(self, stem: str) -> Tail | None:
         """Where the log ended after the last append; None before the first, or if that is not known."""
@@ -274,7 +278,7 @@ def open_folder(folder: LogFolder, *, read_only: bool) -> None:
     marker = folder.path / _MARKER
     try:
         if not marker.exists() and not read_only:
-            folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(folder.path)
             others = (name for name in os.listdir(folder.path) if name not in ("lock", "sessions"))
             if not all(name.startswith(_MARKER) for name in others):
                 raise StoreError(f"{folder.path} is a folder of something else; name a new one, or a turnlog store")

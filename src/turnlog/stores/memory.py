@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import time
 
 from msgspec import Struct
@@ -186,6 +186,19 @@ class MemoryStore:
 
     def _source(self, session_id: str, begin: int) -> Source:
         return Source(session_id, begin, lambda first: self.read(session_id, first=first))
+
+    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
+        """See `Store.rewrite`."""
+        with self._lock:
+            log = self._find(session_id)
+            for n, raw in records.items():
+                if not 1 <= n <= log.info.records or decode_record(raw).n != n:
+                    raise InputError(f"session {session_id!r} has no record {n} that these bytes could replace")
+            old = {id(log.records[n - 1]): raw for n, raw in records.items()}
+            for other in self._logs.values():  # forks share the bytes themselves
+                other.records = [old.get(id(raw), raw) for raw in other.records]
+            for name in blobs:
+                self._blobs.pop(name, None)
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. In memory, only blobs that were never put can be missing."""

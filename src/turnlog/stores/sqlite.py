@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import starmap
 from pathlib import Path
 from time import time
@@ -42,6 +42,7 @@ from .schema import (
 from .segments import Segment, checksum_at, count_messages, segments_of
 from .sqlite_append import Appender
 from .sqlite_index import catch_up, is_behind, renew_if_damaged
+from .sqlite_rewrite import compact, rewrite
 from .sqlite_rows import check_free, damaged_row, find, insert, intact, prune, storable, write
 from .sqlite_search import find_hits
 from .sqlite_usage import read_usage, read_usages
@@ -284,6 +285,13 @@ class SqliteStore:
             for found, begin in begins.items()
         ]
         return scan(search, reversed(sources), limit)
+
+    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
+        """See `Store.rewrite`. Takes as much free room on the disk as the file has bytes."""
+        with self._database.writing() as db:
+            rewrite(db, session_id, records, blobs)
+        self._files.remove(filter(is_blob_name, blobs))
+        compact(self._database)
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Reads what is on disk, also where this store has it in memory."""

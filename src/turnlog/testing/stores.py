@@ -46,6 +46,7 @@ from ..records import (
     UsageRecord,
 )
 from .bills import check_usage
+from .rewrites import check_rewrite
 from .searches import check_search
 from .sweeps import check_sweep
 
@@ -370,6 +371,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     check_usage,
     check_search,
     check_sweep,
+    check_rewrite,
     _check_threads,
 )
 """Every check: called with an empty store, raises AssertionError."""

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult, Unknown
+from ..redaction import has_mark
 from ..rules import Rules
 from .shown import Edit, Loss, Shown
 
@@ -195,6 +196,9 @@ class _Cleaner:
             self.edits.append(
                 Edit("reasoning", "reasoning without its signature or encrypted form left out", self.records)
             )
+            return None
+        if rules.reasoning == "signed" and has_mark(part.text):  # the signature is that of other words
+            self.edits.append(Edit("reasoning", "signed reasoning that was redacted left out", self.records))
             return None
         return part
 

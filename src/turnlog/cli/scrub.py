@@ -1,0 +1,77 @@
+"""`scan` and `scrub`: secrets in sessions that are there already."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from ..errors import InputError
+from ..scrubbing import Leak, scan, scrub
+from .stores import is_missing, opened, place
+from .terminal import counted, is_terminal, out_json, out_line, say
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the commands to the parser."""
+    look = commands.add_parser("scan", parents=[store], help="look for keys, tokens and passwords in sessions")
+    look.add_argument("id", metavar="ID", nargs="?", help="the session (default: all of them)")
+    look.add_argument("--json", action="store_true", help="one JSON object a line")
+    look.set_defaults(run=_scan)
+    text = "put marks in place of the secrets of a session, for good; rewrites records"
+    clean = commands.add_parser("scrub", parents=[store], help=text)
+    clean.add_argument("id", metavar="ID")
+    clean.add_argument("--yes", action="store_true", help="do not ask")
+    clean.set_defaults(run=_scrub)
+
+
+def _scan(arguments: Namespace) -> int:
+    if is_missing(arguments):
+        say(f"nothing to scan: there is no store at {place(arguments)}")
+        return 0
+    found = 0
+    with opened(arguments) as store:
+        for leak in scan(store, arguments.id):
+            found += leak.number
+            if arguments.json:
+                out_json(msgspec.to_builtins(leak))
+            else:
+                where = f"record {leak.record}" if leak.record else "title"
+                out_line(f"{leak.session}, {where}: {leak.number} {leak.kind}")
+    say(f"{counted(found, 'secret')}; `turnlog scrub ID` takes those of a session out" if found else "no secrets found")
+    return 1 if found else 0
+
+
+def _scrub(arguments: Namespace) -> int:
+    with opened(arguments, write=True) as store:
+        if not arguments.yes and not _agreed(list(scan(store, arguments.id))):
+            say("nothing changed")
+            return 0
+        done = scrub(store, arguments.id)
+    if not done.redacted:
+        say("no secrets found")
+        return 0
+    kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(done.redacted.items()))
+    say(f"scrubbed {counted(len(done.records), 'record')} of {done.session}: {kinds}")
+    for name in done.kept_blobs:
+        say(f"file {name[:12]} holds secrets and stays, because other sessions name it: scrub those too")
+    return 1 if done.kept_blobs else 0
+
+
+def _agreed(leaks: list[Leak]) -> bool:
+    if not leaks:
+        return True
+    if not is_terminal(sys.stdin):
+        raise InputError("scrub: nobody is there to be asked; add --yes to rewrite records without asking")
+    kinds = Counter[str]()
+    for leak in leaks:
+        kinds[leak.kind] += leak.number
+    found = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
+    say(f"{leaks[0].session}: {found} in {counted(len({leak.record for leak in leaks}), 'record')}")
+    say("rewrite these records for good? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

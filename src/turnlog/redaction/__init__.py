@@ -1,0 +1,20 @@
+"""Secrets: found in what is to be recorded, and replaced by marks before anything reaches a disk."""
+
+from __future__ import annotations
+
+from .bodies import redacted, redacted_bytes
+from .drafts import redacted_draft, redacted_drafts
+from .redactor import Counts, Finding, Redactor, has_mark
+from .storing import RedactingStore
+
+__all__ = [
+    "Counts",
+    "Finding",
+    "RedactingStore",
+    "Redactor",
+    "has_mark",
+    "redacted",
+    "redacted_bytes",
+    "redacted_draft",
+    "redacted_drafts",
+]

@@ -1,0 +1,193 @@
+"""Which texts a record has: every body with marks in place of secrets.
+
+Left as they are: ids, signatures, encrypted reasoning, names of tools and models, hashes and the bytes
+of media. A provider's spelling of a value (`Form`) holds unknown keys with whatever they held, so it
+is gone through like any JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..content import (
+    Form,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    compact_json,
+)
+from ..records import (
+    Approval,
+    Body,
+    Configuration,
+    Decision,
+    FileChange,
+    MessageRecord,
+    Note,
+    PartialAnswer,
+    SummaryRecord,
+    ToolFinished,
+    TurnClosed,
+    UsageRecord,
+)
+from .redactor import Counts, Redactor
+
+__all__ = ["TEXTS", "VALUES", "redacted", "redacted_bytes"]
+
+_S = TypeVar("_S", bound=Struct)
+
+TEXTS: dict[type, tuple[str, ...]] = {
+    MessageRecord: ("source",),
+    PartialAnswer: ("reason",),
+    ToolFinished: ("reason",),
+    TurnClosed: ("reason",),
+    Configuration: ("why",),
+    Decision: ("why",),
+    Approval: ("by", "reason"),
+    FileChange: ("path", "old_path"),
+    Note: ("topic", "text"),
+    SummaryRecord: ("text", "reason"),
+    Message: ("name",),
+    Text: ("text",),
+    Reasoning: ("text",),
+    Tool: ("description",),
+    Media: ("name",),
+}
+"""Fields that are plain text."""
+VALUES: dict[type, tuple[str, ...]] = {
+    Configuration: ("settings",),
+    Decision: ("detail",),
+    Note: ("data",),
+    Opaque: ("data",),
+    Tool: ("parameters", "data"),
+    Unknown: ("data",),
+    UsageRecord: ("raw",),
+}
+"""Fields that hold any JSON. Calls, forms and addresses of media are seen to one by one."""
+
+
+def redacted(body: Body, redactor: Redactor) -> tuple[Body, Counts]:
+    """`body` with marks in place of secrets, and what was replaced; `body` itself where there are none."""
+    work = _Redaction(redactor)
+    return work.body(body), work.counts
+
+
+def redacted_bytes(data: bytes, redactor: Redactor) -> tuple[bytes, Counts]:
+    """The bytes of a text file with marks in place of secrets; `data` itself if it is no text in UTF-8."""
+    if b"\0" in data:
+        return data, {}
+    try:
+        text = data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data, {}
+    clean, counts = redactor.text(text)
+    return (clean.encode("utf-8", "surrogatepass"), counts) if counts else (data, {})
+
+
+class _Redaction:
+    """Goes through one body and counts."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self.counts: Counts = {}
+
+    def body(self, body: Body) -> Body:
+        changed = self._fields(body)
+        match changed:
+            case MessageRecord(message=message):
+                return _with(changed, message=self._message(message))
+            case PartialAnswer(message=message, fragments=fragments):
+                return _with(changed, message=self._message(message), fragments=self._parts(fragments))
+            case Configuration(tools=tools, form=form):
+                tools = _same(tools, tuple(map(self._tool, tools)))
+                return _with(changed, tools=tools, form=self._form(form))
+        return changed
+
+    def _message(self, message: Message) -> Message:
+        return _with(self._fields(message), parts=self._parts(message.parts), form=self._form(message.form))
+
+    def _parts(self, parts: tuple[Part, ...]) -> tuple[Any, ...]:
+        return _same(parts, tuple(map(self._part, parts)))
+
+    def _part(self, part: Part) -> Part:
+        changed = self._fields(part)
+        match changed:
+            case Unknown():
+                return changed
+            case ToolCall():
+                changed = self._call(changed)
+            case ToolResult(parts=parts):
+                changed = _with(changed, parts=self._parts(parts))
+            case Reasoning(summary=summary):
+                changed = _with(changed, summary=_same(summary, tuple(map(self._text, summary))))
+            case Media(url=url) if not url.startswith("data:"):
+                changed = _with(changed, url=self._text(url))
+        return _with(changed, form=self._form(changed.form))
+
+    def _tool(self, tool: Tool) -> Tool:
+        return _with(self._fields(tool), form=self._form(tool.form))
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        """A call with clean arguments: JSON stays JSON, and `raw` stays another spelling of it."""
+        if call.arguments is None:
+            return _with(call, raw=call.raw and self._text(call.raw))
+        arguments = self._value(call.arguments)
+        if call.raw is None:
+            return _with(call, arguments=arguments)
+        raw = self._redactor.text(call.raw)[0]
+        if raw == call.raw and arguments is call.arguments:
+            return call
+        if arguments is call.arguments:  # what only the text holds: a key that comes twice
+            self._text(call.raw)
+        return _with(call, arguments=arguments, raw=raw if _spells(raw, arguments) else None)
+
+    def _form(self, form: Form | None) -> Form | None:
+        return form if form is None or form.delta is None else _with(form, delta=self._value(form.delta))
+
+    def _fields(self, holder: _S) -> _S:
+        """The fields that are plain text or any JSON."""
+        changes: dict[str, Any] = {}
+        for name in TEXTS.get(type(holder), ()):
+            if held := getattr(holder, name):
+                changes[name] = self._text(held)
+        for name in VALUES.get(type(holder), ()):
+            if held := getattr(holder, name):
+                changes[name] = self._value(held)
+        return _with(holder, **changes)
+
+    def _text(self, text: str) -> str:
+        clean, counts = self._redactor.text(text)
+        for kind, number in counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + number
+        return clean
+
+    def _value(self, value: Any) -> Any:
+        return self._redactor.value(value, self.counts)
+
+
+def _with(holder: _S, **changes: Any) -> _S:
+    """`holder` with these fields, itself if they are the ones it has."""
+    new = {name: value for name, value in changes.items() if getattr(holder, name) is not value}
+    return replace(holder, **new) if new else holder
+
+
+def _same(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
+    return old if all(before is after for before, after in zip(old, new, strict=True)) else new
+
+
+def _spells(raw: str, arguments: Any) -> bool:
+    try:
+        return compact_json(json.loads(raw)) == compact_json(arguments)
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,106 @@
+"""Records to be, and the files that they refer to, with marks in place of secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..codec import encode_record
+from ..content import Media, Message, ToolResult, sha256_hex
+from ..log import Draft
+from ..records import Body, FileChange, MessageRecord, PartialAnswer, Record, UnknownRecord
+from .bodies import redacted, redacted_bytes
+from .redactor import Counts, Redactor
+
+__all__ = ["Renamed", "redacted_draft", "redacted_drafts", "renamed_blobs"]
+
+Renamed = Mapping[str, tuple[str, Counts]]
+"""Blobs that held secrets: their hash, the hash without, and what was replaced."""
+
+
+def redacted_drafts(
+    drafts: Iterable[Draft], blobs: Mapping[str, bytes], redactor: Redactor
+) -> tuple[tuple[Draft, ...], dict[str, bytes]]:
+    """Drafts and their blobs without secrets. Blobs that are no text stay as they are, and so does
+    what has none."""
+    renamed: dict[str, tuple[str, Counts]] = {}
+    clean: dict[str, bytes] = {}
+    for name, data in blobs.items():
+        kept, counts = redacted_bytes(data, redactor)
+        new = sha256_hex(kept) if counts else name
+        clean[new] = kept
+        if counts:
+            renamed[name] = new, counts
+    return tuple(redacted_draft(draft, redactor, renamed) for draft in drafts), clean
+
+
+def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
+    """A draft without secrets: `draft` itself if it has none. A message that changed has no count.
+
+    Encoded bytes that come with a draft are dropped if anything in them is a secret, also in fields
+    that this version does not know. Of a kind that it does not know, they are gone through as JSON.
+    """
+    body, counts = redacted(draft.body, redactor)
+    body, more = renamed_blobs(body, renamed)
+    for kind, number in more.items():
+        counts[kind] = counts.get(kind, 0) + number
+    raw = draft.raw
+    if raw is not None and isinstance(body, UnknownRecord):
+        raw = _clean_raw(raw, redactor, counts)
+    elif raw is not None and not counts:
+        counts = _beside(raw, body, redactor)
+    if not counts:
+        return draft
+    if isinstance(body, (MessageRecord, PartialAnswer)):
+        body = replace(body, count=None)
+    together = {kind: draft.redacted.get(kind, 0) + counts.get(kind, 0) for kind in draft.redacted | counts}
+    return Draft(body, draft.time, raw if isinstance(body, UnknownRecord) else None, together)
+
+
+def renamed_blobs(body: Body, renamed: Renamed) -> tuple[Body, Counts]:
+    """`body` with the new names of blobs, and what was replaced in them."""
+    counts: Counts = {}
+    if not renamed:
+        return body, counts
+
+    def named(name: str) -> str:
+        new, replaced = renamed.get(name, (name, {}))
+        for kind, number in replaced.items():
+            counts[kind] = counts.get(kind, 0) + number
+        return new
+
+    if isinstance(body, FileChange) and {body.before, body.after} & renamed.keys():
+        body = replace(body, before=named(body.before), after=named(body.after))
+    elif isinstance(body, (MessageRecord, PartialAnswer)):
+        body = replace(body, message=_with_media(body.message, named, renamed))
+    return body, counts
+
+
+def _with_media(message: Message, named: Callable[[str], str], renamed: Renamed) -> Message:
+    def part(part: Any) -> Any:
+        if isinstance(part, ToolResult):
+            return replace(part, parts=tuple(map(medium, part.parts)))
+        return medium(part)
+
+    def medium(part: Any) -> Any:
+        return replace(part, sha256=named(part.sha256)) if isinstance(part, Media) and part.sha256 in renamed else part
+
+    return replace(message, parts=tuple(map(part, message.parts)))
+
+
+def _beside(raw: bytes, body: Body, redactor: Redactor) -> Counts:
+    """What of the secrets in `raw` stands in fields that `body` does not have."""
+    held = redactor.text(raw.decode("utf-8", "surrogateescape"))[1]
+    if not held:
+        return {}
+    known = redactor.text(encode_record(Record(1, "", body)).decode("utf-8", "surrogateescape"))[1]
+    return {kind: number - known.get(kind, 0) for kind, number in held.items() if number > known.get(kind, 0)}
+
+
+def _clean_raw(raw: bytes, redactor: Redactor, counts: Counts) -> bytes:
+    held = json.loads(raw)
+    clean = redactor.value(held, counts)
+    return raw if clean is held else json.dumps(clean, separators=(",", ":")).encode("ascii")

@@ -1,0 +1,233 @@
+"""Finds secrets in texts and JSON values, and puts marks in their place.
+
+A mark is `[redacted:KIND:TAG]`. The tag, four hex digits, is the same for the same secret, so that a
+model can tell two of them apart. It is a keyed hash cut to 16 bits: of a random key it tells nothing
+of use. A password that could be guessed gets a tag only under a key of the caller's own, since
+anybody could check a guess against it otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ..errors import InputError
+from .named import find_named, is_placeholder, looks_random, name_kind, plausible
+from .shapes import LONG, RUN, SHAPES, Shape
+
+__all__ = ["Counts", "Finding", "Redactor", "has_mark"]
+
+Counts = dict[str, int]
+"""How many secrets were replaced, by kind."""
+
+_MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}(?::[0-9a-f]{4})?\]")
+_KIND = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+_NOT_RUN = bytes(code if chr(code) in RUN else 0x20 for code in range(256))
+_WHOLE = tuple((needle, shape) for shape in SHAPES if not shape.spread for needle in shape.needles)
+_SPREAD = tuple((needle, shape) for shape in SHAPES if shape.spread for needle in shape.needles)
+_MAX_DEPTH = 200
+
+# Values under these keys are a provider's own: ids, proofs and ciphers that have to come back byte for byte.
+_EXACT = frozenset(
+    "id call_id item_id tool_call_id tool_use_id file_id response_id previous_response_id signature "
+    "thought_signature thoughtSignature encrypted_content encryptedContent encrypted_index sha256 "
+    "system_fingerprint".split()
+)
+
+
+class Finding(NamedTuple):
+    """A secret: its kind, where it stands in its text, and whether nobody could guess it."""
+
+    kind: str
+    start: int
+    end: int
+    random: bool
+
+
+def has_mark(text: str) -> bool:
+    """Whether something in `text` was redacted."""
+    return "[redacted:" in text and _MARK.search(text) is not None
+
+
+class Redactor:
+    """Replaces secrets by marks.
+
+    `patterns` are regular expressions of your own by kind (`{"staff-id": r"EMP-[0-9]{6}"}`); where one
+    has a group named `secret`, that alone is replaced. `known` says whether known shapes and named
+    values are looked for too. `key`, kept apart from the store, keys the tags, and gives passwords
+    tags as well. With `live`, a session's requests hold the secrets until it is closed; on disk,
+    and in every session opened after, there are only marks.
+    """
+
+    def __init__(
+        self,
+        patterns: Mapping[str, str | re.Pattern[str]] | None = None,
+        *,
+        known: bool = True,
+        key: bytes = b"",
+        live: bool = False,
+    ) -> None:
+        if not isinstance(key, bytes):
+            raise InputError(f"redact: the key is bytes, not {type(key).__name__}")
+        self._own = [(kind, _compiled(kind, pattern)) for kind, pattern in (patterns or {}).items()]
+        self._known = known
+        self._key = key
+        self.live = live
+
+    def find(self, text: str) -> list[Finding]:
+        """The secrets in `text`, in order, none overlapping another or a mark."""
+        found = [
+            Finding(kind, *match.span("secret" if "secret" in pattern.groupindex else 0), random=False)
+            for kind, pattern in self._own
+            for match in pattern.finditer(text)
+        ]
+        if self._known:
+            for needle, shape in _candidates(text):
+                found += _of_shape(needle, shape, text)
+            found += [
+                Finding(*named, random=looks_random(text[named.start : named.end], 16)) for named in find_named(text)
+            ]
+        return _apart(text, found) if found else []
+
+    def text(self, text: str) -> tuple[str, Counts]:
+        """`text` with marks in place of secrets, and what was replaced."""
+        found = self.find(text)
+        if not found:
+            return text, {}
+        pieces: list[str] = []
+        place = 0
+        for finding in found:
+            pieces += text[place : finding.start], self.mark(finding, text[finding.start : finding.end])
+            place = finding.end
+        return "".join(pieces) + text[place:], dict(Counter(finding.kind for finding in found))
+
+    def value(self, value: Any, counts: Counts, name: str = "", room: int = _MAX_DEPTH) -> Any:
+        """A JSON value with marks in place of secrets, `value` itself if it holds none.
+
+        `name` is the key that it stands under. What was replaced is added to `counts`.
+        """
+        if isinstance(value, str):
+            return self._named(value, name, counts)
+        if not room or not isinstance(value, (dict, list, tuple)):
+            return value
+        if isinstance(value, dict):
+            return self._object(value, counts, room)
+        before = ""
+        items = []
+        for item in value:
+            items.append(self.value(item, counts, before, room - 1))
+            before = item[2:] if isinstance(item, str) and item.startswith("--") else ""
+        return value if all(map(_is, items, value)) else items
+
+    def mark(self, finding: Finding, secret: str) -> str:
+        """What stands in place of `secret`."""
+        if not (finding.random or self._key):
+            return f"[redacted:{finding.kind}]"
+        key = self._key or b"turnlog"
+        tag = hmac.digest(key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hex()[:4]
+        return f"[redacted:{finding.kind}:{tag}]"
+
+    def _named(self, text: str, name: str, counts: Counts) -> str:
+        if self._known and name and (kind := name_kind(name)) and not has_mark(text) and plausible(kind, text):
+            whole = (found for found in self.find(text) if (found.start, found.end) == (0, len(text)))
+            finding = next(whole, Finding(kind, 0, len(text), looks_random(text, 16)))
+            _add(counts, {finding.kind: 1})
+            return self.mark(finding, text)
+        clean, replaced = self.text(text)
+        _add(counts, replaced)
+        return clean
+
+    def _object(self, value: dict[str, Any], counts: Counts, room: int) -> dict[str, Any]:
+        # {"name": "DB_PASSWORD", "value": "..."}: environment variables, headers, form fields
+        label = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
+        changed: dict[str, Any] = {}
+        same = True
+        for key, item in value.items():
+            kept = item
+            if not (key in _EXACT and isinstance(item, str)):
+                kept = self.value(item, counts, label if key == "value" else key, room - 1)
+            spelled = key
+            if len(key) >= LONG:
+                spelled, replaced = self.text(key)
+                _add(counts, replaced)
+                while spelled in changed:
+                    spelled += "'"  # two keys that now read the same stay two
+            same = same and kept is item and spelled is key
+            changed[spelled] = kept
+        return value if same else changed
+
+
+def _is(left: object, right: object) -> bool:
+    return left is right
+
+
+def _add(counts: Counts, more: Counts) -> None:
+    for kind, number in more.items():
+        counts[kind] = counts.get(kind, 0) + number
+
+
+def _compiled(kind: str, pattern: str | re.Pattern[str]) -> re.Pattern[str]:
+    if not _KIND.fullmatch(kind):
+        raise InputError(
+            f"redact: {kind!r} is no name for a kind of secret: take a-z, 0-9 and '-', at most 40 characters"
+        )
+    try:
+        return re.compile(pattern)
+    except (re.error, TypeError) as error:
+        raise InputError(f"redact: the pattern for {kind!r} is no regular expression: {error}") from error
+
+
+def _candidates(text: str) -> list[tuple[str, Shape]]:
+    """The needles that stand in `text`, with their shapes: all that ordinary text is asked."""
+    found = [row for row in _SPREAD if row[0] in text]
+    if len(text) < LONG:
+        return found
+    words = text.encode("utf-8", "surrogatepass").translate(_NOT_RUN).split()
+    long = [word for word in words if len(word) >= LONG]
+    if long:
+        runs = b" ".join(long).decode("ascii")
+        found += [row for row in _WHOLE if row[0] in runs]
+    return found
+
+
+def _of_shape(needle: str, shape: Shape, text: str) -> Iterable[Finding]:
+    group = "secret" if "secret" in shape.pattern.groupindex else 0
+    at = text.find(needle)
+    while at >= 0:
+        after = at + len(needle)
+        starts = range(max(0, at - shape.before), at + 1)
+        match = next(filter(None, (shape.pattern.match(text, start) for start in starts)), None)
+        if match is not None and not _is_blank(match[group]) and (shape.random or not is_placeholder(match[group])):
+            yield Finding(shape.kind, *match.span(group), shape.random)
+            after = max(after, match.end())
+        at = text.find(needle, after)
+
+
+def _is_blank(secret: str) -> bool:
+    """Whether it is made of x's, as in documentation: sk-xxxxxxxx."""
+    return "xxxxxxxx" in secret.lower() or "[redacted:" in secret
+
+
+def _apart(text: str, found: list[Finding]) -> list[Finding]:
+    """Findings in order; of those that overlap, one that covers all; none that touches a mark.
+
+    Where two begin at one place, the known shape says better than a name where the secret ends.
+    """
+    marks = [match.span() for match in _MARK.finditer(text)] if "[redacted:" in text else []
+    marks.append((len(text), len(text)))
+    next_mark = 0
+    apart: list[Finding] = []
+    for finding in sorted(found, key=lambda finding: (finding.start, not finding.random, -finding.end)):
+        while marks[next_mark][1] <= finding.start < len(text):
+            next_mark += 1
+        if finding.start == finding.end or marks[next_mark][0] < finding.end:
+            continue
+        if not apart or finding.start >= apart[-1].end:
+            apart.append(finding)
+        elif not (apart[-1].random and finding.start == apart[-1].start):
+            apart[-1] = apart[-1]._replace(end=max(apart[-1].end, finding.end))
+    return apart

@@ -1,0 +1,155 @@
+"""Secrets in logs that are there already: found by `scan`, taken out by `scrub`.
+
+Scrubbing is the one operation that rewrites records. It is itself on record: each changed record says
+how many secrets it lost, and a note at the end of the session says what was done, and by its time when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from .codec import encode_record
+from .content import sha256_hex
+from .errors import BlobMissing, CorruptRecord, StoreError
+from .log import Draft, Store
+from .records import Note, Record
+from .redaction import Counts, Redactor, redacted_bytes, redacted_draft
+from .stores.drafts import blob_names
+
+__all__ = ["Leak", "Scrubbed", "scan", "scrub"]
+
+
+class Leak(Struct, frozen=True):
+    """Secrets of one kind in one record (0: the session's title), files that it names included."""
+
+    session: str
+    record: int
+    kind: str
+    number: int
+
+
+class Scrubbed(Struct, frozen=True):
+    """What was done: which records were rewritten, how many secrets went, by kind, and the hashes of
+    files that held some and had to stay, because other sessions name them."""
+
+    session: str
+    records: tuple[int, ...]
+    redacted: Counts
+    kept_blobs: tuple[str, ...] = ()
+
+
+def scan(store: Store, session_id: str | None = None, redactor: Redactor | None = None) -> Iterator[Leak]:
+    """The secrets in one session, or in all. What forks share is found in each. Raises as `Store.read`."""
+    redactor = redactor or Redactor()
+    files = _Files(store, redactor)
+    for session in [session_id] if session_id is not None else [info.id for info in store.sessions()]:
+        title = redactor.text(store.info(session).title)[1]
+        yield from (Leak(session, 0, kind, number) for kind, number in title.items())
+        for record in store.read(session):
+            if (found := _clean(record, redactor, files)) is not None:
+                had = record.redacted
+                more = {kind: number - had.get(kind, 0) for kind, number in found.redacted.items()}
+                yield from (Leak(session, record.n, kind, number) for kind, number in more.items() if number)
+
+
+def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Scrubbed:
+    """Put marks in place of all secrets of a session, for good.
+
+    Records that forks share change there too. Token counts of changed messages are dropped. Where there
+    are no secrets, no record changes, but what an earlier run had to leave is taken away: old bytes in
+    the store's files, and files of text that only other sessions named. Raises CorruptRecord, with
+    nothing changed, if the log is damaged.
+    """
+    redactor = redactor or Redactor()
+    files = _Files(store, redactor)
+    info = store.info(session_id)
+    title, counts = redactor.text(info.title)
+    changed: dict[int, bytes] = {}
+    earlier: set[str] = set()
+    for record in store.read(session_id):
+        earlier |= _listed(record)
+        draft = _clean(record, redactor, files)
+        if draft is None:
+            continue
+        changed[record.n] = encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted))
+        for kind, number in draft.redacted.items():
+            counts[kind] = counts.get(kind, 0) + number - record.redacted.get(kind, 0)
+    for data in files.clean.values():
+        store.put_blob(data)
+    if title != info.title:
+        store.rename(session_id, title)
+    if counts:
+        _rewrite(store, session_id, changed, counts, sorted(files.renamed))
+    doomed = earlier | files.renamed.keys()
+    needed = _named(store) if doomed else frozenset()
+    if doomed - needed or not counts:
+        store.rewrite(session_id, {}, blobs=sorted(doomed - needed))
+    return Scrubbed(session_id, tuple(changed), counts, tuple(sorted(needed & files.renamed.keys())))
+
+
+def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: Counts, files: list[str]) -> None:
+    """Rewrite records and say so at the end of the session, also where sweeping failed afterwards."""
+    data = {"records": list(changed), "redacted": counts, "files": files}
+    said = Draft(Note("scrubbed", "secrets were taken out of records that were there", data))
+    try:
+        store.rewrite(session_id, changed)
+    except StoreError:
+        first = min(changed, default=0)
+        if first and [record.raw for record in store.read(session_id, first=first, last=first)] == [changed[first]]:
+            store.append(session_id, [said])
+        raise
+    store.append(session_id, [said])
+
+
+def _listed(record: Record) -> set[str]:
+    """The files that an earlier scrub wanted to delete."""
+    body = record.body
+    if not (isinstance(body, Note) and body.topic == "scrubbed" and isinstance(body.data, dict)):
+        return set()
+    listed = body.data.get("files")
+    return {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
+
+
+def _named(store: Store) -> frozenset[str]:
+    """The files that any record names."""
+    names: set[str] = set()
+    for info in store.sessions():
+        for record in store.read(info.id):
+            names |= blob_names(record)
+    return frozenset(names)
+
+
+class _Files:
+    """The text files that records name, looked through once each."""
+
+    def __init__(self, store: Store, redactor: Redactor) -> None:
+        self._store = store
+        self._redactor = redactor
+        self._seen: set[str] = set()
+        self.renamed: dict[str, tuple[str, Counts]] = {}
+        self.clean: dict[str, bytes] = {}
+
+    def look(self, name: str) -> None:
+        """Look through a file, if it is there and whole."""
+        if name in self._seen:
+            return
+        self._seen.add(name)
+        try:
+            data, counts = redacted_bytes(self._store.get_blob(name), self._redactor)
+        except (BlobMissing, CorruptRecord):
+            return  # for `verify` to say
+        if counts:
+            new = sha256_hex(data)
+            self.clean[new] = data
+            self.renamed[name] = new, counts
+
+
+def _clean(record: Record, redactor: Redactor, files: _Files) -> Draft | None:
+    """The record without its secrets; None if it has none."""
+    for name in blob_names(record):
+        files.look(name)
+    draft = Draft(record.body, record.time, record.raw, record.redacted)
+    clean = redacted_draft(draft, redactor, files.renamed)
+    return None if clean is draft else clean

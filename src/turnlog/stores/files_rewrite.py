@@ -1,0 +1,131 @@
+"""Rewriting records of a files store: the new logs are written beside the old ones first, and a plan says
+which; whoever opens the folder after a crash carries the plan out to its end.
+
+A log is rewritten in place, under its lock, because those who wait to append to it hold it open. What
+was set aside of unfinished appends goes: it is part of no log, and nobody can say what is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ..codec import decode_record
+from ..errors import CorruptRecord, InputError
+from .log_files import Card, LogFolder, start_sum, write_whole
+from .log_lines import checked, digest, lines_forwards, read_line, write_line
+from .log_reading import Piece
+
+__all__ = ["finish_rewrite", "rewrite"]
+
+_PLAN = "rewrite.json"
+
+
+class _Log(NamedTuple):
+    """A log as it will be: its card, its lines, and the sum of each record before and after."""
+
+    card: Card
+    data: bytes
+    sums: dict[int, tuple[str, str]]
+
+
+def rewrite(folder: LogFolder, pieces: Sequence[Piece], records: Mapping[int, bytes]) -> None:
+    """Put these bytes in place of records. For those who hold the store's lock."""
+    changes: dict[str, dict[int, bytes]] = {}
+    for n, raw in records.items():
+        if decode_record(raw).n != n:
+            raise InputError(f"the bytes given for record {n} are those of another")
+        stem = next((piece.stem for piece in pieces if piece.first <= n <= piece.last), None)
+        if stem is None:
+            raise InputError(f"there is no record {n} that could be rewritten")
+        changes.setdefault(stem, {})[n] = raw
+    made: dict[str, _Log] = {}
+    for stem, card in _oldest_first(folder):
+        if stem in changes or card.base in made:
+            made[stem] = _made_anew(folder, stem, card, changes.get(stem, {}), made)
+    for stem, log in made.items():
+        write_whole(_new(folder, stem, "jsonl"), log.data)
+        write_whole(_new(folder, stem, "json"), folder.card_bytes(log.card))
+    write_whole(folder.path / _PLAN, json.dumps({"stems": list(made)}).encode())
+    finish_rewrite(folder)
+
+
+def finish_rewrite(folder: LogFolder) -> None:
+    """Carry out the plan of a rewrite, if there is one; again, if that was interrupted."""
+    plan = folder.path / _PLAN
+    try:
+        stems = json.loads(plan.read_bytes())["stems"]
+    except FileNotFoundError:
+        return
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptRecord(f"{plan} cannot be read: {error}; restore the store from a copy") from error
+    for stem in stems:
+        with suppress(FileNotFoundError):  # done before
+            _put_in_place(folder, stem)
+    plan.unlink(missing_ok=True)
+
+
+def _put_in_place(folder: LogFolder, stem: str) -> None:
+    data = _new(folder, stem, "jsonl").read_bytes()
+    with folder.opened(stem, write=True) as file:
+        os.ftruncate(file.fileno(), 0)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(file.fileno(), rest) :]
+        os.fsync(file.fileno())
+        card = _new(folder, stem, "json")
+        if card.exists():
+            os.replace(card, folder.file(stem, "json"))
+        folder.file(stem, "head").unlink(missing_ok=True)
+        folder.file(stem, "torn").unlink(missing_ok=True)
+        tail = folder.tail(stem, file, folder.card(stem))
+        if tail.records > folder.card(stem).parent_records:
+            folder.write_head(stem, tail)
+    _new(folder, stem, "jsonl").unlink()
+
+
+def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, Card]]:
+    """Stems and cards, each after the one that it rests on."""
+    cards = {stem: folder.card(stem) for stem in folder.stems()}
+    done: set[str] = set()
+    while len(done) < len(cards):
+        ready = [stem for stem, card in cards.items() if stem not in done and card.base in done | {""}]
+        if not ready:
+            raise CorruptRecord(f"{folder.path}: a log rests on one that is gone; see `verify`")
+        for stem in ready:
+            yield stem, cards[stem]
+        done.update(ready)
+
+
+def _made_anew(
+    folder: LogFolder, stem: str, card: Card, changes: Mapping[int, bytes], made: Mapping[str, _Log]
+) -> _Log:
+    """Raises CorruptRecord where an old sum is wrong: a new one would make the damage look whole."""
+    new_card = card
+    if card.base in made:
+        new_card = replace(card, start=start_sum(stem, card.order, made[card.base].sums[card.parent_records][1]))
+    old, new, n = card.start, new_card.start, card.parent_records
+    sums, lines = {n: (old, new)}, []
+    with folder.reading(stem) as (file, end):
+        held = list(lines_forwards(file, end.size))
+    for line in held:
+        n += 1
+        found = read_line(line)
+        checked(n, old, found)
+        assert found is not None  # `checked` refuses what is no line
+        raw = changes.get(n, found.raw)
+        old, new = found.sum, digest(new, found.messages, found.left, raw)
+        lines.append(write_line(new, found.messages, found.left, raw))
+        sums[n] = old, new
+    return _Log(new_card, b"".join(lines), sums)
+
+
+def _new(folder: LogFolder, stem: str, kind: str) -> Path:
+    """Where a file stands until it is put in its place."""
+    return folder.file(stem, kind).with_name(f"{stem}.{kind}.new")

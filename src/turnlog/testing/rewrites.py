@@ -1,0 +1,69 @@
+"""What every store promises of the one operation that changes what was appended."""
+
+from __future__ import annotations
+
+from ..codec import encode_record
+from ..content import Media, Message, Text
+from ..errors import BlobMissing, InputError, SessionNotFound
+from ..log import Draft, Store
+from ..records import MessageRecord, Record
+
+__all__ = ["check_rewrite"]
+
+
+def check_rewrite(store: Store) -> None:
+    """Rewritten records are other records, for forks too; all else is as it was, and `verify` agrees."""
+    old, kept = store.put_blob(b"old picture"), store.put_blob(b"kept picture")
+    store.create("a")
+    store.append("a", [_said("a1"), _said("hunter2 a2", old), _said("a3", kept)])
+    store.fork("a", "b", at=2)
+    store.append("b", [_said("b3"), _said("hunter2 b4")])
+    store.fork("b", "c")
+    store.append("c", [_said("c5")])
+    store.append("a", [_said("a4")])
+    store.fork("a", "d", at=1)
+    store.append("d", [_said("d2")])
+    before = {session: list(store.read(session)) for session in "abcd"}
+    new = {n: encode_record(Record(n, before["b"][n - 1].time, _said(f"clean {n}").body)) for n in (2, 4)}
+    store.rewrite("b", new, blobs=[old])
+    wanted = {
+        "a": ["a1", "clean 2", "a3", "a4"],
+        "b": ["a1", "clean 2", "b3", "clean 4"],
+        "c": ["a1", "clean 2", "b3", "clean 4", "c5"],
+        "d": ["a1", "d2"],
+    }
+    for session, texts in wanted.items():
+        records = list(store.read(session))
+        assert [_text(record) for record in records] == texts, f"session {session!r} after a rewrite"
+        same = [record for record in records if not _text(record).startswith("clean")]
+        assert all(record.raw == before[session][record.n - 1].raw for record in same), (
+            "a rewrite changed other records"
+        )
+        back = [_text(record) for record in store.read(session, reverse=True)]
+        assert back == texts[::-1], "read backwards after a rewrite"
+        assert store.info(session).records == len(texts), "info after a rewrite"
+    assert store.verify() == [], f"verify after a rewrite: {store.verify()}"
+    assert store.get_blob(kept) == b"kept picture", "a rewrite deleted a blob that it was not told to"
+    for use, error in (
+        (lambda: store.get_blob(old), BlobMissing),
+        (lambda: store.rewrite("b", {9: new[2]}), InputError),
+        (lambda: store.rewrite("b", {3: new[2]}), InputError),
+        (lambda: store.rewrite("x", {}), SessionNotFound),
+    ):
+        try:
+            use()
+        except error:
+            continue
+        raise AssertionError(f"a rewrite did not raise {error.__name__}")
+    assert [record.n for record in store.append("c", [_said("c6")])] == [6], "append after a rewrite"
+    assert store.verify() == [], "verify after a rewrite and an append"
+
+
+def _said(text: str, blob: str = "") -> Draft:
+    media = (Media("image", sha256=blob),) if blob else ()
+    return Draft(MessageRecord(Message("user", (Text(text), *media))))
+
+
+def _text(record: Record) -> str:
+    part = record.message.parts[0] if record.message else None
+    return part.text if isinstance(part, Text) else ""

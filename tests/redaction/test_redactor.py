@@ -1,0 +1,304 @@
+"""What is a secret, what is none, and what stands in its place."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planted import EXACT, SECRETS, bodies
+
+from turnlog import Redactor
+from turnlog.codec import encode_record
+from turnlog.content import Form, Message, Part, Reasoning, Text, Tool, ToolCall, parse_arguments
+from turnlog.errors import InputError
+from turnlog.records import Body, MessageRecord, Record
+from turnlog.redaction import redacted
+from turnlog.redaction.bodies import TEXTS, VALUES
+from turnlog.redaction.named import entropy
+from turnlog.redaction.shapes import SHAPES
+
+REDACTOR = Redactor()
+# Names, words of an API, ids, proofs, ciphers and hashes: what has to stay byte for byte.
+KEPT = set(
+    "action after before call_id encrypted file_id id item_id key kind mime model name provider response_id sha256 "
+    "shape signature status stop summarizer turn_id".split()
+)
+AROUND = ("%s", "Here it is: %s ok", '{"x": "%s"}', "a\n%s\n", "(%s)", "`%s`, and", "a\\n%s\\nb", "%s\r\n")
+_PIECES = st.sampled_from(
+    [text for text, _ in SECRETS.values()]
+    + [
+        "password=",
+        'token: "',
+        "://u:",
+        "@",
+        "[redacted:jwt:12ab]",
+        "[redacted:password]",
+        "Bearer ",
+        '"',
+        "\n",
+        " ",
+        "-----BEGIN ",
+    ]
+)
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("name", SECRETS)
+def test_secrets_of_known_kinds_are_found(name: str, around: str) -> None:
+    """A key that stands on disk as it was said."""
+    text, secret = SECRETS[name]
+    clean, counts = REDACTOR.text(around % text)
+    assert secret not in clean and counts
+    assert REDACTOR.text(clean) == (clean, {}), "redacting twice changed something"
+
+
+def test_there_are_many_kinds() -> None:
+    """Rows that are lost from the table, or that no needle leads to."""
+    assert len({shape.kind for shape in SHAPES}) >= 60
+    assert all(shape.needles and min(map(len, shape.needles)) >= 2 for shape in SHAPES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password = "<your password>"',
+        "API_KEY=${API_KEY}",
+        'token = os.environ["TOKEN"]',
+        "api_key = os.getenv('K')",
+        "password=password",
+        'api_key="your-api-key-here"',
+        "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "password: str",
+        "password: string;",
+        "token = self.next_token()",
+        "max_tokens=4096",
+        '"total_tokens": 123456789012',
+        "token_count: 12",
+        "def login(user, password): ...",
+        "password = get_password(user1)",
+        "password=${DB_PASSWORD}",
+        'PASSWORD="changeme"',
+        '"password": "********"',
+        "key = lines[12]",
+        'key: "abc123def456ghi7"',
+        '{"key": "row17-column4"}',
+        "primary key=a1b2c3d4e5f6g7h8",
+        "tokens = text.split(' ')",
+        "PASS: test_login2",
+        "git commit 8f14e45fceea167a5a36dedd4bea2543",
+        "postgres://user:${PASSWORD}@host/db",
+        "https://user:password@host",
+        "http://localhost:8080/@scope/pkg",
+        "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+        "d41d8cd98f00b204e9800998ecf8427e",
+        "123e4567-e89b-42d3-a456-426614174000",
+        "task-list-of-all-the-things-we-have-to-do",
+        "the secret: be kind",
+        "f(password=pw1, user=u)",
+        "compass = 'n0rth-w3st'",
+        '<input type="password" name="pw2">',
+        "Bearer of bad news everyone",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    """Ordinary code and prose that comes back with holes in it."""
+    assert REDACTOR.text(text) == (text, {})
+
+
+@given(st.lists(_PIECES | st.text(max_size=8), max_size=12).map("".join))
+def test_redacting_is_idempotent(text: str) -> None:
+    """A log that changes again when it is imported a second time."""
+    clean, _ = REDACTOR.text(text)
+    assert REDACTOR.text(clean) == (clean, {})
+
+
+@given(st.text(alphabet=string.printable + "äß\u0130\ud800\U0001f600"))
+def test_any_text_can_be_looked_through(text: str) -> None:
+    """A text of which letters get longer in lower case, or that no encoding holds, ends in a traceback."""
+    assert re.sub(r"\[redacted:[^\]]*\]", "", REDACTOR.text(text)[0]) is not None
+
+
+def test_tags_tell_secrets_apart() -> None:
+    """A model that takes two keys for one, or one for two."""
+    one, other = SECRETS["github classic"][0], "ghp_" + "Ab1" * 12
+    clean, counts = REDACTOR.text(f"{one} {other} {one}")
+    first, second, third = clean.split()
+    assert first == third != second
+    assert re.fullmatch(r"\[redacted:github-token:[0-9a-f]{4}\]", first)
+    assert counts == {"github-token": 3}
+
+
+def test_a_password_has_no_tag_that_guesses_could_be_checked_against() -> None:
+    """Somebody who has the log tries a word list against the tag."""
+    text = 'password = "hunter2!"'
+    assert REDACTOR.text(text)[0] == 'password = "[redacted:password]"'
+    keyed = {Redactor(key=key).text(text)[0] for key in (b"one", b"two")}
+    assert len(keyed) == 2 and all(re.search(r"\[redacted:password:[0-9a-f]{4}\]", clean) for clean in keyed)
+
+
+def test_patterns_of_ones_own() -> None:
+    """Own patterns that are left out, or that replace more than the secret they name."""
+    own = Redactor({"staff": r"EMP-\d{6}", "door": r"door code (?P<secret>\d{4})"})
+    clean, counts = own.text(f"EMP-123456, door code 4711, {SECRETS['npm'][0]}")
+    assert counts == {"staff": 1, "door": 1, "npm-token": 1}
+    assert clean.startswith("[redacted:staff], door code [redacted:door], [redacted:npm-token:")
+    assert Redactor({"staff": r"EMP-\d{6}"}, known=False).text(SECRETS["npm"][0])[1] == {}
+
+
+@pytest.mark.parametrize("patterns", [{"Bad Kind": "x"}, {"kind": "("}, {"": "x"}, {"kind": 5}])
+def test_wrong_patterns_are_refused(patterns: dict[str, Any]) -> None:
+    """A pattern that can never match, or a mark that would not be known again."""
+    with pytest.raises(InputError, match="redact"):
+        Redactor(patterns)
+
+
+def test_every_text_of_every_record_is_redacted() -> None:
+    """A place of a record that somebody forgot: every kind of secret in each of them in turn."""
+    names = list(SECRETS)
+    for shift in range(len(names)):
+        turned = [SECRETS[name] for name in names[shift:] + names[:shift]]
+        for body in bodies(text for text, _ in turned):
+            clean, counts = redacted(body, REDACTOR)
+            encoded = encode_record(Record(1, "", clean)).decode()
+            left = [secret for _, secret in turned if secret in encoded or json.dumps(secret)[1:-1] in encoded]
+            assert left == [] and counts
+            assert redacted(clean, REDACTOR) == (clean, {})
+            before = encode_record(Record(1, "", body)).decode()
+            assert all(encoded.count(exact) == before.count(exact) for exact in EXACT.values())
+
+
+def test_every_field_of_every_kind_is_judged() -> None:
+    """A new kind of record, or a new field of one, that nobody thought of here: it would keep what was said."""
+    holders = (*get_args(Body), *get_args(Part), Message, Tool, Form)
+    texts = {
+        f"{holder.__name__}.{field.name}"
+        for holder in holders
+        for field in msgspec.structs.fields(holder)
+        if field.type in (str, Any, str | None, tuple[str, ...], dict[str, Any], dict[str, Any] | None)
+    }
+    looked = {"Form.delta", "Media.url", "Reasoning.summary", "ToolCall.arguments", "ToolCall.raw"}
+    looked |= {
+        f"{kind.__name__}.{name}" for table in (TEXTS, VALUES) for kind, names in table.items() for name in names
+    }
+    assert looked <= texts
+    assert {field.partition(".")[2] for field in texts - looked} == KEPT
+
+
+def test_records_without_secrets_are_the_same_objects() -> None:
+    """Copying what nothing was found in costs time on each append."""
+    for body in bodies(["plain"]):
+        assert redacted(body, REDACTOR)[0] is body
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{ "password" : "hunter2!" }',
+        json.dumps({"a": SECRETS["github classic"][0]}).replace("_", "\\u005f"),
+        '{"password": 12345678}',
+        json.dumps({"a": SECRETS["npm"][0]})[:-1] + ', "a": 1}',
+        '{"cmd": "export DB_PASSWORD=\\"hunter2!\\""}',
+    ],
+)
+def test_arguments_stay_json(raw: str) -> None:
+    """Arguments that no longer parse, or whose text says something else than their value."""
+    arguments, spelled = parse_arguments(raw)
+    body, counts = redacted(MessageRecord(Message("assistant", (ToolCall("c", "f", arguments, spelled),))), REDACTOR)
+    assert isinstance(body, MessageRecord)
+    call = body.message.parts[0]
+    assert isinstance(call, ToolCall)
+    assert json.loads(call.raw_arguments) == call.arguments
+    kept = call.raw_arguments + json.dumps(call.arguments)
+    assert not any(secret in kept for secret in ("hunter2!", SECRETS["npm"][0], SECRETS["github classic"][0]))
+    assert counts or "12345678" in raw
+
+
+def test_keys_that_become_alike_stay_two() -> None:
+    """An entry of an object that is lost because its key reads like another now."""
+    counts: dict[str, int] = {}
+    value = {"https://u:hunter21@h.example": 1, "https://u:hunter22@h.example": 2}
+    assert sorted(REDACTOR.value(value, counts).values()) == [1, 2]
+    assert counts == {"url-password": 2}
+
+
+def test_named_values_of_json_are_found() -> None:
+    """A password that stands alone under its name, as JSON has it."""
+    counts: dict[str, int] = {}
+    value = {
+        "password": "hunter2",
+        "env": [{"name": "DB_PASSWORD", "value": "s3cr3tpw"}],
+        "argv": ["mysql", "--password", "pa55word!"],
+        "count": 3,
+        "token": "next",
+        "schema": {"password": {"type": "string"}},
+    }
+    mark = "[redacted:password]"
+    assert REDACTOR.value(value, counts) == {
+        **value,
+        "password": mark,
+        "env": [{"name": "DB_PASSWORD", "value": mark}],
+        "argv": ["mysql", "--password", mark],
+    }
+    assert counts == {"password": 3}
+
+
+def test_entropy() -> None:
+    """A measure that does not tell random letters from words."""
+    assert entropy("") == entropy("aaaa") == 0.0
+    assert entropy("abcd") == 2.0
+
+
+def test_signed_reasoning_keeps_its_signature() -> None:
+    """A signature that was edited: no provider takes it again."""
+    body = MessageRecord(Message("assistant", (Reasoning("p", SECRETS["npm"][0], signature="s" * 40),)))
+    clean, _ = redacted(body, REDACTOR)
+    assert isinstance(clean, MessageRecord) and isinstance(part := clean.message.parts[0], Reasoning)
+    assert part.signature == "s" * 40 and "[redacted:npm-token:" in part.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "eyJ" * 200_000,
+        "-eyJ" * 150_000,
+        " sk-" * 150_000,
+        "password=xxxx" * 40_000,
+        "--token a" * 60_000,
+        "A" * 600_000,
+        "password=" * 60_000,
+        'password="' * 60_000,
+        "-----BEGIN PRIVATE KEY-----" * 20_000,
+        "://a:" * 100_000,
+        "AKIA" * 150_000,
+        "curl -u " * 60_000,
+        "key-" * 150_000,
+        "[redacted:jwt:12ab]" * 30_000,
+        "MT" * 250_000,
+        "://" + "a" * 600_000,
+        '\\"token\\": \\"' * 40_000,
+        "SG." * 200_000,
+        "Bearer " + "a" * 600_000,
+        "xoxb-" * 120_000,
+        "Authorization: token " * 30_000,
+        "pat" * 200_000,
+        "heroku " * 80_000,
+    ],
+)
+def test_hostile_text_ends(text: str) -> None:
+    """An expression that runs away on half a megabyte: pytest would hang here, and a session with it."""
+    clean, _ = REDACTOR.text(text)
+    assert REDACTOR.text(clean) == (clean, {})
+
+
+def test_surroundings_stay() -> None:
+    """What stands around a secret is cut or moved."""
+    secret = SECRETS["npm"][0]
+    clean, _ = REDACTOR.text(f"a {secret} b\n")
+    assert clean.startswith("a [") and clean.endswith("] b\n")
+    assert Text(clean).text == clean
