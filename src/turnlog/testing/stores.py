@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import msgspec
 
@@ -46,13 +45,14 @@ from ..records import (
     UsageRecord,
 )
 from .bills import check_usage
+from .forks import check_delete, check_forks
+from .probing import content, raises, said, texts
 from .rewrites import check_rewrite
 from .searches import check_search
 from .sweeps import check_sweep
 
 __all__ = ["STORE_CHECKS", "check_store"]
 
-_Error = TypeVar("_Error", bound=TurnlogError)
 
 _TIME = "2026-01-02T03:04:05.678Z"
 
@@ -77,14 +77,14 @@ def _check_sessions(store: Store) -> None:
     assert store.info("a") == made, "info differs from what create returned"
     assert list(store.read("a")) == [], "a new session has records"
     store.create("b", created=_TIME)
-    store.append("a", [_said("x", time="2026-01-03T00:00:00.000Z")])
+    store.append("a", [said("x", time="2026-01-03T00:00:00.000Z")])
     assert [info.id for info in store.sessions()] == ["a", "b"], "sessions are not listed the last updated first"
     assert [info.id for info in store.sessions(limit=1)] == ["a"], "limit does not keep the last updated"
     assert store.sessions()[0] == store.info("a"), "a listing and info differ"
     store.rename("a", "Second \x00 title")
     assert store.info("a").title == "Second \x00 title", "rename did not change the title"
     assert store.info("a").records == 1, "rename changed the records"
-    _raises(SessionExists, "create of a session that there is", store.create, "a")
+    raises(SessionExists, "create of a session that there is", store.create, "a")
 
 
 def _check_parents(store: Store) -> None:
@@ -92,77 +92,77 @@ def _check_parents(store: Store) -> None:
     made = store.create("child", title="Agent", created=_TIME, parent="later")
     assert (made.parent, made.parent_records, made.records) == ("later", 0, 0), f"create returned {made}"
     assert store.info("child") == store.sessions()[0] == made, "info or a listing differs from what create returned"
-    store.append("child", [_said("x"), _said("y")])
+    store.append("child", [said("x"), said("y")])
     store.rename("child", "New")
     store.create("later")
-    store.append("later", [_said("z")])
+    store.append("later", [said("z")])
     store.fork("child", "twig", at=1)
     assert store.info("child").parent == "later", "appending or renaming lost the parent"
-    assert (store.info("twig").parent, _texts(store, "twig")) == ("child", ["x"]), "a fork of a session with a parent"
+    assert (store.info("twig").parent, texts(store, "twig")) == ("child", ["x"]), "a fork of a session with a parent"
     store.delete("later")
-    assert (store.info("child").parent, _texts(store, "child")) == ("later", ["x", "y"]), "deleting a parent"
-    _raises(SessionIdError, "create with a bad parent", store.create, "other", parent="../x")
-    _raises(SessionIdError, "create with itself as parent", store.create, "other", parent="Other")
+    assert (store.info("child").parent, texts(store, "child")) == ("later", ["x", "y"]), "deleting a parent"
+    raises(SessionIdError, "create with a bad parent", store.create, "other", parent="../x")
+    raises(SessionIdError, "create with itself as parent", store.create, "other", parent="Other")
     assert store.verify() == [], "verify found damage in sessions with parents"
 
 
 def _check_session_ids(store: Store) -> None:
     """Ids that could leave a folder or collide on a disk that ignores case are refused."""
     for bad in ("", "../a", "a/b", ".hidden", "a.", "con", "x" * 129, "a\x00b", "\udc80", "ä"):
-        _raises(SessionIdError, f"create of session id {bad!r}", store.create, bad)
-        _raises(SessionNotFound, f"info of session id {bad!r}", store.info, bad)
+        raises(SessionIdError, f"create of session id {bad!r}", store.create, bad)
+        raises(SessionNotFound, f"info of session id {bad!r}", store.info, bad)
     store.create("Session-1")
-    _raises(SessionIdError, "an id that differs by case only", store.create, "session-1")
-    _raises(SessionNotFound, "an id in another case", store.info, "session-1")
-    _raises(SessionNotFound, "append in another case", store.append, "SESSION-1", [_said("x")])
-    _raises(SessionIdError, "fork to an id in another case", store.fork, "Session-1", "SESSION-1")
-    _raises(SessionExists, "fork to an id that there is", store.fork, "Session-1", "Session-1")
-    _raises(SessionIdError, "fork to a bad id", store.fork, "Session-1", "../x")
+    raises(SessionIdError, "an id that differs by case only", store.create, "session-1")
+    raises(SessionNotFound, "an id in another case", store.info, "session-1")
+    raises(SessionNotFound, "append in another case", store.append, "SESSION-1", [said("x")])
+    raises(SessionIdError, "fork to an id in another case", store.fork, "Session-1", "SESSION-1")
+    raises(SessionExists, "fork to an id that there is", store.fork, "Session-1", "Session-1")
+    raises(SessionIdError, "fork to a bad id", store.fork, "Session-1", "../x")
 
 
 def _check_append(store: Store) -> None:
     """Records are numbered from 1 without gaps, timed, counted, and read back as they were given."""
     store.create("s", created=_TIME)
     first = store.append("s", [Draft(body) for body in _BODIES])
-    second = store.append("s", [_said("last", time=_TIME)])
+    second = store.append("s", [said("last", time=_TIME)])
     records = [*first, *second]
     assert [record.n for record in records] == list(range(1, len(_BODIES) + 2)), "numbers are not 1 to n"
     assert all(record.time for record in records), "a record has no time"
     assert second[0].time == _TIME, "the time of a draft was not kept"
     read = list(store.read("s"))
-    assert _content(read) == _content(records), "what was read is not what append returned"
+    assert content(read) == content(records), "what was read is not what append returned"
     for body, record in zip(_BODIES, read, strict=False):
         assert repr(record.body) == repr(body), f"a body came back changed: {record.body} for {body}"
     for record in read:
         assert record.raw is not None, "a record was read without its bytes"
-        assert _content([decode_record(record.raw)]) == _content([record]), "raw does not encode the record"
+        assert content([decode_record(record.raw)]) == content([record]), "raw does not encode the record"
     info = store.info("s")
     assert (info.records, info.updated) == (len(records), _TIME), f"info does not follow the log: {info}"
     assert info.messages == sum(record.message is not None for record in records), f"messages miscounted: {info}"
     assert store.append("s", []) == (), "an append of nothing returned something"
-    _raises(SessionNotFound, "append to no session", store.append, "t", [_said("x")])
+    raises(SessionNotFound, "append to no session", store.append, "t", [said("x")])
 
 
 def _check_conflicts(store: Store) -> None:
     """`expected` keeps two writers from appending to a log that they have not read."""
     store.create("s")
-    store.append("s", [_said("1")], expected=0)
-    conflict = _raises(Conflict, "append, expected too low", store.append, "s", [_said("2")], expected=0)
+    store.append("s", [said("1")], expected=0)
+    conflict = raises(Conflict, "append, expected too low", store.append, "s", [said("2")], expected=0)
     assert (conflict.expected, conflict.actual) == (0, 1), f"the conflict says {conflict}"
-    _raises(Conflict, "append of nothing, expected too high", store.append, "s", [], expected=2)
-    assert _texts(store, "s") == ["1"], "a refused append left something behind"
-    store.append("s", [_said("2")], expected=1)
-    assert _texts(store, "s") == ["1", "2"], "append with the right expected number"
+    raises(Conflict, "append of nothing, expected too high", store.append, "s", [], expected=2)
+    assert texts(store, "s") == ["1"], "a refused append left something behind"
+    store.append("s", [said("2")], expected=1)
+    assert texts(store, "s") == ["1", "2"], "append with the right expected number"
 
 
 def _check_all_or_nothing(store: Store) -> None:
     """An append that fails leaves nothing behind, and the next one works."""
     store.create("s")
-    drafts = [_said("1"), Draft(Note(topic="bad", data=object()))]
-    _raises(InputError, "append of what JSON cannot hold", store.append, "s", drafts)
-    assert (store.info("s").records, _texts(store, "s")) == (0, []), "half of a failed append is there"
-    store.append("s", [_said("2")])
-    assert _texts(store, "s") == ["2"], "append after a failed one"
+    drafts = [said("1"), Draft(Note(topic="bad", data=object()))]
+    raises(InputError, "append of what JSON cannot hold", store.append, "s", drafts)
+    assert (store.info("s").records, texts(store, "s")) == (0, []), "half of a failed append is there"
+    store.append("s", [said("2")])
+    assert texts(store, "s") == ["2"], "append after a failed one"
 
 
 def _check_isolation(store: Store) -> None:
@@ -182,7 +182,7 @@ def _check_ranges(store: Store) -> None:
     """Any range reads both ways; ends beyond the log are those of the log."""
     store.create("s")
     count = 300
-    store.append("s", [_said(str(n)) for n in range(1, count + 1)])
+    store.append("s", [said(str(n)) for n in range(1, count + 1)])
     numbers = list(range(1, count + 1))
     for first, last in ((1, None), (1, 1), (2, 299), (130, 140), (300, None), (0, 9999), (301, None), (9, 8), (1, 0)):
         wanted = [n for n in numbers if n >= first and (last is None or n <= last)]
@@ -190,7 +190,7 @@ def _check_ranges(store: Store) -> None:
         back = [record.n for record in store.read("s", first=first, last=last, reverse=True)]
         assert ahead == wanted, f"read {first} to {last} gave {len(ahead)} records, not {len(wanted)}"
         assert back == wanted[::-1], f"read {first} to {last} backwards gave {len(back)} records, not {len(wanted)}"
-    _raises(SessionNotFound, "read of no session", lambda: list(store.read("t")))
+    raises(SessionNotFound, "read of no session", lambda: list(store.read("t")))
 
 
 def _check_landmarks(store: Store) -> None:
@@ -199,24 +199,24 @@ def _check_landmarks(store: Store) -> None:
     system = Draft(MessageRecord(Message("system", (Text("Be brief."),))))
     store.append("s", [system, *map(Draft, _BODIES), Draft(Configuration("p", "m")), system])
     store.fork("s", "t", at=store.info("s").records - 1)
-    store.append("t", [_said("x"), Draft(SummaryRecord("k", "claimed"))])
+    store.append("t", [said("x"), Draft(SummaryRecord("k", "claimed"))])
     for session in ("s", "t"):
-        wanted = _content([record for record in store.read(session) if is_landmark(record)])
-        assert _content(list(store.landmarks(session))) == wanted, f"landmarks of {session!r} are not those in the log"
-    _raises(SessionNotFound, "landmarks of no session", lambda: list(store.landmarks("u")))
+        wanted = content([record for record in store.read(session) if is_landmark(record)])
+        assert content(list(store.landmarks(session))) == wanted, f"landmarks of {session!r} are not those in the log"
+    raises(SessionNotFound, "landmarks of no session", lambda: list(store.landmarks("u")))
 
 
 def _check_reading_while_appending(store: Store) -> None:
     """A reader ends at the record that was the last when it began, whoever appends meanwhile."""
     store.create("s")
-    store.append("s", [_said(str(n)) for n in range(200)])
+    store.append("s", [said(str(n)) for n in range(200)])
     for reverse in (False, True):
         before = store.info("s").records
         seen = []
         for record in store.read("s", reverse=reverse):
             seen.append(record.n)
             if len(seen) % 50 == 1:
-                store.append("s", [_said("meanwhile")])
+                store.append("s", [said("meanwhile")])
         assert sorted(seen) == list(range(1, before + 1)), "a reader lost or gained records to an append"
 
 
@@ -239,67 +239,6 @@ def _check_copies(store: Store) -> None:
     assert depth == {"kind": "hologram", "depth": 3}, "an unknown record lost its content with its number"
 
 
-def _check_forks(store: Store) -> None:
-    """A fork begins with the records of its parent and then goes its own way; so do forks of forks."""
-    store.create("a")
-    store.append("a", [_said("a1"), _said("a2"), Draft(Note("n")), _said("a4")])
-    fork = store.fork("a", "b", at=3, title="B")
-    assert (fork.id, fork.title, fork.parent, fork.parent_records) == ("b", "B", "a", 3), f"fork returned {fork}"
-    assert (fork.records, fork.messages) == (3, 2), f"a fork counts what it shares: {fork}"
-    assert store.info("b") == fork, "info differs from what fork returned"
-    assert [record.n for record in store.append("b", [_said("b4"), _said("b5")])] == [4, 5], "numbers go on"
-    store.append("a", [_said("a5")])
-    store.fork("b", "c", at=2)
-    store.fork("b", "d")
-    store.append("d", [_said("d6")])
-    store.fork("d", "e", at=5)
-    store.append("e", [_said("e6")])
-    store.fork("a", "z", at=0)
-    wanted = {
-        "a": ["a1", "a2", "a4", "a5"],
-        "b": ["a1", "a2", "b4", "b5"],
-        "c": ["a1", "a2"],
-        "d": ["a1", "a2", "b4", "b5", "d6"],
-        "e": ["a1", "a2", "b4", "b5", "e6"],
-        "z": [],
-    }
-    for session, texts in wanted.items():
-        assert _texts(store, session) == texts, f"fork {session!r} has {_texts(store, session)}, not {texts}"
-        back = [record.n for record in store.read(session, reverse=True)]
-        assert back == list(range(store.info(session).records, 0, -1)), f"fork {session!r} read backwards"
-    assert [record.n for record in store.read("e", first=3, last=6)] == [3, 4, 5, 6], "a range across the boundary"
-    assert store.info("e").messages == 5, "messages of a fork of a fork"
-    for at in (-1, 6):
-        _raises(InputError, f"fork at {at} of 5 records", store.fork, "a", "f", at=at)
-    _raises(SessionNotFound, "fork of no session", store.fork, "y", "f")
-    assert store.verify() == [], "verify found damage in forks"
-
-
-def _check_delete(store: Store) -> None:
-    """A deleted session is gone, its forks are whole, and its id is free for a new, empty one."""
-    store.create("a")
-    store.append("a", [_said(f"a{n}") for n in range(1, 6)])
-    store.fork("a", "b", at=3)
-    store.append("b", [_said("b4")])
-    store.fork("b", "c", at=2)
-    store.delete("a")
-    for use in (store.info, store.read, store.delete, lambda id: store.append(id, [_said("x")]), store.verify):
-        _raises(SessionNotFound, "use of a deleted session", use, "a")
-    assert sorted(info.id for info in store.sessions()) == ["b", "c"], "a deleted session is listed"
-    assert _texts(store, "b") == ["a1", "a2", "a3", "b4"], "a fork lost records with its parent"
-    store.create("a")
-    assert _texts(store, "a") == [], "a new session has records of a deleted one"
-    store.append("a", [_said("new")])
-    store.delete("b")
-    assert _texts(store, "c") == ["a1", "a2"], "a fork lost records with its parents"
-    assert store.verify() == [], "verify found damage after deleting"
-    store.append("c", [_said("c3")])
-    store.delete("c")
-    assert _texts(store, "a") == ["new"], "deleting forks touched another session"
-    assert [info.id for info in store.sessions()] == ["a"], "sessions after deleting"
-    assert store.verify() == [], "verify found damage after deleting forks"
-
-
 def _check_blobs(store: Store) -> None:
     """Bytes of any size come back by their hash, and put twice are the same."""
     for data in (b"", b"\x00\xff" * 10, b"\r\n\x1a" * 20_000, bytes(range(256)) * 2000):
@@ -308,7 +247,7 @@ def _check_blobs(store: Store) -> None:
         assert store.put_blob(data) == name, "the same bytes have another name the second time"
         assert store.get_blob(name) == data, f"a blob of {len(data)} bytes came back changed"
     for missing in ("0" * 64, "", "../../etc/passwd", "g" * 64):
-        _raises(BlobMissing, f"get of blob {missing!r}", store.get_blob, missing)
+        raises(BlobMissing, f"get of blob {missing!r}", store.get_blob, missing)
     assert store.verify() == [], "verify found damage in good blobs"
 
 
@@ -319,11 +258,11 @@ def _check_verify(store: Store) -> None:
     store.append("good", [Draft(MessageRecord(Message("user", (Media("image", sha256=kept),))))])
     store.create("bad")
     lost = Draft(MessageRecord(Message("user", (Media("image", sha256="0" * 64),))))
-    store.append("bad", [_said("x"), lost])
+    store.append("bad", [said("x"), lost])
     assert store.verify("good") == [], "verify found damage in a good session"
     for problems in (store.verify(), store.verify("bad")):
         assert [(problem.session, problem.record) for problem in problems] == [("bad", 2)], f"found {problems}"
-    _raises(SessionNotFound, "verify of no session", store.verify, "none")
+    raises(SessionNotFound, "verify of no session", store.verify, "none")
 
 
 def _check_threads(store: Store) -> None:
@@ -334,7 +273,7 @@ def _check_threads(store: Store) -> None:
     def work(name: str) -> None:
         try:
             for count in range(25):
-                store.append("s", [_said(f"{name}{count}"), _said(f"{name}{count}+")])
+                store.append("s", [said(f"{name}{count}"), said(f"{name}{count}+")])
                 sum(1 for _ in store.read("s", reverse=True, last=10))
         except (TurnlogError, OSError, RuntimeError) as error:
             failures.append(error)
@@ -346,9 +285,9 @@ def _check_threads(store: Store) -> None:
         thread.join()
     assert not failures, f"a thread failed: {failures[0]!r}"
     assert [record.n for record in store.read("s")] == list(range(1, 201)), "numbers have gaps or doubles"
-    texts = _texts(store, "s")
-    assert sorted(texts) == sorted(f"{name}{n}{end}" for name in "wxyz" for n in range(25) for end in ("", "+"))
-    for first, second in zip(texts[::2], texts[1::2], strict=True):
+    kept = texts(store, "s")
+    assert sorted(kept) == sorted(f"{name}{n}{end}" for name in "wxyz" for n in range(25) for end in ("", "+"))
+    for first, second in zip(kept[::2], kept[1::2], strict=True):
         assert second == first + "+", "records of one append were torn apart by another"
 
 
@@ -364,8 +303,8 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_landmarks,
     _check_reading_while_appending,
     _check_copies,
-    _check_forks,
-    _check_delete,
+    check_forks,
+    check_delete,
     _check_blobs,
     _check_verify,
     check_usage,
@@ -392,27 +331,3 @@ _BODIES: Sequence[Body] = (
     Note("topic", "text", {"deep": {"er": [True]}}),
     SummaryRecord("k", "made", "Short.", summarizer="s/1"),
 )
-
-
-def _said(text: str, *, time: str = "") -> Draft:
-    return Draft(MessageRecord(Message("user", (Text(text),))), time)
-
-
-def _texts(store: Store, session: str) -> list[str]:
-    messages = [record.message for record in store.read(session)]
-    return [part.text for message in messages if message for part in message.parts if isinstance(part, Text)]
-
-
-def _content(records: Sequence[Record]) -> list[str]:
-    """Records as text, for comparing: NaN, which bodies may hold, does not equal itself."""
-    return [repr((record.n, record.time, record.body)) for record in records]
-
-
-def _raises(kind: type[_Error], what: str, use: Callable[..., object], *values: object, **options: object) -> _Error:
-    try:
-        use(*values, **options)
-    except kind as error:
-        return error
-    except Exception as error:
-        raise AssertionError(f"{what} raised {error!r}, not {kind.__name__}") from error
-    raise AssertionError(f"{what} did not raise {kind.__name__}")

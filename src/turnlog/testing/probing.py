@@ -1,0 +1,42 @@
+"""How the checks of stores speak: drafts of what was said, what a session says, and what must be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ..content import Message, Text
+from ..errors import TurnlogError
+from ..log import Draft, Store
+from ..records import MessageRecord, Record
+
+__all__ = ["content", "raises", "said", "texts"]
+
+_Refusal = TypeVar("_Refusal", bound=TurnlogError)
+
+
+def said(text: str, *, time: str = "") -> Draft:
+    """A user's word, to be appended."""
+    return Draft(MessageRecord(Message("user", (Text(text),))), time)
+
+
+def texts(store: Store, session: str) -> list[str]:
+    """What a session says, oldest first."""
+    messages = [record.message for record in store.read(session)]
+    return [part.text for message in messages if message for part in message.parts if isinstance(part, Text)]
+
+
+def content(records: Sequence[Record]) -> list[str]:
+    """Records as text, for comparing: NaN, which bodies may hold, does not equal itself."""
+    return [repr((record.n, record.time, record.body)) for record in records]
+
+
+def raises(kind: type[_Refusal], what: str, use: Callable[..., object], *values: object, **options: object) -> _Refusal:
+    """The error of that kind that `use` raises; AssertionError if it raises none, or another."""
+    try:
+        use(*values, **options)
+    except kind as error:
+        return error
+    except Exception as error:
+        raise AssertionError(f"{what} raised {error!r}, not {kind.__name__}") from error
+    raise AssertionError(f"{what} did not raise {kind.__name__}")
