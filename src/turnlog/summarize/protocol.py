@@ -1,0 +1,41 @@
+"""What a summarizer is given, and what it owes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from ..view.shown import Shown
+
+__all__ = ["Material", "Summarizer"]
+
+
+class Material(Struct, frozen=True, kw_only=True):
+    """What is to be summarised, and how long the text may be.
+
+    `messages` are the originals, oldest first, with their record numbers; where a summary is renewed, they may
+    be all that the one before covered and what is new. `previous` is the summary that this one takes the place
+    of, "" if there was none. `kept` stays in the view besides and need not be said again. `target` is the most
+    tokens that the text may have, as `count` counts a text.
+    """
+
+    messages: tuple[Shown, ...]
+    target: int
+    count: Callable[[str], int]
+    previous: str = ""
+    kept: tuple[Shown, ...] = ()
+
+
+class Summarizer(Protocol):
+    """Makes a text of messages. It may raise whatever it raises: the caller has other ways to make room."""
+
+    @property
+    def id(self) -> str:
+        """Name and version; results are kept by it, so a change of what it says changes the version."""
+        ...
+
+    def summarize(self, material: Material, /) -> str:
+        """The summary, at most `material.target` tokens."""
+        ...
