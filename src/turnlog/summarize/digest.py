@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from .events import errors, files, open_ends
+from .events import errors, failed, files, open_ends
 from .excerpts import Excerpt, Heading, choose, excerpts
 from .identifiers import Vocabulary, seen_in
 from .protocol import Material
@@ -31,7 +31,8 @@ _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _ERRORS: 0.05, _OPEN: 0.04
 _CHARACTERS = 3.4  # of a token: where the search for the right length begins
 _TRIES = 4  # times that a text is made and counted
 _FULL = 0.96  # of the target: no more tries
-_GIVEN = 4.0  # worth of an identifier that only an earlier summary has: someone thought it worth keeping
+_GIVEN = 400  # worth of an identifier that only an earlier summary has: someone thought it worth keeping
+_HEADING = re.compile(r"\[\d+\] ")
 _CONSTRAINT = re.compile(
     r"\b(?:must|never|always|don't|do not|only|should|instead|prefer|make sure|without|avoid)\b", re.I
 )
@@ -58,10 +59,11 @@ class Digest:
 
 
 class _Line(Struct):
-    """A line of a section, and where it stands there."""
+    """A line of a section, where it stands there, and the lines without which it says nothing."""
 
     place: int
     text: str
+    under: tuple[_Line, ...] = ()
 
 
 class _Draft:
@@ -75,8 +77,8 @@ class _Draft:
             for word in self._vocabulary.words(one.text):
                 self._seen.pop(word, None)
         self._weights = {word: entry.weight(word) for word, entry in self._seen.items()}
-        likely = heapq.nlargest(max(20, material.target), self._weights, key=self._weights.__getitem__)
-        self._quotes = list(excerpts(self._said, self._seen, likely, self._vocabulary))
+        likely = heapq.nlargest(max(20, material.target), ((weight, word) for word, weight in self._weights.items()))
+        self._quotes = list(excerpts(self._said, self._seen, [word for _, word in likely], self._vocabulary))
         self._headings = {quote.step: self._heading(self._said[quote.step]) for quote in self._quotes}
         records = [number for shown in material.messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
@@ -109,7 +111,7 @@ class _Draft:
                 lines.append(self._headings[step].text)
             if quote.at != at:
                 at = quote.at
-                lines.append(f"→ [{self._said[at].record}]")
+                lines.append(f"→ [{self._said[at].record}]{' failed' if failed(self._said[at]) else ''}")
             if self._said[at].who != "call" or quote.text not in self._said[at].brief:
                 lines.append(quote.text)
         return lines
@@ -129,8 +131,11 @@ class _Draft:
         return lines[:1] + sorted(rest, key=lambda line: _CONSTRAINT.search(line.text) is None)
 
     def _earlier(self, previous: str) -> tuple[list[_Line], list[_Line]]:
-        """Of an earlier summary what its originals cannot tell any more: the user's words, and the other lines, those
-        with the most identifiers for their length first."""
+        """Of an earlier summary what its originals cannot tell any more: the user's words, and the other lines.
+
+        Those with the most identifiers for their length come first, but each further line under the same heading
+        counts less, so that one long list does not push out what is older.
+        """
         titled = _TITLED.match(previous)
         if titled is not None:
             if self._said and self._first <= int(titled[1]):
@@ -138,26 +143,41 @@ class _Draft:
             self._first = int(titled[1])
             self._last = max(self._last, int(titled[2]))
         asked: list[_Line] = []
-        other: list[_Line] = []
+        other: list[tuple[float, _Line]] = []
         lines = previous.splitlines()
-        section = ""
-        for place, line in enumerate(lines[1:] if titled is not None else lines):
-            if titled is not None and line.startswith("## "):
-                section = line
-            elif line.strip():
-                (asked if section == _ASKED else other).append(_Line(place - len(lines), line))
-        return asked, sorted(other, key=lambda line: -self._worth(line.text))
+        under: tuple[_Line, ...] = ()
+        section, nth = "", 0
+        for place, text in enumerate(lines, start=-len(lines)):
+            line = _Line(place, text)
+            if not text.strip() or (titled is not None and (place == -len(lines) or section == _OPEN)):
+                continue
+            if titled is not None and text.startswith("## "):
+                section, under, nth = text, (), 0
+            elif section == _ASKED:
+                asked.append(line)
+            elif section in (_DONE, _EARLIER) and text.startswith("→ ["):
+                under = (*under[:1], line)
+            else:
+                if section in (_DONE, _EARLIER) and _HEADING.match(text):
+                    under, nth = (line,), 0
+                    other.append((self._worth(text), line))
+                else:
+                    nth += section in (_DONE, _EARLIER)
+                    other.append((self._worth(text) / (1 + nth), _Line(place, text, under)))
+        return asked, [line for _, line in sorted(other, key=lambda one: -one[0])]
 
     def _worth(self, line: str) -> float:
         words = self._vocabulary.words(line)
-        return (1 + sum(max(_GIVEN, self._weights.get(word, 0.0)) for word in words)) / (len(line) + 10)
+        return (100 + sum(max(_GIVEN, self._weights.get(word, 0)) for word in words)) / (len(line) + 10)
 
 
 def _fitting(lines: Iterable[_Line], room: float) -> list[str]:
     """As many of `lines` as fit in `room` characters, in the order of their places."""
-    taken = []
+    taken: dict[int, str] = {}
     for line in lines:
-        if len(line.text) < room:
-            taken.append(line)
-            room -= len(line.text) + 1
-    return [line.text for line in sorted(taken, key=lambda line: line.place)]
+        needed = [one for one in (*line.under, line) if one.place not in taken]
+        size = sum(len(one.text) + 1 for one in needed)
+        if size <= room:
+            taken.update((one.place, one.text) for one in needed)
+            room -= size
+    return [taken[place] for place in sorted(taken)]

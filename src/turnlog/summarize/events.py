@@ -19,7 +19,7 @@ _WRITTEN = re.compile(r"(?<![<>&\d=-])>{1,2}\s*([\w./~-]*\w)|\btee\s+(?:-a\s+)?(
 _SED = re.compile(r"\bsed\s+-i\S*\s[^\n|;&]*?\s([\w./~-]*[./][\w./~-]*\w)\s*(?:$|[\n|;&])", re.MULTILINE)
 _EXIT = re.compile(r"(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code)\W{1,3}(\d{1,3})\b", re.IGNORECASE)
 _RAISED = re.compile(
-    r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Exit|Interrupt)\b|(?:error|fatal|panic)\b)", re.IGNORECASE
+    r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)\b|(?:error|fatal|panic)\b)", re.IGNORECASE
 )
 _NAMED = re.compile(r"error|exception|failed|failure|fatal|denied|not found|no such|refused|invalid", re.IGNORECASE)
 _FINISHED = {"completed", "complete", "done", "cancelled", "canceled"}

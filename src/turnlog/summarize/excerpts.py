@@ -14,7 +14,6 @@ __all__ = ["Excerpt", "Heading", "choose", "excerpts"]
 
 _LINE = 160  # characters of a line that are quoted
 _FRAME = 3  # characters or so that a line costs besides its text
-_PRESENT = 0.5  # of the worth of an identifier: that it is there; the rest, that it stands where it was first said
 
 
 class Excerpt(Struct):
@@ -75,7 +74,7 @@ def choose(
     candidates: Sequence[Excerpt],
     headings: Mapping[int, Heading],
     seen: Mapping[str, Seen],
-    weights: Mapping[str, float],
+    weights: Mapping[str, int],
     covered: set[str],
     room: float,
 ) -> list[Excerpt]:
@@ -86,19 +85,19 @@ def choose(
     covered, bound, opened = set(covered), set(), set()
 
     def value(excerpt: Excerpt) -> tuple[float, float]:
-        worth, cost = 0.0, len(excerpt.text) + _FRAME
+        worth, cost = 0, len(excerpt.text) + _FRAME
         for word in excerpt.words:
-            weight = weights.get(word, 0.0)
+            weight = weights.get(word, 0)
             if word not in covered:
-                worth += _PRESENT * weight
+                worth += weight
             if word not in bound and weight and seen[word].first == excerpt.at:
-                worth += (1 - _PRESENT) * weight
+                worth += weight
         if excerpt.step not in opened:
             heading = headings[excerpt.step]
             cost += len(heading.text) + _FRAME
             for word in heading.words - excerpt.words:
-                if word not in covered:
-                    worth += _PRESENT * weights.get(word, 0.0)
+                if word not in covered and (weight := weights.get(word, 0)):
+                    worth += weight * 2 if seen[word].first == excerpt.step else weight
         return worth / cost, cost
 
     heap = [(-value(excerpt)[0], index) for index, excerpt in enumerate(candidates)]
