@@ -6,7 +6,8 @@ would outgrow that, `situation` is what has to be decided on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from .content import Message, Outcome, media_parts
 from .log import Store
@@ -61,6 +62,7 @@ class Context:
         """What the bills at hand have taught of counts."""
         self.asked: Count | None = None
         """The size of the last request."""
+        self._fate: dict[tuple[int, str], Outcome] = {}
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
         self._images = (1, 0)
@@ -110,16 +112,20 @@ class Context:
         self.decisions = active_decisions(marks)
         """The decisions in force, by record number."""
         self._told = tuple(edit for n, decision in self.decisions.items() for edit in told(n, decision))
+        self.past = [mark.body for mark in marks if isinstance(mark.body, Decision) and _counts(mark, self.decisions)]
+        """The same in order, and among them what took others back: what the next decision has regard to."""
         self._reach = reach or self._usual_reach(now)
         window = read_window(self._store, self._id, self.last, marks, self.decisions, self._size, self._reach)
         self._gap = window.gap
-        self._fate: dict[tuple[int, str], Outcome] = fate_of(window.records)
+        before, self._fate = self._fate, fate_of(window.records)
+        if any(before.get(call) != outcome for call, outcome in self._fate.items()):
+            self._pieces = []  # made while less was known of these calls
         self.calibration = calibrated(window.records)
         self._fill(window.records)
 
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}
-        kept = {piece.start: piece for piece in self._pieces}
+        kept = {piece.start: (piece, behind) for piece, behind in pairwise(self._pieces)}
         self._items, self._pieces, self._lead = [], [], 0
         self._tokens = self._turns = self._shown_images = 0
         originals = (shown for record in records for shown in as_shown(record))
@@ -127,10 +133,10 @@ class Context:
             same = shown is raw and raw.records[0] == place
             size = self._size(by_number[place]) if same else self._count(shown.message)
             self._add(Item(shown, size, raw, place))
-        for i, piece in enumerate(self._pieces):
+        for i, (piece, behind) in enumerate(pairwise(list(self._pieces))):
             before = kept.get(piece.start)
-            if before is not None and before.items == piece.items:
-                self._pieces[i] = before
+            if before and before[0].items == piece.items and _begin_alike(before[1], behind):
+                self._pieces[i] = before[0]
 
     def _configure(self, configuration: Configuration) -> None:
         if configuration != self.configuration:
@@ -153,6 +159,7 @@ class Context:
             self._pieces.append(Piece([shown], n))
         else:
             self._pieces[-1].items.append(shown)
+            self._pieces[-1].plan = None
 
     def _size(self, record: Record) -> int:
         """Tokens of a message record: as counted when it was recorded, if this counter did."""
@@ -299,6 +306,15 @@ class Context:
                 return made
         self._plans = [plan(self.configuration, aim), *self._plans[:2]]
         return self._plans[0]
+
+
+def _begin_alike(left: Piece, right: Piece) -> bool:
+    """What stands before a piece is repaired with regard to who speaks in it first."""
+    return left.items[0].message.role == right.items[0].message.role
+
+
+def _counts(mark: Record, decisions: Mapping[int, Decision]) -> bool:
+    return mark.n in decisions or (isinstance(mark.body, Decision) and mark.body.action == "undo")
 
 
 def _reach_for(limit: int) -> int:

@@ -54,7 +54,7 @@ def situation_of(
 def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[Decision], Situation]:
     """The decisions that bring a view within its budget, in order, and the situation after them.
 
-    `past` are the decisions in force, oldest first. Raises BudgetError if what cannot be left out exceeds the limit:
+    `past` are the decisions in force and what took others back, oldest first. Raises BudgetError if what cannot be left out exceeds the limit:
     before anything is tried.
     """
     made: list[Decision] = []
@@ -95,7 +95,7 @@ def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
     limit = situation.marks.limit
     if sum(capped_floor(situation).values()) > situation.marks.trigger or is_stalled(past, limit):
         return True
-    sized = [decision for decision in past if decision.action in SIZING and "after" in decision.detail]
+    sized = [d for d in past if (d.action in SIZING or d.action == "undo") and "after" in d.detail]
     return bool(sized) and situation.size - int(sized[-1].detail["after"]) < _LITTLE * limit
 
 
@@ -117,17 +117,8 @@ def _take(decision: Decision | None, situation: Situation, made: list[Decision])
     """The situation after a decision, if it makes the view smaller; else the decision is not taken."""
     if decision is None:
         return situation
-    finished, after = with_figures(situation, decision, _changes_from(decision))
+    finished, after = with_figures(situation, decision)
     if after.size >= situation.size and decision.action != "images":
         return situation
     made.append(finished)
     return after
-
-
-def _changes_from(decision: Decision) -> int:
-    """The first record from which the request differs."""
-    kept = decision.detail.get("kept") or []
-    at = decision.detail.get("at", decision.first)
-    if kept and kept[0][0] == decision.first and at > decision.first:
-        return int(kept[0][1]) + 1
-    return decision.first
