@@ -65,7 +65,9 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     _check_floor(situation)
     if situation.size <= situation.marks.limit and _wait(situation, past):
         return made, situation
-    steps = situation.strategy.steps if not is_stalled(past, situation.marks.limit) else ("slide",)
+    steps = situation.strategy.steps
+    if is_stalled(past, situation.marks.limit):
+        steps = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
     made, situation = _climb(situation, steps, made)
     if situation.size > situation.marks.limit:
         made, situation = _climb(situation, ("slide",), made)
