@@ -54,8 +54,8 @@ def situation_of(
 def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[Decision], Situation]:
     """The decisions that bring a view within its budget, in order, and the situation after them.
 
-    `past` are the decisions in force and what took others back, oldest first. Raises BudgetError if what cannot be left out exceeds the limit:
-    before anything is tried.
+    `past` are the decisions in force and what took others back, oldest first. Raises BudgetError if what cannot
+    be left out exceeds the limit: before anything is tried.
     """
     made: list[Decision] = []
     for rule in (images_over, turns_over):
