@@ -17,7 +17,7 @@ from .records import Decision, Record
 from .request import Prepared
 from .summarize import TIMEOUT, Background, Complete, LogLedger, Material, Summarizer, as_ladder, attempt
 from .view.effects import told
-from .view.ladder import SIZING, compact, decide
+from .view.ladder import SIZING, compact, decide, is_stalled
 from .view.shown import Edit, Shown
 from .view.situation import Ahead, Situation, Summary
 from .view.steps.summarise import summary_ahead
@@ -151,7 +151,10 @@ class Compactor:
         self._background.collect(self._ledger)
         if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
             return
-        wanted = summary_ahead(self._context.situation(aim, self._summarise))
+        situation = self._context.situation(aim, self._summarise)
+        if is_stalled(self._context.past, situation.marks.limit):
+            return  # no summary is going to be asked for
+        wanted = summary_ahead(situation)
         if wanted is not None:
             ahead, messages, previous = wanted
             material = Material(

@@ -58,8 +58,8 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     be left out exceeds the limit: before anything is tried.
     """
     made: list[Decision] = []
-    for rule in (images_over, turns_over):
-        situation = _take(rule(situation), situation, made)
+    for rule, name in ((images_over, "max_history_images"), (turns_over, "max_history_turns")):
+        situation = _take(_named(rule(situation), name), situation, made)
     if situation.size <= situation.marks.trigger:
         return made, situation
     _check_floor(situation)
@@ -84,8 +84,20 @@ def compact(situation: Situation) -> tuple[list[Decision], Situation]:
 
 def is_stalled(past: Sequence[Decision], limit: int) -> bool:
     """Whether the last two decisions gained too little: a third would be a loop."""
-    gains = [_gain(decision) for decision in past if decision.action in SIZING and "before" in decision.detail]
+    gains = [_gain(decision) for decision in past if _made_room(decision) and "before" in decision.detail]
     return len(gains) > 1 and max(gains[-2:]) < _LITTLE * limit
+
+
+def _named(decision: Decision | None, rule: str) -> Decision | None:
+    """A decision that keeps a plain cap, with the cap's name."""
+    if decision is None:
+        return None
+    return msgspec.structs.replace(decision, detail={**decision.detail, "rule": rule})
+
+
+def _made_room(decision: Decision) -> bool:
+    """Whether a decision was made for size: one that keeps a plain cap may gain little as often as it has to."""
+    return decision.action in SIZING and "rule" not in decision.detail
 
 
 def _gain(decision: Decision) -> int:
@@ -97,7 +109,7 @@ def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
     limit = situation.marks.limit
     if sum(capped_floor(situation).values()) > situation.marks.trigger or is_stalled(past, limit):
         return True
-    sized = [d for d in past if (d.action in SIZING or d.action == "undo") and "after" in d.detail]
+    sized = [d for d in past if (_made_room(d) or d.action == "undo") and "after" in d.detail]
     return bool(sized) and situation.size - int(sized[-1].detail["after"]) < _LITTLE * limit
 
 
