@@ -17,7 +17,7 @@ from .records import Decision, Record
 from .request import Prepared
 from .summarize import TIMEOUT, Background, Complete, LogLedger, Material, Summarizer, as_ladder, attempt
 from .view.effects import told
-from .view.ladder import SIZING, compact, decide
+from .view.ladder import SIZING, compact, decide, is_stalled
 from .view.shown import Edit, Shown
 from .view.situation import Ahead, Situation, Summary
 from .view.steps.summarise import summary_ahead
@@ -80,7 +80,7 @@ class Compactor:
                     self._prepare(aim)
                 return self._context.request(aim)
             situation = self._situation(aim)
-            decisions, after = decide(situation, self._past())
+            decisions, after = decide(situation, self._context.past)
             if not decisions:
                 return self._context.request(aim)
             if not on_record:
@@ -114,7 +114,9 @@ class Compactor:
         made = [n for n, decision in self._context.decisions.items() if decision.action in SIZING]
         if not made:
             raise InputError(f"session {self._id!r} has no compaction that could be taken back")
-        record = self._store.append(self._id, [Draft(Decision("undo", supersedes=made[-1], why="taken back"))])
+        shown_again = {"after": self._context.decisions[made[-1]].detail.get("before", 0)}
+        decision = Decision("undo", why="taken back", detail=shown_again, supersedes=made[-1])
+        record = self._store.append(self._id, [Draft(decision)])
         self._context.take(record)
         return record[0]
 
@@ -149,7 +151,10 @@ class Compactor:
         self._background.collect(self._ledger)
         if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
             return
-        wanted = summary_ahead(self._context.situation(aim, self._summarise))
+        situation = self._context.situation(aim, self._summarise)
+        if is_stalled(self._context.past, situation.marks.limit):
+            return  # no summary is going to be asked for
+        wanted = summary_ahead(situation)
         if wanted is not None:
             ahead, messages, previous = wanted
             material = Material(
@@ -158,9 +163,6 @@ class Compactor:
             self._background.start(material, self._models[0], self._ledger)
             self._ahead = (ahead, tuple(self._context.decisions))
             self._context.refresh()
-
-    def _past(self) -> list[Decision]:
-        return list(self._context.decisions.values())
 
     def _record(self, decisions: Sequence[Decision]) -> bool:
         """Whether the decisions could be put on record before anybody else appended something."""

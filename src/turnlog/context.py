@@ -7,6 +7,7 @@ would outgrow that, `situation` is what has to be decided on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from .content import Message, Outcome, media_parts
 from .log import Store
@@ -61,6 +62,7 @@ class Context:
         """What the bills at hand have taught of counts."""
         self.asked: Count | None = None
         """The size of the last request."""
+        self._fate: dict[tuple[int, str], Outcome] = {}
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
         self._images = (1, 0)
@@ -110,16 +112,20 @@ class Context:
         self.decisions = active_decisions(marks)
         """The decisions in force, by record number."""
         self._told = tuple(edit for n, decision in self.decisions.items() for edit in told(n, decision))
+        self.past = [mark.body for mark in marks if isinstance(mark.body, Decision) and _counts(mark, self.decisions)]
+        """The same in order, and among them what took others back: what the next decision has regard to."""
         self._reach = reach or self._usual_reach(now)
         window = read_window(self._store, self._id, self.last, marks, self.decisions, self._size, self._reach)
         self._gap = window.gap
-        self._fate: dict[tuple[int, str], Outcome] = fate_of(window.records)
+        before, self._fate = self._fate, fate_of(window.records)
+        if any(before.get(call) != outcome for call, outcome in self._fate.items()):
+            self._pieces = []  # made while less was known of these calls
         self.calibration = calibrated(window.records)
         self._fill(window.records)
 
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}
-        kept = {piece.start: piece for piece in self._pieces}
+        kept = {piece.start: (piece, behind) for piece, behind in pairwise(self._pieces)}
         self._items, self._pieces, self._lead = [], [], 0
         self._tokens = self._turns = self._shown_images = 0
         originals = (shown for record in records for shown in as_shown(record))
@@ -150,6 +156,7 @@ class Context:
             self._pieces.append(Piece([shown], n))
         else:
             self._pieces[-1].items.append(shown)
+            self._pieces[-1].plan = None
 
     def _size(self, record: Record) -> int:
         """Tokens of a message record: as counted when it was recorded, if this counter did."""
@@ -298,20 +305,30 @@ class Context:
         return self._plans[0]
 
 
+def _begin_alike(left: Piece, right: Piece) -> bool:
+    """What stands before a piece is repaired with regard to who speaks in it first."""
+    return left.items[0].message.role == right.items[0].message.role
+
+
+def _counts(mark: Record, decisions: Mapping[int, Decision]) -> bool:
+    return mark.n in decisions or (isinstance(mark.body, Decision) and mark.body.action == "undo")
+
+
 def _reach_for(limit: int) -> int:
     return max(_LEAST_REACH, _REACH * limit)
 
 
-def _settled(pieces: Sequence[Piece], kept: Mapping[int, Piece]) -> Iterator[Piece]:
+def _settled(pieces: Sequence[Piece], kept: Mapping[int, tuple[Piece, Piece]]) -> Iterator[Piece]:
     """The pieces, those in place of which one is kept already replaced by it, and the new ones joined: what has to be
     made at once is made faster as one piece. The last stays by itself, as it may grow."""
     new: Piece | None = None
     for i, piece in enumerate(pieces):
         before = kept.get(piece.start)
-        if before is not None and before.items == piece.items:
+        last = i == len(pieces) - 1
+        if before and not last and before[0].items == piece.items and _begin_alike(before[1], pieces[i + 1]):
             new = None
-            yield before
-        elif new is None or i == len(pieces) - 1:
+            yield before[0]
+        elif new is None or last:
             new = piece
             yield piece
         else:

@@ -3,6 +3,7 @@
 A decision's `detail` says more where its action needs it:
 
 - `kept`: ranges of record numbers, `[first, last]` each, that stay though the decision covers them;
+- `standing`: numbers of decisions whose replacements stay though this one covers their place;
 - `replacement`: messages that stand in for what left, `at`: before which record (else where the decision stands);
 - `texts`: `[record, [part, inner part], text]` each: this text stands in for that part;
 - `cuts`: `[record, [part, inner part], head, tail]` each: of that text, so many characters are left.
@@ -10,7 +11,9 @@ A decision's `detail` says more where its action needs it:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import msgspec
@@ -39,11 +42,15 @@ class Hiding(Struct, frozen=True):
     first: int
     last: int
     kept: tuple[tuple[int, int], ...]
+    standing: frozenset[int]
     system_too: bool
 
     def covers(self, n: int) -> bool:
         """Whether record `n` lies in what it hides."""
-        return self.first <= n <= self.last and not any(first <= n <= last for first, last in self.kept)
+        if not self.first <= n <= self.last:
+            return False
+        at = bisect_right(self.kept, (n, inf))  # ranges are in order and do not overlap
+        return not at or n > self.kept[at - 1][1]
 
 
 class _Change(Struct, frozen=True):
@@ -66,10 +73,10 @@ class Effects(Struct, frozen=True):
         hidings: list[Hiding] = []
         for n, decision in decisions.items():
             if decision.action in HIDING:
-                kept = tuple((int(first), int(last)) for first, last in decision.detail.get("kept", ()))
-                hidings.append(
-                    Hiding(n, decision.first, decision.last, kept, system_too=decision.action in _HIDES_SYSTEM)
-                )
+                kept = _merged((int(first), int(last)) for first, last in decision.detail.get("kept", ()))
+                standing = frozenset(decision.detail.get("standing", ()))
+                system_too = decision.action in _HIDES_SYSTEM
+                hidings.append(Hiding(n, decision.first, decision.last, kept, standing, system_too))
             treatment = _TREATMENT.get(decision.action)
             if treatment is not None:
                 for record, path, text in decision.detail.get("texts", ()):
@@ -85,15 +92,15 @@ class Effects(Struct, frozen=True):
 
     def hides_stand_in(self, n: int, at: int) -> bool:
         """Whether a later decision left out what decision `n` put before record `at`."""
-        return any(one.n > n and one.first <= at <= one.last for one in self.hidings)
+        return any(one.n > n and one.first <= at <= one.last and n not in one.standing for one in self.hidings)
 
     def shown_ranges(self, last: int) -> list[tuple[int, int]]:
         """The ranges of records up to `last` in which messages, other than system text, may be shown."""
         edges = [(1, last)] if last > 0 else []
         for one in self.hidings:
-            outside = [(1, one.first - 1), *one.kept, (one.last + 1, last)]
-            edges = [(max(a, c), min(b, d)) for a, b in edges for c, d in outside if max(a, c) <= min(b, d)]
-        return sorted(edges)
+            kept = [(max(a, one.first), min(b, one.last)) for a, b in one.kept]
+            edges = _common(edges, [(1, one.first - 1), *kept, (one.last + 1, last)])
+        return edges
 
     def treat(self, shown: Shown) -> Shown:
         """A message of one record as the decisions leave it."""
@@ -108,6 +115,32 @@ class Effects(Struct, frozen=True):
                 parts[path[0]] = _changed(parts[path[0]], path[1:], change, n)
         treatment = next(iter(changes.values())).treatment
         return Shown(msgspec.structs.replace(shown.message, parts=tuple(parts)), shown.records, treatment)
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Ranges in order, none of which overlaps another."""
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What two lists of ranges, each in order, have in common."""
+    found: list[tuple[int, int]] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        first, last = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
+        if first <= last:
+            found.append((first, last))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return found
 
 
 def _changed(part: Part, path: _Path, change: _Change, n: int) -> Part:

@@ -54,18 +54,20 @@ def situation_of(
 def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[Decision], Situation]:
     """The decisions that bring a view within its budget, in order, and the situation after them.
 
-    `past` are the decisions in force, oldest first. Raises BudgetError if what cannot be left out exceeds the limit:
-    before anything is tried.
+    `past` are the decisions in force and what took others back, oldest first. Raises BudgetError if what cannot
+    be left out exceeds the limit: before anything is tried.
     """
     made: list[Decision] = []
-    for rule in (images_over, turns_over):
-        situation = _take(rule(situation), situation, made)
+    for rule, name in ((images_over, "max_history_images"), (turns_over, "max_history_turns")):
+        situation = _take(_named(rule(situation), name), situation, made)
     if situation.size <= situation.marks.trigger:
         return made, situation
     _check_floor(situation)
     if situation.size <= situation.marks.limit and _wait(situation, past):
         return made, situation
-    steps = situation.strategy.steps if not is_stalled(past, situation.marks.limit) else ("slide",)
+    steps = situation.strategy.steps
+    if is_stalled(past, situation.marks.limit):
+        steps = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
     made, situation = _climb(situation, steps, made)
     if situation.size > situation.marks.limit:
         made, situation = _climb(situation, ("slide",), made)
@@ -82,8 +84,20 @@ def compact(situation: Situation) -> tuple[list[Decision], Situation]:
 
 def is_stalled(past: Sequence[Decision], limit: int) -> bool:
     """Whether the last two decisions gained too little: a third would be a loop."""
-    gains = [_gain(decision) for decision in past if decision.action in SIZING and "before" in decision.detail]
+    gains = [_gain(decision) for decision in past if _made_room(decision) and "before" in decision.detail]
     return len(gains) > 1 and max(gains[-2:]) < _LITTLE * limit
+
+
+def _named(decision: Decision | None, rule: str) -> Decision | None:
+    """A decision that keeps a plain cap, with the cap's name."""
+    if decision is None:
+        return None
+    return msgspec.structs.replace(decision, detail={**decision.detail, "rule": rule})
+
+
+def _made_room(decision: Decision) -> bool:
+    """Whether a decision was made for size: one that keeps a plain cap may gain little as often as it has to."""
+    return decision.action in SIZING and "rule" not in decision.detail
 
 
 def _gain(decision: Decision) -> int:
@@ -95,7 +109,7 @@ def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
     limit = situation.marks.limit
     if sum(capped_floor(situation).values()) > situation.marks.trigger or is_stalled(past, limit):
         return True
-    sized = [decision for decision in past if decision.action in SIZING and "after" in decision.detail]
+    sized = [d for d in past if (_made_room(d) or d.action == "undo") and "after" in d.detail]
     return bool(sized) and situation.size - int(sized[-1].detail["after"]) < _LITTLE * limit
 
 
@@ -117,17 +131,8 @@ def _take(decision: Decision | None, situation: Situation, made: list[Decision])
     """The situation after a decision, if it makes the view smaller; else the decision is not taken."""
     if decision is None:
         return situation
-    finished, after = with_figures(situation, decision, _changes_from(decision))
+    finished, after = with_figures(situation, decision)
     if after.size >= situation.size and decision.action != "images":
         return situation
     made.append(finished)
     return after
-
-
-def _changes_from(decision: Decision) -> int:
-    """The first record from which the request differs."""
-    kept = decision.detail.get("kept") or []
-    at = decision.detail.get("at", decision.first)
-    if kept and kept[0][0] == decision.first and at > decision.first:
-        return int(kept[0][1]) + 1
-    return decision.first

@@ -115,18 +115,29 @@ def applied(situation: Situation, decision: Decision) -> Situation:
 
 def _covered(covered: bool, item: Item, decision: Decision) -> bool:
     if item.shown.treatment == "summarised":
-        return decision.first <= item.n <= decision.last
+        covered = decision.first <= item.n <= decision.last
+        return covered and item.shown.records[0] not in decision.detail.get("standing", ())
     return covered and item.raw.message.role != "system"
 
 
-def with_figures(situation: Situation, decision: Decision, changes_from: int) -> tuple[Decision, Situation]:
+def with_figures(situation: Situation, decision: Decision) -> tuple[Decision, Situation]:
     """The decision with its figures in `detail`, and the situation after it: `before` and `after` in tokens, and
     `changes_from`, the first record from which the request differs."""
     after = applied(situation, decision)
     figures = {"strategy": situation.strategy.name, "before": situation.size, "after": after.size}
-    detail = {**decision.detail, **figures, "changes_from": changes_from}
+    detail = {**decision.detail, **figures, "changes_from": _changes_from(situation, after, decision)}
     finished = Decision(decision.action, decision.first, decision.last, decision.why, detail)
     return finished, after
+
+
+def _changes_from(before: Situation, after: Situation, decision: Decision) -> int:
+    """The first record from which the request differs."""
+    left = [item for block in before.blocks for item in block.items]
+    right = [item for block in after.blocks for item in block.items]
+    differing = ([a.n, b.n] for a, b in zip(left, right, strict=False) if a.shown is not b.shown)
+    found = next(differing, [item.n for item in (*left[len(right) :], *right[len(left) :])][:1])
+    gap = [before.gap[0]] if before.gap and after.gap is None else []
+    return min([*found, *gap], default=decision.first)
 
 
 def ranges_of(numbers: Iterable[int]) -> list[list[int]]:

@@ -41,7 +41,11 @@ def leave(situation: Situation, action: str, going: list[Block], why: str) -> De
         return None
     first = min([block.first for block in going] + ([gap[0]] if gap else []))
     last = max([block.last for block in going] + ([gap[1]] if gap else []))
-    leaving = {item.n for block in going for item in block.items}
-    kept = [item.n for block in situation.blocks for item in block.items if first <= item.n <= last]
-    detail = {"kept": ranges_of(n for n in kept if n not in leaving)}
-    return Decision(action, first, last, why, detail if detail["kept"] else {})
+    leaving = frozenset(going)
+    staying = [(item, block) for block in situation.blocks if block not in leaving for item in block.items]
+    staying = [(item, block) for item, block in staying if first <= item.n <= last]
+    detail = {
+        "kept": ranges_of(item.n for item, block in staying if not block.is_summary),
+        "standing": sorted({item.shown.records[0] for item, block in staying if block.is_summary}),
+    }
+    return Decision(action, first, last, why, {key: value for key, value in detail.items() if value})

@@ -77,7 +77,8 @@ class _Plan(Struct, frozen=True, eq=False):
 def _planned(situation: Situation) -> _Plan | None:
     cut = _cut_ahead(situation) or _cut(situation)
     middle = situation.blocks[cut.start : cut.end]
-    going = [block for block in middle if not block.stays and block not in cut.kept]
+    spared = frozenset(cut.kept)
+    going = frozenset(block for block in middle if not block.stays and block not in spared)
     if (not going and not situation.gap) or cut.target < _LEAST_SUMMARY:
         return None
     first, last = _span(situation, middle)

@@ -1,0 +1,448 @@
+"""Generated (history, budget, strategy) triples, played message by message and judged at every request.
+
+`play(seed, aim, oracle)` returns what was wrong, nothing if all laws held. Used by tests/test_budget_laws.py on some
+hundreds and by bench/budgets.py on thousands.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+import reference_model as model
+from judging import errors_of
+from turnlog.content import Message, Text, Tool, ToolCall, ToolResult, text_of
+from turnlog.errors import BudgetError, InputError
+from turnlog.log import Draft
+from turnlog.models import Target, target
+from turnlog.policy import PRESETS, Budget, Strategy, read_strategy
+from turnlog.records import Configuration, Decision, Record
+from turnlog.request import follow, plan
+from turnlog.session import Session
+from turnlog.stores import MemoryStore
+from turnlog.testing import damaged_history, sound_history
+from turnlog.testing.histories import History
+from turnlog.tokens.calibration import MARGINS
+from turnlog.tokens.counters import count_frame, count_message, count_tools, counter_for
+from turnlog.view.ledger import fate_of
+from turnlog.view.shown import Shown
+
+__all__ = ["AIMS", "Play", "play"]
+
+AIMS: tuple[Target, ...] = (
+    target("openai-chat", "gpt-4o"),
+    target("openai-responses", "gpt-5", store=False, include=["reasoning.encrypted_content"]),
+    target("anthropic", "claude-sonnet-4-5", max_tokens=8000, thinking={"type": "enabled", "budget_tokens": 2000}),
+    target("google", "gemini-3-pro"),
+)
+STEPS = ("mask", "images", "cap", "priority", "summarise", "slide")
+TOOLS = tuple(
+    Tool(name, "a tool", {"type": "object", "properties": {"path": {"type": "string"}}})
+    for name in ("read_file", "bash", "search", "apply_patch", "get_weather", "local_shell")
+)
+
+
+def random_strategy(chance: random.Random) -> Strategy:
+    """A preset, or any other strategy that is allowed."""
+    if chance.random() < 0.6:
+        made = PRESETS[chance.choice(sorted(PRESETS))]
+        return msgspec.structs.replace(made, max_history_images=chance.choice((None, None, None, 0, 1, 3)))
+    return read_strategy(
+        Strategy(
+            steps=tuple(chance.sample(STEPS, chance.randint(0, 5))),
+            protect=chance.choice((0.0, 0.1, 0.25, 0.6, 1.0)),
+            head=chance.choice((0.0, 0.3, 0.9)),
+            summary=chance.choice((0.05, 0.25, 1.0)),
+            keep_turns=chance.choice((0, 0, 1, 3)),
+            recent=chance.choice((0.0, 0.0, 0.3, 0.9)),
+            keep_results=chance.random() < 0.2,
+            user_tokens=chance.choice((0, 0, 0, 100)),
+            grades=chance.choice(((), (), (), (200, 600))),
+            cap=chance.choice((0.0, 0.1, 0.5)),
+            max_history_images=chance.choice((None, None, 0, 1, 3)),
+            max_history_turns=chance.choice((None, 1_000, 1, 2, 5)),
+            trigger=chance.choice((None, None, 0.3, 0.7, 400.0)),
+            goal=chance.choice((None, None, 0.2, 0.9, 300.0)),
+        )
+    )
+
+
+def random_budget(chance: random.Random, size: int) -> Budget:
+    """A limit around the size of what has to fit, and marks."""
+    limit = max(1, int(size * chance.choice((0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9, 1.2))))
+    return Budget(
+        max_tokens=limit, trigger=chance.choice((1.0, 1.0, 0.8, 0.5, 350.0)), goal=chance.choice((0.5, 0.5, 0.2, 0.9))
+    )
+
+
+def padded(chance: random.Random, history: History) -> History:
+    """The history with longer texts, among them giant outputs."""
+    factor = chance.choice((0, 0, 1, 3, 10))
+
+    def longer(part: Any) -> Any:
+        if isinstance(part, Text):
+            lines = int(chance.expovariate(0.5) * factor * 4)
+            return Text(part.text + "".join(f"\nline {n} of {chance.getrandbits(24):x}" for n in range(lines)))
+        if isinstance(part, ToolResult):
+            return msgspec.structs.replace(part, parts=tuple(longer(inner) for inner in part.parts))
+        return part
+
+    messages = tuple(
+        msgspec.structs.replace(message, parts=tuple(longer(part) for part in message.parts))
+        if message.role != "system"
+        else message
+        for message in history.messages
+    )
+    return History(messages, history.blobs, history.damages)
+
+
+def longer_history(chance: random.Random) -> History:
+    """One to four conversations on end, sound or damaged, with short or long texts."""
+    damaged = chance.random() < 0.35
+    parts = [(damaged_history if damaged else sound_history)(chance) for _ in range(chance.randint(1, 4))]
+    blobs = {key: data for part in parts for key, data in part.blobs.items()}
+    damages = frozenset(name for part in parts for name in part.damages)
+    messages = [part.messages if i == 0 else _renamed(part.messages, i) for i, part in enumerate(parts)]
+    return padded(chance, History(tuple(m for part in messages for m in part), blobs, damages))
+
+
+def _renamed(messages: Sequence[Message], times: int) -> tuple[Message, ...]:
+    """With call ids of their own, so that a sound history stays one; without further system text."""
+    found = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        parts = []
+        for part in message.parts:
+            if isinstance(part, ToolCall) and part.id:
+                part = msgspec.structs.replace(part, id=f"{part.id}{times}")
+            elif isinstance(part, ToolResult) and part.call_id:
+                part = msgspec.structs.replace(part, call_id=f"{part.call_id}{times}")
+            parts.append(part)
+        found.append(msgspec.structs.replace(message, parts=tuple(parts)))
+    return tuple(found)
+
+
+class Play:
+    """One triple, played to its end."""
+
+    def __init__(self, seed: int, aim: Target, oracle: ModuleType | None) -> None:
+        self.chance = random.Random(seed)
+        self.aim, self.oracle = aim, oracle
+        self.history = longer_history(self.chance)
+        self.strategy = random_strategy(self.chance)
+        self.problems: list[str] = []
+        self.tally: Counter[str] = Counter()
+        self.sound = not self.history.damages
+        store = MemoryStore()
+        store.create("s")
+        for data in self.history.blobs.values():
+            store.put_blob(data)
+        self.store = store
+        self.session = Session(store, store.info("s"))
+        self.session.switch(aim)
+        counter = counter_for(aim.provider, aim.model)
+        size = sum(count_message(m, counter, store.get_blob).tokens for m in self.history.messages)
+        self.fixed(TOOLS)
+        self.budget = random_budget(self.chance, size + self.fixed(TOOLS))
+        self.session.configure(budget=self.budget, strategy=self.strategy, tools=TOOLS)
+        self.before: list[Any] = []
+        self.logged: list[Record] = self.session.history()
+
+    # -- the independent sum ---------------------------------------------------------------------
+
+    def count(self, message: Message) -> int:
+        counter = counter_for(self.aim.provider, self.aim.model)
+        return count_message(message, counter, self.store.get_blob).tokens
+
+    def count_text(self, text: str) -> int:
+        return counter_for(self.aim.provider, self.aim.model).text(text)
+
+    def fixed(self, tools: Sequence[Tool]) -> int:
+        counter = counter_for(self.aim.provider, self.aim.model)
+        return count_frame(counter, system=True, tools=bool(tools)).tokens + count_tools(tools, counter).tokens
+
+    @property
+    def limit(self) -> int:
+        counter = counter_for(self.aim.provider, self.aim.model)
+        return int(self.budget.max_tokens / MARGINS[count_frame(counter, system=False, tools=False).certainty])
+
+    def size(self, lines: Sequence[model.Line]) -> int:
+        return self.fixed(TOOLS) + sum(self.count(line.message) for line in lines)
+
+    # -- playing ---------------------------------------------------------------------------------
+
+    def wrong(self, law: str, what: str = "") -> None:
+        self.problems.append(f"{law}: {what}"[:600])
+
+    def run(self) -> list[str]:
+        for message in self.history.messages:
+            self.session.add(message)
+            if self.chance.random() < 0.08:
+                self.meddle()
+            self.ask(closed=message.role == "assistant" and not any(isinstance(p, ToolCall) for p in message.parts))
+            if len(self.problems) > 5:
+                break
+        return self.problems
+
+    def meddle(self) -> None:
+        """Something that a user does between two requests."""
+        self.before = []
+        what = self.chance.choice(
+            ("pin", "pin", "clear", "undo", "undo", "compact", "keep", "fork", "switch", "rewind")
+        )
+        self.tally[what] += 1
+        records = self.session.history()
+        numbers = [record.n for record in records if record.message is not None]
+        if what == "pin":
+            self.session.pin(self.chance.choice(numbers))
+        elif what == "clear" and self.chance.random() < 0.3:
+            self.session.clear()
+        elif what == "undo":
+            self.undo()
+        elif what in ("compact", "keep"):
+            self.compact(self.chance.randint(1, 4) if what == "keep" else None)
+        elif what == "fork":
+            last = max(record.n for record in records if isinstance(record.body, Configuration))
+            at = self.chance.randint(max(last, len(records) - 3), len(records))
+            self.session = self.session.fork(f"fork-{self.tally[what]}", at=at)
+        elif what == "rewind":
+            self.rewind(records)
+        elif what == "switch":
+            self.elsewhere()
+        self.logged = self.session.history()
+
+    def undo(self) -> None:
+        held = [n for n, d in model.in_force(self.session.history()).items() if d.action in model.SIZES]
+        try:
+            record = self.session.undo_compaction()
+        except InputError:
+            if held:
+                self.wrong("undo", "refused, though there is something to take back")
+            return
+        if not held or not isinstance(record.body, Decision) or record.body.supersedes != held[-1]:
+            self.wrong("undo", f"took back another decision than the last: {record.body}, {held}")
+
+    def compact(self, keep: int | None) -> None:
+        lines = model.conversation(self.session.history())
+        before = self.size(lines)
+        try:
+            done = self.session.compact(keep=keep)
+        except BudgetError:
+            return
+        after = model.conversation(self.session.history())
+        if done.after != self.size(after) or (done.decisions and done.after >= done.before):
+            self.wrong("compact", f"says {done.before} -> {done.after}, is {before} -> {self.size(after)}")
+        self.kept_what_stays(lines, after)
+
+    def rewind(self, records: Sequence[Record]) -> None:
+        said = [r.n for r in records if r.message is not None and r.message.role == "user"][1:]
+        if said:
+            first = self.chance.choice(said[-4:])
+            self.store.append(self.session.id, [Draft(Decision("rewind", first, len(records), "rewound"))])
+
+    def elsewhere(self) -> None:
+        """A request for another target is for once and leaves nothing on record."""
+        records = len(self.session.history())
+        other = self.chance.choice([aim for aim in AIMS if aim != self.aim])
+        if self.chance.random() < 0.5:
+            self.aim = other
+            self.session.switch(other)
+            return
+        try:
+            made = self.session.request(other)
+        except BudgetError:
+            return
+        if len(self.session.history()) != records:
+            self.wrong("truth", "a request for another target left something on record")
+        self.judge(made.request, other)
+
+    # -- the laws --------------------------------------------------------------------------------
+
+    def ask(self, *, closed: bool) -> None:
+        before = self.session.history()
+        if before[: len(self.logged)] != self.logged:
+            self.wrong("truth", "the log was rewritten")
+        lines = model.conversation(before)
+        made = self.attempt(self.session)
+        log = self.session.history()
+        new = [record.body for record in log[len(before) :]]
+        if log[: len(before)] != before or not all(isinstance(b, Decision) and b.action in model.SIZES for b in new):
+            self.wrong("truth", f"a request changed the log: {new}")
+        decisions = [body for body in new if isinstance(body, Decision)]
+        self.logged = log
+        self.tally["requests"] += 1
+        self.tally["decisions"] += len(decisions)
+        thorough = bool(decisions) or self.chance.random() < 0.35  # the rest of the laws costs a request each
+        again = Session(self.store, self.store.info(self.session.id)) if thorough else self.session
+        if _gist(self.attempt(again)) != _gist(made) or self.store.info(self.session.id).records != len(log):
+            self.wrong("determinism", "opened again, the session makes another request or decides again")
+        if isinstance(made, BudgetError):
+            self.tally["refused"] += 1
+            self.refused(made, lines, before)
+            if decisions:
+                self.wrong("truth", "a refused request left decisions on record")
+            return
+        after = model.conversation(log)
+        if thorough:
+            self.as_derived(made, log, after)
+            self.judge(made.request, self.aim)
+        self.within(made, lines, after, before, decisions)
+        self.begins_with_the_last(made, closed, bool(decisions))
+        self.figures(lines, after, before, decisions)
+
+    def attempt(self, session: Session) -> Any:
+        try:
+            return session.request()
+        except BudgetError as error:
+            return error
+
+    def judge(self, request: dict[str, Any], aim: Target) -> None:
+        if self.oracle is not None:
+            self.tally["judged"] += 1
+            for error in errors_of(self.oracle, aim, request):
+                self.wrong("validity", error)
+
+    def as_derived(self, made: Any, log: Sequence[Record], after: Sequence[model.Line]) -> None:
+        """The request is that of the conversation which the log's decisions leave."""
+        shown = [Shown(line.message, (line.record,), "summarised" if line.summary else "verbatim") for line in after]
+        config = [record.body for record in log if isinstance(record.body, Configuration)][-1]
+        expected = follow(plan(config, made.target), shown, self.store.get_blob, fate_of(log))
+        if expected.request != made.request:
+            self.wrong("view", "the request is not what the log's decisions leave of the conversation")
+        if msgspec.json.decode(made.body()) != msgspec.json.decode(msgspec.json.encode(made.request)):
+            self.wrong("view", "body and request differ")
+
+    def refused(self, error: BudgetError, lines: Sequence[model.Line], log: Sequence[Record]) -> None:
+        floor = self.floor(lines, log)
+        if error.limit != self.limit:
+            self.wrong("budget", f"limit {error.limit}, should be {self.limit}")
+        if sum(error.floor.values()) <= error.limit:
+            self.wrong("budget", f"refused though it fits: {error.floor}, limit {error.limit}")
+        if self.sound and self.strategy.max_history_images is None and error.floor != floor:
+            self.wrong("budget", f"refused with {error.floor}, should be {floor}")
+
+    def floor(self, lines: Sequence[model.Line], log: Sequence[Record]) -> dict[str, int]:
+        return model.floor_of(
+            lines, model.pins(log), self.fixed(TOOLS), self.count, self.count_text, self.strategy, self.limit
+        )
+
+    def within(
+        self,
+        made: Any,
+        lines: Sequence[model.Line],
+        after: Sequence[model.Line],
+        log: Sequence[Record],
+        decisions: Sequence[Decision],
+    ) -> None:
+        """A request is within its limit, and refused exactly when what must stay is not."""
+        size = self.size(after)
+        if size > self.limit:
+            self.wrong("budget", f"{size} tokens, limit {self.limit}")
+        sent = self.fixed(TOOLS) + sum(self.count(shown.message) for shown in made.view)
+        if sent > self.limit:
+            self.tally["over_as_sent"] += 1
+        if self.sound and sum(self.floor(lines, log).values()) > self.limit:
+            if self.strategy.max_history_images is None:
+                self.wrong("budget", f"not refused, though {self.floor(lines, log)} exceeds {self.limit}")
+        self.kept_what_stays(lines, after)
+        numbers = {line.record for line in after if not line.changed}
+        for record in log:
+            if record.message is not None and record.n not in numbers:
+                self.can_be_read(record)
+
+    def kept_what_stays(self, lines: Sequence[model.Line], after: Sequence[model.Line]) -> None:
+        """No pair is split, nothing that must stay has gone, nothing came from nowhere."""
+        shown = {line.record: line for line in after}
+        pinned = model.pins(self.session.history())
+        for why, group in model.staying(lines, pinned):
+            numbers = [line.record for line in group]
+            here = [n for n in numbers if n in shown]
+            if why and len(here) < len(numbers) and (self.sound or why != "the open turn"):
+                self.wrong("kept", f"{why}: records {numbers}, still shown are {here}")
+            if self.sound and 0 < len(here) < len(numbers):
+                self.wrong("pairs", f"records {numbers} are shown in part: {here}")
+            for line in group:
+                now = shown.get(line.record)
+                allowed = {"": model.SIZES, "the open turn": ("cap", "images"), "system text": ("images",)}.get(
+                    why, ("images",)
+                )
+                if now and now.changed - line.changed - set(allowed):
+                    self.wrong("kept", f"record {line.record} ({why}) was changed: {now.changed}")
+                if now and line.record in pinned and now.message != line.message:
+                    self.wrong("kept", f"record {line.record} is pinned and was changed")
+        if model.thumbnail(lines) is not None and self.strategy.max_history_images is not None:
+            first = next(line for line in after if model.speaks(line))
+            if model.thumbnail(lines) not in first.message.parts:
+                self.wrong("kept", "the thumbnail is gone")
+
+    def can_be_read(self, record: Record) -> None:
+        found = self.session.read_back(record.n)
+        message = record.message
+        assert message is not None
+        for text in _texts(message):
+            if text not in found:
+                self.wrong("truth", f"record {record.n} cannot be read back: {text[:80]!r}")
+
+    def begins_with_the_last(self, made: Any, closed: bool, decided: bool) -> None:
+        """A request begins with the one before it, unless something was decided in between."""
+        if decided:
+            self.before = []
+        sent = made.request[plan(Configuration(), made.target).provider.conversation]
+        if self.sound and sent[: len(self.before)] != self.before:
+            self.wrong("prefix", f"changed at {_common(sent, self.before)} of {len(self.before)}")
+        if closed:
+            self.before = sent[:-1] if made.view[-1].treatment == "synthetic" else sent
+
+    def figures(
+        self,
+        lines: Sequence[model.Line],
+        after: Sequence[model.Line],
+        log: Sequence[Record],
+        decisions: Sequence[Decision],
+    ) -> None:
+        """What a decision says of itself is so."""
+        said = self.size(lines)
+        for i, decision in enumerate(decisions):
+            detail = decision.detail
+            now = model.conversation(log, decisions[: i + 1])
+            if detail["before"] != said:
+                self.tally["before_is_no_sum"] += 1
+            if detail["after"] != self.size(now):
+                self.wrong("figures", f"after {detail['after']}, is {self.size(now)}")
+            before = model.conversation(log, decisions[:i])
+            same = detail["changes_from"]
+            if [x for x in before if x.place < same] != [x for x in now if x.place < same]:
+                self.wrong("figures", f"changes_from {same}, but something before it changed: {decision}")
+            said = detail["after"]
+        if self.size(after) > self.limit:
+            self.wrong("budget", "over the limit")
+
+
+def _texts(message: Message) -> list[str]:
+    texts = [text_of(message)] if text_of(message) else []
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            texts.append(part.raw_arguments)
+        elif isinstance(part, ToolResult):
+            texts += [inner.text for inner in part.parts if isinstance(inner, Text)]
+    return texts
+
+
+def _gist(made: Any) -> Any:
+    return made.floor if isinstance(made, BudgetError) else (made.body(), made.edits)
+
+
+def _common(left: Sequence[Any], right: Sequence[Any]) -> int:
+    return next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), len(right))
+
+
+def play(seed: int, aim: Target, oracle: ModuleType | None = None) -> tuple[list[str], Counter[str]]:
+    """What is wrong with the requests of one triple, and what was done in it."""
+    played = Play(seed, aim, oracle)
+    return [f"{seed} {aim.provider}: {one}" for one in played.run()], played.tally

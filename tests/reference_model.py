@@ -1,0 +1,228 @@
+"""What a session must show, told from its log alone: a plain list of records, replayed decision by decision.
+
+Written from docs/format.md and from what strategies promise, beside `turnlog.view` and without it, so that the two
+can be held against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from turnlog.content import Media, Message, Part, Text, ToolCall, ToolResult, media_parts
+from turnlog.policy import Strategy
+from turnlog.records import Decision, MessageRecord, PartialAnswer, Record
+
+__all__ = ["HIDE", "Line", "SIZES", "conversation", "floor_of", "groups", "in_force", "pairs_of", "pins", "thumbnail"]
+
+HIDE = ("clear", "compact", "priority", "rewind", "slide")
+SIZES = ("cap", "compact", "images", "mask", "priority", "slide")
+INTERRUPTED = Text("[This answer was interrupted here.]")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A message of the conversation: its place, and as it was recorded where a record is its own.
+
+    `record` is the decision's number for a summary.
+    """
+
+    place: int
+    record: int
+    message: Message
+    original: Message
+    summary: bool = False
+    changed: frozenset[str] = frozenset()
+
+
+def in_force(records: Sequence[Record]) -> dict[int, Decision]:
+    """The decisions that hold: no decision that holds and comes later takes them back."""
+    made = {record.n: record.body for record in records if isinstance(record.body, Decision)}
+
+    def holds(n: int) -> bool:
+        later = [(m, other) for m, other in made.items() if m > n]
+        return not any(holds(m) for m, other in later if _takes_back(other, n))
+
+    return {n: decision for n, decision in made.items() if decision.action != "undo" and holds(n)}
+
+
+def _takes_back(decision: Decision, n: int) -> bool:
+    return decision.supersedes == n or (decision.action == "rewind" and decision.first <= n <= decision.last)
+
+
+def conversation(records: Sequence[Record], extra: Sequence[Decision] = ()) -> list[Line]:
+    """The conversation after all decisions of a log, replayed in order; `extra` come after the log."""
+    held = in_force(records)
+    lines: list[Line] = []
+    for record in records:
+        if isinstance(record.body, MessageRecord):
+            lines.append(Line(record.n, record.n, record.body.message, record.body.message))
+        elif isinstance(record.body, PartialAnswer) and record.body.message.parts:
+            said = record.body.message
+            marked = msgspec.structs.replace(said, parts=(*said.parts, INTERRUPTED))
+            lines.append(Line(record.n, record.n, marked, marked))
+    for n, decision in [*held.items(), *enumerate(extra, start=len(records) + 1)]:
+        lines = _after(lines, n, decision)
+    return lines
+
+
+def _after(lines: list[Line], n: int, decision: Decision) -> list[Line]:
+    detail = decision.detail
+    if decision.action in HIDE:
+        lines = [line for line in lines if not _gone(line, n, decision)]
+        standing = [msgspec.convert(one, Message) for one in detail.get("replacement") or []]
+        at = detail.get("at", n)
+        where = next((i for i, line in enumerate(lines) if line.place >= at and not _earlier(line, at)), len(lines))
+        lines[where:where] = [Line(at, n, message, message, summary=True) for message in standing]
+    for record, path, *change in (*detail.get("texts", ()), *detail.get("cuts", ())):
+        lines = [_changed(line, decision.action, path, change, record) for line in lines]
+    return lines
+
+
+def _earlier(line: Line, at: int) -> bool:
+    return line.summary and line.place == at
+
+
+def _gone(line: Line, n: int, decision: Decision) -> bool:
+    if line.record > n or not decision.first <= line.place <= decision.last:
+        return False
+    if line.summary:
+        return line.record not in decision.detail.get("standing", ())
+    if line.message.role == "system" and decision.action != "rewind":
+        return False
+    return not any(first <= line.place <= last for first, last in decision.detail.get("kept", ()))
+
+
+def _changed(line: Line, action: str, path: Sequence[int], change: Sequence[Any], record: int) -> Line:
+    if line.summary or line.record != record:
+        return line
+    parts: list[Part] = list(line.message.parts)
+    part = parts[path[0]]
+    if len(path) == 2:
+        assert isinstance(part, ToolResult)
+        inner = list(part.parts)
+        inner[path[1]] = _text(inner[path[1]], change, record)
+        parts[path[0]] = msgspec.structs.replace(part, parts=tuple(inner))
+    elif isinstance(part, ToolResult):
+        parts[path[0]] = msgspec.structs.replace(part, parts=(Text(str(change[0])),), form=None)
+    else:
+        parts[path[0]] = _text(part, change, record)
+    message = msgspec.structs.replace(line.message, parts=tuple(parts))
+    return replace(line, message=message, changed=line.changed | {action})
+
+
+def _text(part: Any, change: Sequence[Any], record: int) -> Text:
+    if len(change) == 1:
+        return Text(str(change[0]))
+    head, tail = change
+    gone = part.text[head : len(part.text) - tail]
+    assert gone, "a cut that cuts nothing"
+    mark = f"[... {len(gone):,} characters, {gone.count(chr(10)):,} line breaks of record {record} left out ...]"
+    return Text(part.text[:head] + "\n" + mark + "\n" + (part.text[-tail:] if tail else ""))
+
+
+# -- what may not be cut apart, and what may never go -------------------------------------------------
+
+
+def pins(records: Sequence[Record]) -> frozenset[int]:
+    """The pinned records."""
+    return frozenset(decision.first for decision in in_force(records).values() if decision.action == "pin")
+
+
+def speaks(line: Line) -> bool:
+    """Whether a user speaks, not a tool and not a summary."""
+    said = line.original
+    return not line.summary and said.role == "user" and not any(isinstance(p, ToolResult) for p in said.parts)
+
+
+def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], set[int]]:
+    """Which message's call is answered in which message, and the messages with a call that waits.
+
+    By position: a result answers the nearest open call of its id.
+    """
+    waiting: list[tuple[int, ToolCall]] = []
+    pairs: list[tuple[int, int]] = []
+    for i, message in enumerate(messages):
+        for part in message.parts:
+            if isinstance(part, ToolCall) and message.role == "assistant":
+                waiting.append((i, part))
+            elif isinstance(part, ToolResult):
+                found = [one for one in waiting if one[1].id == part.call_id]
+                if found:
+                    pairs.append((found[-1][0], i))
+                    waiting.remove(found[-1])
+    return pairs, {i for i, _ in waiting}
+
+
+def groups(lines: Sequence[Line]) -> list[list[Line]]:
+    """What stays or goes as one: a user's word; system text; a summary; a step (answers and the results of calls)."""
+    edges = {0, len(lines)}
+    for i, line in enumerate(lines):
+        before = lines[i - 1] if i else None
+        alone = line.original.role == "system" or speaks(line) or line.summary
+        after_alone = before is not None and (before.original.role == "system" or speaks(before) or before.summary)
+        new_step = before is not None and line.original.role == "assistant" and before.original.role != "assistant"
+        if alone or after_alone or new_step:
+            edges.add(i)
+    for call, result in pairs_of([line.original for line in lines])[0]:
+        edges -= set(range(call + 1, result + 1))
+    at = sorted(edges)
+    return [list(lines[a:b]) for a, b in pairwise(at)]
+
+
+def staying(lines: Sequence[Line], pinned: frozenset[int]) -> Iterator[tuple[str, list[Line]]]:
+    """The groups with the reason why each must stay, or an empty text."""
+    found = groups(lines)
+    said = [i for i, group in enumerate(found) if speaks(group[0])]
+    for i, group in enumerate(found):
+        open_calls = bool(said) and i > said[-1] and bool(pairs_of([line.original for line in group])[1])
+        if any(line.original.role == "system" for line in group):
+            yield "system text", group
+        elif (said and i == said[0]) or any(line.place in pinned and not line.summary for line in group):
+            yield "pinned messages", group
+        elif i == len(found) - 1 or (said and i == said[-1]) or open_calls:
+            yield "the open turn", group
+        else:
+            yield "", group
+
+
+def floor_of(
+    lines: Sequence[Line],
+    pinned: frozenset[int],
+    fixed: int,
+    count: Callable[[Message], int],
+    count_text: Callable[[str], int],
+    strategy: Strategy,
+    limit: int,
+) -> dict[str, int]:
+    """What cannot be left out, in tokens, the giants of the open turn cut if the strategy cuts giants."""
+    sums = {"tools and framing": fixed, "system text": 0, "pinned messages": 0, "the open turn": 0}
+    giant = max(200, int(strategy.cap * limit))
+    for why, group in staying(lines, pinned):
+        if not why:
+            continue
+        sums[why] += sum(count(line.message) for line in group)
+        if "cap" in strategy.steps and why == "the open turn":
+            sums[why] -= sum(excess for line in group for excess in _excess(line, giant, count, count_text))
+    return sums
+
+
+def _excess(line: Line, giant: int, count: Callable[[Message], int], count_text: Callable[[str], int]) -> Iterator[int]:
+    """By how much the outputs of a message are too large."""
+    if line.changed & {"cap", "mask"} or count(line.message) <= giant:
+        return
+    for part in line.message.parts:
+        if isinstance(part, ToolResult):
+            sizes = [count_text(inner.text) for inner in part.parts if isinstance(inner, Text)]
+            yield from (size - giant for size in sizes if size > giant)
+
+
+def thumbnail(lines: Sequence[Line]) -> Media | None:
+    """The first image of the first user message."""
+    first = next((line for line in lines if speaks(line)), None)
+    images = [media for media in media_parts(first.original) if media.kind == "image"] if first else []
+    return images[0] if images else None
