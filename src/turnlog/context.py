@@ -130,7 +130,7 @@ class Context:
         self._tokens = self._turns = self._shown_images = 0
         originals = (shown for record in records for shown in as_shown(record))
         for place, shown, raw in as_decided(originals, self.decisions):
-            same = shown is raw and raw.records[0] == place
+            same = shown is raw and shown.treatment != "summarised"
             size = self._size(by_number[place]) if same else self._count(shown.message)
             self._add(Item(shown, size, raw, place))
         self._pieces = list(_settled(self._pieces, kept))

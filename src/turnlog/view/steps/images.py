@@ -39,7 +39,7 @@ def _replace(situation: Situation, newest: int, why: str, *, everything: bool = 
     thumbnail = _thumbnail(situation)
     excess = situation.size - situation.marks.goal
     texts: list[list[Any]] = []
-    for item, path, media in found[: len(found) - newest]:
+    for item, path, media in found[: max(0, len(found) - newest)]:
         if not everything and excess <= 0:
             break
         if (item.n, path) == thumbnail or item.n in situation.pinned:

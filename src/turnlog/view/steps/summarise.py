@@ -79,10 +79,12 @@ def _planned(situation: Situation) -> _Plan | None:
     middle = situation.blocks[cut.start : cut.end]
     spared = frozenset(cut.kept)
     going = frozenset(block for block in middle if not block.stays and block not in spared)
-    if (not going and not situation.gap) or cut.target < _LEAST_SUMMARY:
+    new = any(not block.is_summary for block in going) or situation.gap is not None
+    if not new or cut.target < _LEAST_SUMMARY:
         return None
     first, last = _span(situation, middle)
-    kept = [item.n for block in middle if block not in going for item in block.items if not block.is_summary]
+    told = [block for block in situation.blocks if block not in going and not block.is_summary]
+    kept = [item.n for block in told for item in block.items if first <= item.n <= last]
     target = cut.target
     if situation.ahead is None:
         heading = Message("user", (Text(_heading(situation, first, last) + "\n"),))

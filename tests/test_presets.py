@@ -1,0 +1,219 @@
+"""What each preset keeps of a small conversation that has become too large: exactly what is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from turnlog.content import Media, Message, Text, ToolCall, ToolResult
+from turnlog.models import target
+from turnlog.policy import Strategy
+from turnlog.session import Session
+from turnlog.stores import MemoryStore
+from turnlog.summarize import Material
+
+CHAT = target("openai-chat", "gpt-4o")
+
+
+class Numbers:
+    """A summarizer that says which records it was given, and what it was told of before."""
+
+    id = "numbers/1"
+
+    def summarize(self, material: Material, /) -> str:
+        given = ",".join(str(shown.records[0]) for shown in material.messages)
+        return f"of {given}" + (" and more" if material.previous else "")
+
+
+def opened(strategy: Strategy | str, budget: int) -> Session:
+    store = MemoryStore()
+    store.create("s")
+    session = Session(store, store.info("s"), summarizer=Numbers())
+    session.switch(CHAT)
+    session.configure(budget=budget, strategy=strategy)
+    session.system("rules")  # record 3
+    return session
+
+
+def talk(session: Session, turns: range, *, size: int = 50, output: int = 120) -> None:
+    """Turns of a question, in every odd one a call with its result, and an answer."""
+    for n in turns:
+        session.user(_long(f"question {n}", size))
+        if n % 2:
+            call = ToolCall(f"call_{n}", "read", arguments={"path": f"file_{n}.py"})
+            session.add(Message("assistant", (call,)))
+            session.tool_result(call, _long(f"output {n}", output))
+        session.assistant(_long(f"answer {n}", size))
+
+
+def _long(word: str, size: int) -> str:
+    return f"{word}\n" + " so" * size
+
+
+def shown(session: Session) -> list[str]:
+    """The request's messages, each by its first line (a summary whole), calls by their ids."""
+    found = []
+    for message in session.request().request["messages"]:
+        content: Any = message.get("content")
+        text = content if isinstance(content, str) else ""
+        lines = text.split("\n")
+        told = len(lines) > 1 and ("ummary" in lines[0])
+        found.append(
+            " ".join([" | ".join(lines) if told else lines[0], *(c["id"] for c in message.get("tool_calls", ()))])
+        )
+    return [line.strip() for line in found]
+
+
+TURN_5 = ["question 5", "call_5", "output 5", "answer 5"]
+TURN_6 = ["question 6", "answer 6"]
+
+
+def numbers(first: int, last: int) -> str:
+    return ",".join(map(str, range(first, last + 1)))
+
+
+def told(first: int, last: int, given: str = "") -> str:
+    """A summary's message: of the records from `first` to `last`, made of those in `given`."""
+    head = f"[Summary of records {first} to {last} of this conversation, which are left out here.]"
+    return f"{head} | of {given or numbers(first, last)}"
+
+
+def masked(n: int, record: int) -> str:
+    """The line that stands for an output."""
+    return f'[Result of read({{"path":"file_{n}.py"}}): 369 characters left out, kept as record {record}]'
+
+
+# The conversation: record 3 system text, then turn 1 in records 4 to 7, 2 in 8 and 9, 3 in 10 to 13, 4 in 14 and 15,
+# 5 in 16 to 19, 6 in 20 and 21, and the open question in 22.
+GOLDEN: dict[str, list[str]] = {
+    # the oldest left out, far below the limit; the task stays
+    "sliding": ["rules", "question 1", "answer 5", *TURN_6, "question last"],
+    # outputs first, then answers; the user's own words last
+    "priority": [
+        *("rules", "question 1", "question 2", "question 3", "question 4", "answer 4", "question 5", "answer 5"),
+        *(*TURN_6, "question last"),
+    ],
+    # every call is still there, with a line for its output
+    "mask": [
+        *("rules", "question 1", "call_1", masked(1, 6), "answer 1", "question 2", "answer 2"),
+        *("question 3", "call_3", masked(3, 12), "answer 3", "question 4", "answer 4"),
+        *("question 5", "call_5", masked(5, 18), "answer 5", *TURN_6, "question last"),
+    ],
+    # no image and no giant: the oldest leave
+    "images": ["rules", "question 1", "answer 4", *TURN_5, *TURN_6, "question last"],
+    "cap": ["rules", "question 1", "answer 4", *TURN_5, *TURN_6, "question last"],
+    "summarise": ["rules", "question 1", told(5, 18), "answer 5", *TURN_6, "question last"],
+    # the beginning with its output masked, the middle told, the newest as it was
+    "auto": [
+        *("rules", "question 1", "call_1", masked(1, 6), "answer 1", "question 2", "answer 2"),
+        *(told(10, 20), "answer 6", "question last"),
+    ],
+    # the user's newest words, the summary behind them
+    "codex": [
+        *("rules", "question 1", "question 4", "question 5", "question 6"),
+        *(told(5, 21, "5,6,7,8,9,10,11,12,13,15,17,18,19,21"), "question last"),
+    ],
+    # acts at half of the window; the newest 30 % stay
+    "gemini-cli": ["rules", "question 1", told(5, 16), *TURN_5[1:], *TURN_6, "question last"],
+    # the last five turns, and every output with its call
+    "spec": [
+        *("rules", "question 1", "Previous conversation summary: | of 7,8,9", "call_1", "output 1"),
+        *("question 3", "call_3", "output 3", "answer 3", "question 4", "answer 4", *TURN_5, *TURN_6, "question last"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", sorted(GOLDEN))
+def test_what_a_preset_keeps(name: str) -> None:
+    """Each keeps what its name promises; a change here changes what users' models see."""
+    session = opened(name, 1_000)
+    talk(session, range(1, 7))
+    session.user("question last")
+    assert shown(session) == GOLDEN[name]
+
+
+@pytest.mark.parametrize(
+    "turns, kept",
+    [
+        (8, None),
+        (12, ["rules", "question 1", "call_1", "output 1", "answer 1", told(8, 39), "question last"]),
+        (
+            60,
+            [
+                *("rules", "question 1", told(5, 171), "question 57", "call_57", "output 57", "answer 57"),
+                *("question 58", "answer 58", "question 59", "call_59", "output 59", "answer 59"),
+                *("question 60", "answer 60", "question last"),
+            ],
+        ),
+    ],
+)
+def test_graded_does_more_the_longer_the_conversation(turns: int, kept: list[str] | None) -> None:
+    """Under 5,000 tokens everything stays, to 15,000 the first and the last exchange, above it the last five."""
+    session = opened("graded", 50_000)
+    talk(session, range(1, turns + 1), size=200, output=300)
+    session.user("question last")
+    if kept is None:
+        assert len(shown(session)) == 2 + 2 * turns + turns  # every second turn has two messages more
+    else:
+        assert shown(session) == kept
+
+
+def test_cap_keeps_head_and_tail_of_a_giant_of_the_open_turn() -> None:
+    """The newest output is what the model works with: its ends and where to read the rest."""
+    session = opened("cap", 3_000)
+    session.user("look")
+    session.add(Message("assistant", (ToolCall("call_1", "read", arguments={}),)))
+    output = "".join(f"line {n} 数据🙂\n" for n in range(2_000))
+    record = session.tool_result("call_1", output).n
+    text = session.request().request["messages"][-1]["content"]
+    head, mark, tail = (
+        text.partition("\n[... ")[0],
+        text.split("\n[... ")[1].split(" ...]\n")[0],
+        text.split(" ...]\n")[1],
+    )
+    gone = len(output) - len(head) - len(tail)
+    lines = output[len(head) : len(output) - len(tail)].count("\n")
+    assert output.startswith(head) and output.endswith(tail) and head and tail
+    assert mark == f"{gone:,} characters, {lines:,} line breaks of record {record} left out"
+    assert session._context.count_text(text) <= 300
+    assert session.read_back(record) == output
+
+
+def test_images_keeps_the_thumbnail_the_pinned_and_the_newest() -> None:
+    """The first image is what the user asked about; the newest are what the model sees now."""
+    session = opened(Strategy(max_history_images=1), 100_000)
+    pictures = [Media("image", url=f"https://example.org/{n}.png") for n in range(1, 7)]
+    session.add(Message("user", (Text("compare"), pictures[0], pictures[1])))
+    for n, picture in enumerate(pictures[2:], start=3):
+        session.assistant(f"seen {n - 1}")
+        said = session.add(Message("user", (Text(f"and {n}"), picture)))
+        if n == 4:
+            session.pin(said.n)
+    session.add(Message("assistant", (ToolCall("call_1", "shoot", arguments={}),)))
+    last = Media("image", url="https://example.org/7.png")
+    session.add(Message("user", (ToolResult("call_1", "shoot", (Text("done"), last)),)))
+    session.request()
+    parts = [message.message.parts for message in session.view() if message.message.role == "user"]
+    gone = [Text(f"[Image from Step {n} removed to save context]") for n in range(8)]
+    assert parts == [
+        (Text("compare"), pictures[0], gone[2]),
+        (Text("and 3"), gone[3]),
+        (Text("and 4"), pictures[3]),
+        (Text("and 5"), gone[5]),
+        (Text("and 6"), gone[6]),
+        (ToolResult("call_1", "shoot", (Text("done"), last)),),
+    ]
+
+
+def test_a_second_summary_at_the_end_spares_the_newest_word() -> None:
+    """A summary stands at the place of the record behind it; that record must not leave with it."""
+    session = opened("codex", 900)
+    session.user("the task")
+    for n in range(12):
+        talk(session, range(2 * n, 2 * n + 1), output=30)
+        session.user(f"next {n}")
+        for step in range(6):
+            session.add(Message("assistant", (ToolCall(f"c{n}-{step}", "read", arguments={}),)))
+            session.tool_result(f"c{n}-{step}", _long("out", 60))
+            assert f"next {n}" in shown(session)
