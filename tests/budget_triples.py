@@ -435,7 +435,7 @@ def _texts(message: Message) -> list[str]:
 
 
 def _gist(made: Any) -> Any:
-    return made.floor if isinstance(made, BudgetError) else (made.body(), made.edits)
+    return made.floor if isinstance(made, BudgetError) else (made.body(), Counter(map(repr, made.edits)))
 
 
 def _common(left: Sequence[Any], right: Sequence[Any]) -> int:
