@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import starmap
 from pathlib import Path
 from time import time
@@ -27,6 +27,7 @@ from ..log import (
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Database, Durability
+from .drafts import kind_of
 from .scan import Search, Source, parts_to_search, scan
 from .schema import (
     CHAIN_START,
@@ -43,6 +44,7 @@ from .segments import Segment, checksum_at, count_messages, segments_of
 from .sqlite_append import Appender
 from .sqlite_index import catch_up, is_behind, renew_if_damaged
 from .sqlite_rewrite import compact, rewrite
+from .sqlite_kinds import runs_of_kinds
 from .sqlite_rows import check_free, damaged_row, find, insert, intact, prune, storable, write
 from .sqlite_search import find_hits
 from .sqlite_usage import read_usage, read_usages
@@ -116,6 +118,15 @@ class SqliteStore:
         """See `RecordStore.usage`."""
         with self._database.reading() as db:
             return read_usage(db, segments_of(db, find(db, session_id)))
+
+    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+        """See `RecordStore.of_kinds`. Looks at the kind that stands beside every record."""
+        with self._database.reading() as db:
+            row = find(db, session_id)
+            segments = segments_of(db, row)
+            runs = runs_of_kinds(db, segments, kinds)
+        found = (record for first, last in runs for record in self._forwards(row, segments, first, last))
+        return (record for record in found if kind_of(record.body) in kinds)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
