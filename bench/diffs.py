@@ -13,9 +13,24 @@ import argparse
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
-from turnlog.diffs import file_diff, net_changes, patch_lines
-from turnlog.testing.edits import edit_sequence, git_judges
+from msgspec.structs import replace
+
+from turnlog.diffs import (
+    FileDiff,
+    NetChange,
+    apply_hunks,
+    file_diff,
+    net_changes,
+    patch_lines,
+    reverse_hunks,
+    root_of,
+)
+from turnlog.errors import ImportFailed
+from turnlog.importers import Imported, read_file
+from turnlog.records import FileChange, Record
+from turnlog.testing.edits import File, edit_sequence, git_judges
 
 
 def sequences(number: int, first: int) -> int:
@@ -48,13 +63,82 @@ def sequences(number: int, first: int) -> int:
     return failed
 
 
+def transcripts(folder: Path) -> int:
+    """Judge what is recovered of the edits in real transcripts, each alone and each session's net; how many
+    of those that are told failed."""
+    counts: dict[str, Counter[str]] = {}
+    for path in sorted(folder.rglob("*.json*")):
+        try:
+            sessions = read_file(path)
+        except ImportFailed:
+            continue
+        for session in sessions:
+            records = [Record(n, "", draft.body) for n, draft in enumerate(session.drafts, 1)]
+            changed = [record for record in records if isinstance(record.body, FileChange)]
+            count = counts.setdefault(session.format, Counter())
+            root = root_of(record.body for record in changed if isinstance(record.body, FileChange))
+            for record in changed:
+                judge([record], root, session, "edit", count)
+            if changed:
+                judge(changed, root, session, "net change", count)
+    for name, count in sorted(counts.items()):
+        if count:
+            print(name + ": " + ", ".join(f"{what} {number}" for what, number in sorted(count.items())))
+    return sum(number for count in counts.values() for what, number in count.items() if "failed" in what)
+
+
+def judge(records: list[Record], root: str, session: Imported, what: str, count: Counter[str]) -> None:
+    """Ask git about the patch of each file that these records change."""
+    for change in net_changes(records, root=root):
+        count[f"{what}s"] += 1
+        diff = file_diff(change, session.blobs.__getitem__)
+        if diff is None:
+            count[f"{what}s that the transcript does not tell"] += 1
+            continue
+        name = change.path.replace("/", "_") or "_"  # judged in a folder of its own, wherever it is
+        was = f"was_{name}" if change.old_path else name
+        diff = replace(diff, path=name, old_path=was if change.old_path else "")
+        before, after = ends(diff, change, session.blobs)
+        old = {} if change.action == "created" else {was: File(before)}
+        new = {} if change.action == "deleted" else {name: File(after)}
+        wrong = git_judges(old, new, b"".join(patch_lines(diff)))
+        count[f"{what}s that failed" if wrong else f"{what}s applied and reversed"] += 1
+        if wrong:
+            print(f"{session.files[0]}: {change.path}: {wrong}")
+
+
+def ends(diff: FileDiff, change: NetChange, blobs: dict[str, bytes]) -> tuple[bytes, bytes]:
+    """Both contents of a file. Where the transcript tells patches only, lines that nobody knows are made up."""
+    known = [step for step in change.steps if step.before is not None and step.after is not None]
+    if len(known) == len(change.steps) == 1:
+        names = [known[0].before, known[0].after]
+        before, after = (blobs[name] if name else b"" for name in names)
+        return before, after
+    if change.action == "created":
+        return b"", apply_hunks(b"", diff.hunks)
+    if change.action == "deleted":
+        return apply_hunks(b"", reverse_hunks(diff.hunks)), b""
+    lines: list[bytes] = []
+    for hunk in diff.hunks:
+        lines += [b"unknown %d\n" % n for n in range(len(lines), hunk.old_start - 1)]
+        lines += [line[1:] for line in hunk.lines if line[:1] != b"+"]
+    before = b"".join(lines)
+    last = diff.hunks[-1].lines[-1] if diff.hunks else b""
+    before += b"unknown end\n" if last[:1] == b" " and before.endswith(b"\n") else b""
+    return before, apply_hunks(before, diff.hunks)
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sequences", type=int, default=0, metavar="N")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the seed of the first sequence")
+    parser.add_argument("--transcripts", type=Path, metavar="FOLDER")
     arguments = parser.parse_args()
-    return 1 if sequences(arguments.sequences, arguments.first) else 0
+    failed = sequences(arguments.sequences, arguments.first) if arguments.sequences else 0
+    if arguments.transcripts is not None:
+        failed += transcripts(arguments.transcripts)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

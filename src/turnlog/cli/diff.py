@@ -9,11 +9,11 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from ..diffs import FileDiff, NetChange, common_root, file_diff, net_changes, patch_lines, turn_spans
+from ..diffs import FileDiff, NetChange, file_diff, net_changes, patch_lines, root_of, turn_spans
 from ..errors import BlobMissing, CorruptRecord, InputError
 from ..export import visible
 from ..log import Store
-from ..records import FileChange, Record
+from ..records import FileChange
 from .stores import opened
 from .terminal import counted, is_terminal, out, out_bytes, out_coloured, out_json, say
 
@@ -60,13 +60,9 @@ def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
     first, last = 1, info.records
     if arguments.turn is not None:
         first, last = _span(store, info.id, arguments.turn, info.records)
-    root = arguments.root or _roots_of(records)
+    # A turn's paths are relative to what the whole session's are.
+    root = arguments.root or root_of(record.body for record in records if isinstance(record.body, FileChange))
     return net_changes((record for record in records if first <= record.n <= last), root=root)
-
-
-def _roots_of(records: list[Record]) -> str:
-    """The folder that the whole session worked in: a turn's paths are relative to it too."""
-    return common_root(record.body.root for record in records if isinstance(record.body, FileChange))
 
 
 def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int]:

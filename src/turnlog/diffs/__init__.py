@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .folding import NetChange, Step, file_diff, net_changes
+from .folding import NetChange, Step, file_diff, net_changes, root_of
 from .hunks import Hunk, apply_hunks, make_hunks, read_hunks, reverse_hunks, write_hunks
 from .patch import FileDiff, diff_contents, diff_hunks, patch_lines
-from .paths import common_root, is_inside, place_of, relative_to
+from .paths import is_inside, place_of, relative_to
 from .spans import turn_spans
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "NetChange",
     "Step",
     "apply_hunks",
-    "common_root",
     "diff_contents",
     "diff_hunks",
     "file_diff",
@@ -26,6 +25,7 @@ __all__ = [
     "read_hunks",
     "relative_to",
     "reverse_hunks",
+    "root_of",
     "turn_spans",
     "write_hunks",
 ]

@@ -7,6 +7,7 @@ what was renamed and then changed is one rename. Contents are read only when a d
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from .hunks import Hunk, apply_hunks, read_hunks, reverse_hunks
 from .patch import Action, FileDiff, diff_contents, diff_hunks
 from .paths import common_root, is_inside, place_of, relative_to
 
-__all__ = ["NetChange", "Step", "file_diff", "net_changes"]
+__all__ = ["NetChange", "Step", "file_diff", "net_changes", "root_of"]
 
 _Blob = Callable[[str], bytes]
 
@@ -72,15 +73,27 @@ class _File(Struct):
 def net_changes(records: Iterable[Record], *, root: str = "") -> list[NetChange]:
     """What became of each file over these records, by path; records of other kinds are passed over.
 
-    `root` is the folder that paths are given relative to; if empty, the one that the records name.
+    `root` is the folder that paths are given relative to; if empty, `root_of` these records.
     """
-    fold, roots = _Fold(), dict[str, None]()
+    fold, changes = _Fold(), list[FileChange]()
     for record in records:
         if isinstance(record.body, FileChange):
-            roots.setdefault(record.body.root)
+            changes.append(record.body)
             fold.take(record.n, record.body)
-    shown = place_of(root) if root else common_root(roots)
+    shown = place_of(root) if root else root_of(changes)
     return sorted((_relative(change, shown) for change in fold.net()), key=lambda change: change.path)
+
+
+def root_of(changes: Iterable[FileChange]) -> str:
+    """The folder to show paths relative to: the one that was worked in, as far as the changes say; else, if
+    all paths are absolute, the one that holds all files. "" if paths are relative to begin with."""
+    roots, folders = dict[str, None](), dict[str, None]()
+    for change in changes:
+        roots.setdefault(change.root)
+        folders.setdefault(posixpath.dirname(place_of(change.path, change.root)))
+    if found := common_root(roots):
+        return found
+    return posixpath.commonpath(folders) if folders and all(folder.startswith("/") for folder in folders) else ""
 
 
 def _relative(change: NetChange, root: str) -> NetChange:
