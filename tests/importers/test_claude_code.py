@@ -243,3 +243,22 @@ def test_an_unreadable_block_costs_itself_only() -> None:
     assert [m.parts for m in messages_of(session)][1] == (Text("fine"),)
     assert [(w.line, "note" in w.message) for w in session.warnings] == [(3, True)]
     assert [note.data for note in of_kind(session, Note) if note.topic == "unreadable"] == [{"type": "text", "text": 5}]
+
+
+def test_an_edit_of_a_file_that_is_not_told_keeps_its_patch() -> None:
+    """Newer files leave out what was in a file before; the patch is all that tells what an edit did."""
+    hunk = {"oldStart": 5, "oldLines": 2, "newStart": 5, "newLines": 2, "lines": [" a", "-b", "+c"]}
+    last = {**hunk, "lines": [*hunk["lines"], "\\ No newline at end of file"]}
+    edit = {"filePath": "/p/a", "oldString": "b", "newString": "c", "originalFile": None, "structuredPatch": [hunk]}
+    write = {"type": "update", "filePath": "/p/b", "content": "1\n2\n3\n4\na\nc", "structuredPatch": [last]}
+    session = imported(
+        claude_answer(1, "m1", call("c1"), cwd="/p"),
+        claude(2, "user", result("c1", "updated"), toolUseResult=edit, cwd="/p"),
+        claude_answer(3, "m2", call("c2"), cwd="/p"),
+        claude(4, "user", result("c2", "written"), toolUseResult=write, cwd="/p"),
+    )
+    first, second = of_kind(session, FileChange)
+    assert (first.before, first.after, session.blobs[first.patch]) == ("", "", b"@@ -5,2 +5,2 @@\n a\n-b\n+c\n")
+    assert session.blobs[second.after] == b"1\n2\n3\n4\na\nc"
+    assert session.blobs.get(second.before) == b"1\n2\n3\n4\na\nb\n"
+    assert {first.root, second.root} == {"/p"}

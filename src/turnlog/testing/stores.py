@@ -47,6 +47,7 @@ from ..records import (
 )
 from .bills import check_usage
 from .rewrites import check_rewrite
+from .kinds import check_kinds
 from .searches import check_search
 from .sweeps import check_sweep
 
@@ -362,6 +363,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_isolation,
     _check_ranges,
     _check_landmarks,
+    check_kinds,
     _check_reading_while_appending,
     _check_copies,
     _check_forks,

@@ -171,7 +171,7 @@ class _Rollout:
     def _patches(self, message: Message) -> None:
         """What patches did that were applied without an event that tells it."""
         for part in message.parts:
-            if isinstance(part, ToolResult) and part.outcome == "ok" and part.call_id not in self.events.patched:
+            if isinstance(part, ToolResult) and part.call_id not in self.events.patched and _is_applied(part):
                 number = self.log.call_record(part.call_id)
                 calls = _calls_of(self.log.drafts[number - 1].body) if number else ()
                 for call in calls:
@@ -283,6 +283,11 @@ def _outcome_told(text: str) -> Outcome | None:
 def _calls_of(body: Body) -> list[ToolCall]:
     message = body.message if isinstance(body, MessageRecord) else None
     return [part for part in message.parts if isinstance(part, ToolCall)] if message is not None else []
+
+
+def _is_applied(result: ToolResult) -> bool:
+    """Whether a result is what Codex answers to a patch that it applied (codex-rs/apply-patch/src/lib.rs)."""
+    return result.outcome == "ok" and "Success. Updated the following files:" in result_text(result.parts)
 
 
 def _type_of(item: Mapping[str, Any]) -> str:
