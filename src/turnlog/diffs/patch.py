@@ -23,6 +23,9 @@ Action = Literal["modified", "created", "deleted", "renamed"]
 
 _MODE = "100644"
 _NO_ID = "0" * 40
+_LINES = 500_000
+"""Lines of one side above which contents are not compared by lines."""
+
 _BINARY_LINE = 52
 """Bytes that a line of base85 stands for at most, in git."""
 
@@ -33,7 +36,7 @@ class FileDiff(Struct, frozen=True):
     `path` is where it is now, or was if it is deleted; `old_path` where it was, if it was renamed. Modes
     are git's (`100644`, `100755`), empty where not known. `before` and `after` are git's ids of the two
     contents, empty where not known, or zeros where there is no file. `similarity` is in percent, of a
-    renamed file. A binary change has no hunks; its contents stand in `contents`, old and new.
+    renamed file. A change told by whole contents has no hunks; they stand in `contents`, old and new.
     """
 
     path: str
@@ -49,7 +52,7 @@ class FileDiff(Struct, frozen=True):
 
     @property
     def is_binary(self) -> bool:
-        """Whether the contents are no text."""
+        """Whether it is told by whole contents: they are no text, or too many lines to compare."""
         return self.contents is not None
 
     @property
@@ -80,7 +83,7 @@ def diff_contents(
     mode: str = "",
 ) -> FileDiff:
     """The difference of two contents; one that is not there is given as empty."""
-    binary = b"\0" in before or b"\0" in after
+    binary = any(b"\0" in data or data.count(b"\n") > _LINES for data in (before, after))
     return FileDiff(
         path=path,
         action=action,
@@ -89,7 +92,7 @@ def diff_contents(
         mode=mode,
         before=_NO_ID if action == "created" else _object_id(before),
         after=_NO_ID if action == "deleted" else _object_id(after),
-        similarity=_similarity(before, after) if action == "renamed" else 100,
+        similarity=_similarity(before, after, binary) if action == "renamed" else 100,
         hunks=() if binary else make_hunks(before, after),
         contents=(before, after) if binary and before != after else None,
     )
@@ -115,10 +118,11 @@ def _object_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
 
 
-def _similarity(before: bytes, after: bytes) -> int:
-    """How much of the longer content the two share, in percent; 100 only if they are equal."""
-    if before == after:
-        return 100
+def _similarity(before: bytes, after: bytes, binary: bool) -> int:
+    """How much of the longer content the two share, in percent; 100 only if they are equal, 50 for contents that
+    are not compared."""
+    if before == after or binary:
+        return 100 if before == after else 50
     old = split_lines(before)
     shared = sum(sum(map(len, old[run.old : run.old + run.length])) for run in shared_runs(old, split_lines(after)))
     return min(99, 100 * shared // max(len(before), len(after)))
