@@ -1,7 +1,8 @@
 """Patches of generated edit sequences, judged by git; and those of real transcripts.
 
     python bench/diffs.py --sequences 2000
-    python bench/diffs.py --transcripts ../shared/data
+    python bench/diffs.py --records 100000
+    python bench/diffs.py --transcripts FOLDER
 
 Of each sequence: does `git apply --check` take the patch, does applying it give the files byte for byte,
 does its reverse bring the old ones back? Every second sequence records patches instead of contents.
@@ -10,13 +11,17 @@ does its reverse bring the old ones back? Every second sequence records patches 
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 
+from turnlog.content import Message, Text
 from turnlog.diffs import (
     FileDiff,
     NetChange,
@@ -29,7 +34,9 @@ from turnlog.diffs import (
 )
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, read_file
-from turnlog.records import FileChange, Record
+from turnlog.log import Draft
+from turnlog.records import FileChange, MessageRecord, Record
+from turnlog.stores import open_store
 from turnlog.testing.edits import File, edit_sequence, git_judges
 
 
@@ -128,14 +135,54 @@ def ends(diff: FileDiff, change: NetChange, blobs: dict[str, bytes]) -> tuple[by
     return before, apply_hunks(before, diff.hunks)
 
 
+def one_session(records: int) -> None:
+    """How long the changes of a long session take to be found and counted, beside reading all of it."""
+    for name in ("log.db", "files:log"):
+        with tempfile.TemporaryDirectory() as folder:
+            prefix, _, last = name.rpartition(":")
+            store = open_store(f"{prefix}:{folder}/{last}" if prefix else f"{folder}/{last}")
+            store.create("long")
+            blobs = [
+                store.put_blob(b"".join(b"%d of %d\n" % (n, version) for n in range(200))) for version in range(50)
+            ]
+            words = "word " * 80
+            for start in range(0, records, 5000):
+                numbers = range(start, min(start + 5000, records))
+                store.append("long", [draft_of(n, blobs, words) for n in numbers])
+            begun = time.perf_counter()
+            changes = net_changes(store.of_kinds("long", ("file_change",)))
+            additions = sum(diff.additions for change in changes if (diff := file_diff(change, store.get_blob)))
+            found = time.perf_counter() - begun
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            begun = time.perf_counter()
+            read = sum(1 for _ in store.read("long"))
+            whole = time.perf_counter() - begun
+            store.close()
+            print(
+                f"{name}: {len(changes)} files, +{additions:,} lines of {read:,} records in {found:.2f} s, "
+                f"{whole / found:.1f} times as fast as reading all; {peak:.0f} MB at most so far"
+            )
+
+
+def draft_of(n: int, blobs: list[str], words: str) -> Draft:
+    """Record `n` of the long session: every fortieth is a file change."""
+    if n % 40 == 7:
+        return Draft(FileChange(f"src/f{n % 300}.py", "modified", before=blobs[n % 50], after=blobs[(n + 1) % 50]))
+    role: Literal["user", "assistant"] = "user" if n % 2 else "assistant"
+    return Draft(MessageRecord(Message(role, (Text(f"{words}{n}"),))))
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sequences", type=int, default=0, metavar="N")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the seed of the first sequence")
+    parser.add_argument("--records", type=int, default=0, metavar="N", help="one session of so many records")
     parser.add_argument("--transcripts", type=Path, metavar="FOLDER")
     arguments = parser.parse_args()
     failed = sequences(arguments.sequences, arguments.first) if arguments.sequences else 0
+    if arguments.records:
+        one_session(arguments.records)
     if arguments.transcripts is not None:
         failed += transcripts(arguments.transcripts)
     return 1 if failed else 0

@@ -68,13 +68,24 @@ def test_patches_that_do_not_follow_each_other_are_refused() -> None:
     """Composed all the same, they would claim a change that nobody made."""
     with pytest.raises(InputError, match="patch 2 does not fit"):
         compose([make_hunks(b"a\n", b"b\n"), make_hunks(b"c\n", b"d\n")])
-    with pytest.raises(InputError, match="reaches further"):
+    with pytest.raises(InputError, match="or further than"):
+        compose([make_hunks(b"a\nb\n", b"A\nb\n", context=0) * 2])
+    with pytest.raises(InputError, match="none of text"):
+        compose([make_hunks(b"\0a\n", b"b\n")])
+    with pytest.raises(InputError, match="or further than"):
         compose([read_hunks(b"@@ -99999999 +99999999 @@\n-a\n+b\n")])
 
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"@@", b"@@ -1,2 +1 @@\n-a\n", b"@@ -1 +1 @@\n-a\n+b\nwhat is this\n", b"@@ -1 +1 @@\n*a\n"],
+    [
+        b"",
+        b"@@",
+        b"@@ -%b +1 @@\n" % (b"1" * 5000),
+        b"@@ -1,2 +1 @@\n-a\n",
+        b"@@ -1 +1 @@\n-a\n+b\nwhat is this\n",
+        b"@@ -1 +1 @@\n*a\n",
+    ],
 )
 def test_what_is_no_diff_is_refused(text: bytes) -> None:
     """Read all the same, half a patch would pass for a whole one."""

@@ -31,12 +31,13 @@ def compose(patches: Iterable[tuple[Hunk, ...]]) -> tuple[Hunk, ...]:
     lines: list[_Line] = []
     length = 0
     for number, hunks in enumerate(patches, 1):
-        shift = 0
+        shift = end = 0
         for hunk in hunks:
             start = hunk.old_start - 1 + shift if hunk.old_count else hunk.old_start + shift
             missing = start + hunk.old_count - len(lines)
-            if start < 0 or length + missing > _LINES:
-                raise InputError(f"patch {number} reaches further than {_LINES:,} lines")
+            if start < end or length + missing > _LINES:
+                raise InputError(f"patch {number} goes back, or further than {_LINES:,} lines")
+            end = start + hunk.new_count
             lines += range(length, length + missing)
             length += max(missing, 0)
             lines[start : start + hunk.old_count] = _replaced(lines, start, hunk, known, number)
@@ -73,6 +74,8 @@ def _replaced(lines: list[_Line], start: int, hunk: Hunk, known: dict[int, bytes
             continue
         line = lines[place]
         place += 1
+        if text[1:2] == _UNKNOWN:
+            raise InputError(f"patch {number} is none of text")
         if text[1:] != (known.setdefault(line, text[1:]) if isinstance(line, int) else line):
             raise InputError(f"patch {number} does not fit what the ones before it leave")
         if text[:1] == b" ":

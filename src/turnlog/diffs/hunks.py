@@ -30,7 +30,7 @@ CONTEXT = 3
 """Unchanged lines shown on each side of a change, as git has it."""
 
 _NO_NEWLINE = b"\\ No newline at end of file\n"
-_HEAD = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HEAD = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 
 
 class Hunk(Struct, frozen=True):
