@@ -1,15 +1,18 @@
-"""What every store promises of finding records by their kind. Part of `check_store`."""
+"""What every store promises of finding records by what they are. Part of `check_store`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..content import Message, Text, ToolResult
 from ..errors import SessionNotFound
-from ..log import Draft, Store
-from ..records import Body, Decision, FileChange, MessageRecord, Note, TurnOpened
+from ..log import Draft, Store, is_landmark
+from ..records import Body, Configuration, Decision, FileChange, MessageRecord, Note, SummaryRecord, TurnOpened
 from ..stores.drafts import kind_of
 
-__all__ = ["check_kinds"]
+__all__ = ["check_kinds", "check_landmarks"]
 
+_SYSTEM = MessageRecord(Message("system", (Text("Be brief."),)))
 _BODIES: tuple[Body, ...] = (
     TurnOpened("t1"),
     MessageRecord(Message("user", (Text('a "file_change", a "turn_opened"'), Text("lone \ud83d surrogate")))),
@@ -20,6 +23,19 @@ _BODIES: tuple[Body, ...] = (
     Decision("mask", 1, 2, detail={"limit": float("inf"), "kind": "file_change"}),
     Note("file_change"),
 )
+
+
+def check_landmarks(store: Store) -> None:
+    """What matters however far back it stands is found, all of it and in order, in forks too."""
+    store.create("s")
+    store.append("s", [Draft(body) for body in (_SYSTEM, *_BODIES, Configuration("p", "m"), _SYSTEM)])
+    store.fork("s", "t", at=store.info("s").records - 1)
+    store.append("t", [Draft(_BODIES[1]), Draft(SummaryRecord("k", "claimed"))])
+    for session in ("s", "t"):
+        wanted = [record.raw for record in store.read(session) if is_landmark(record)]
+        found = [record.raw for record in store.landmarks(session)]
+        assert found == wanted, f"landmarks of {session!r} are not those in the log"
+    _raises_not_found("landmarks", lambda: list(store.landmarks("u")))
 
 
 def check_kinds(store: Store) -> None:
@@ -33,8 +49,12 @@ def check_kinds(store: Store) -> None:
             wanted = [record.raw for record in store.read(session) if kind_of(record.body) in kinds]
             found = [record.raw for record in store.of_kinds(session, kinds)]
             assert found == wanted, f"of_kinds of {kinds} gave {len(found)} records, not {len(wanted)}"
+    _raises_not_found("of_kinds", lambda: list(store.of_kinds("u", ("note",))))
+
+
+def _raises_not_found(what: str, use: Callable[[], object]) -> None:
     try:
-        list(store.of_kinds("u", ("note",)))
+        use()
     except SessionNotFound:
         return
-    raise AssertionError("of_kinds of no session did not raise SessionNotFound")
+    raise AssertionError(f"{what} of no session did not raise SessionNotFound")
