@@ -27,7 +27,6 @@ from ..log import (
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Database, Durability
-from .drafts import kind_of
 from .scan import Search, Source, parts_to_search, scan
 from .schema import (
     CHAIN_START,
@@ -43,8 +42,8 @@ from .schema import (
 from .segments import Segment, checksum_at, count_messages, segments_of
 from .sqlite_append import Appender
 from .sqlite_index import catch_up, is_behind, renew_if_damaged
+from .sqlite_kinds import of_kinds, runs_of_kinds
 from .sqlite_rewrite import compact, rewrite
-from .sqlite_kinds import runs_of_kinds
 from .sqlite_rows import check_free, damaged_row, find, insert, intact, prune, storable, write
 from .sqlite_search import find_hits
 from .sqlite_usage import read_usage, read_usages
@@ -123,10 +122,8 @@ class SqliteStore:
         """See `RecordStore.of_kinds`. Looks at the kind that stands beside every record."""
         with self._database.reading() as db:
             row = find(db, session_id)
-            segments = segments_of(db, row)
-            runs = runs_of_kinds(db, segments, kinds)
-        found = (record for first, last in runs for record in self._forwards(row, segments, first, last))
-        return (record for record in found if kind_of(record.body) in kinds)
+            runs = runs_of_kinds(db, segments := segments_of(db, row), kinds)
+        return of_kinds(kinds, (self._forwards(row, segments, *run) for run in runs))
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""

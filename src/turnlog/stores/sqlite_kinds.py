@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from ..records import Record
+from .drafts import kind_of
 from .schema import record_id
 from .segments import Segment
 
-__all__ = ["runs_of_kinds"]
+__all__ = ["of_kinds", "runs_of_kinds"]
 
 _KINDS = "select id from records where id between ? and ? and kind in ({}) order by id"
 
@@ -25,6 +27,11 @@ def runs_of_kinds(db: sqlite3.Connection, segments: list[Segment], kinds: Collec
         bounds = record_id(segment.no, segment.first), record_id(segment.no, segment.last)
         numbers += [row[0] & 0xFFFFFFFF for row in db.execute(query, (*bounds, *words))]
     return list(_runs(numbers))
+
+
+def of_kinds(kinds: Collection[str], runs: Iterable[Iterator[Record]]) -> Iterator[Record]:
+    """The records of these kinds in runs of records."""
+    return (record for run in runs for record in run if kind_of(record.body) in kinds)
 
 
 def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:

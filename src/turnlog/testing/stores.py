@@ -45,9 +45,8 @@ from ..records import (
     UsageRecord,
 )
 from .bills import check_usage
-from .rewrites import check_rewrite
-from .kinds import check_kinds
 from .kinds import check_kinds, check_landmarks
+from .rewrites import check_rewrite
 from .searches import check_search
 from .sweeps import check_blobs, check_sweep
 
