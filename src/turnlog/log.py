@@ -7,7 +7,7 @@ Stores differ in where they keep it; what they promise is in `turnlog.testing.ch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from time import time_ns
@@ -143,6 +143,10 @@ class RecordStore(Protocol):
     def usage(self, session_id: str) -> Bills:
         """What the usage records of a session say, summed for each model, without reading the others if
         the store can help it. Raises as `read`."""
+
+    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+        """The records of these kinds (the words in docs/format.md), in order, without decoding the others
+        if the store can help it. Raises as `read`; damage to records of other kinds may go unseen."""
 
 
 class SessionIndex(Protocol):

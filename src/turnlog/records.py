@@ -187,7 +187,13 @@ class Configuration(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
 
 
 class FileChange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="file_change"):
-    """A file changed. `before` and `after` are blob hashes, empty where there was or is no file."""
+    """A file changed.
+
+    `before` and `after` are blob hashes, empty where there was or is no file, or its content is not
+    known. `patch` is the blob hash of a unified diff where that is all that is known of a content's change.
+    `root` is the folder that a relative path starts from, where it is known; `old_mode` and `mode` are
+    git's (`100644`, `100755`).
+    """
 
     path: str
     action: Literal["modified", "created", "deleted", "renamed"]
@@ -195,6 +201,10 @@ class FileChange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=
     after: str = ""
     old_path: str = ""
     call_record: int = 0
+    patch: str = ""
+    root: str = ""
+    old_mode: str = ""
+    mode: str = ""
 
 
 class Approval(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="approval"):

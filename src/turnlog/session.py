@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from .context import Context
 from .costs import Cost, total_cost, total_usage
 from .errors import InputError
 from .exchange import Answer, Content, parts_of, target_of
+from .filewatch import FileRecorder
 from .journal import Journal
 from .log import SessionInfo, Store
 from .models import Target
@@ -148,6 +150,10 @@ class Session:
             kind = "document" if mime in ("application/pdf", "text/plain") else "file"
         self._store.put_blob(data)
         return Media(kind, mime=mime, sha256=sha256_hex(data), size=len(data), name=name)  # type: ignore[arg-type]
+
+    def files(self, root: str | Path = ".") -> FileRecorder:
+        """What records changes of files under `root`: one by one, or all of a `watch()`."""
+        return FileRecorder(root, self._append, self._store.put_blob)
 
     # -- configuration and decisions -------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from transcripts import SESSION, bodies_of, claude, claude_answer, jsonl, messages_of, of_kind
 
 from turnlog.content import Message, Text, ToolCall, ToolResult, sha256_hex
@@ -243,3 +244,40 @@ def test_an_unreadable_block_costs_itself_only() -> None:
     assert [m.parts for m in messages_of(session)][1] == (Text("fine"),)
     assert [(w.line, "note" in w.message) for w in session.warnings] == [(3, True)]
     assert [note.data for note in of_kind(session, Note) if note.topic == "unreadable"] == [{"type": "text", "text": 5}]
+
+
+@pytest.mark.parametrize(
+    ("old", "line", "kept"), [("x", "  x", False), ("\tx", "  x", False), ("  x", "  x", True), ("x", "\t  x", True)]
+)
+def test_a_patch_with_blanks_that_may_be_tabs_is_not_taken_for_the_file(old: str, line: str, kept: bool) -> None:
+    """Claude Code writes tabs in it as blanks: such a patch does not apply to the file that it came from."""
+    hunk = {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": [f"-{line}", f"+{line}y"]}
+    edit = {"filePath": "/a", "oldString": old, "newString": f"{old}y", "originalFile": None, "structuredPatch": [hunk]}
+    session = imported(
+        claude_answer(1, "m1", call("c1")), claude(2, "user", result("c1", "updated"), toolUseResult=edit)
+    )
+    (change,) = of_kind(session, FileChange)
+    assert (change.action, bool(change.patch)) == ("modified", kept)
+    assert (
+        any(note.topic == "tool_result" and "structuredPatch" in str(note.data) for note in of_kind(session, Note))
+        != kept
+    )
+
+
+def test_an_edit_of_a_file_that_is_not_told_keeps_its_patch() -> None:
+    """Newer files leave out what was in a file before; the patch is all that tells what an edit did."""
+    hunk = {"oldStart": 5, "oldLines": 2, "newStart": 5, "newLines": 2, "lines": [" a", "-b", "+c"]}
+    last = {**hunk, "lines": [*hunk["lines"], "\\ No newline at end of file"]}
+    edit = {"filePath": "/p/a", "oldString": "b", "newString": "c", "originalFile": None, "structuredPatch": [hunk]}
+    write = {"type": "update", "filePath": "/p/b", "content": "1\n2\n3\n4\na\nc", "structuredPatch": [last]}
+    session = imported(
+        claude_answer(1, "m1", call("c1"), cwd="/p"),
+        claude(2, "user", result("c1", "updated"), toolUseResult=edit, cwd="/p"),
+        claude_answer(3, "m2", call("c2"), cwd="/p"),
+        claude(4, "user", result("c2", "written"), toolUseResult=write, cwd="/p"),
+    )
+    first, second = of_kind(session, FileChange)
+    assert (first.before, first.after, session.blobs[first.patch]) == ("", "", b"@@ -5,2 +5,2 @@\n a\n-b\n+c\n")
+    assert session.blobs[second.after] == b"1\n2\n3\n4\na\nc"
+    assert session.blobs.get(second.before) == b"1\n2\n3\n4\na\nb\n"
+    assert {first.root, second.root} == {"/p"}

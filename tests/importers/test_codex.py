@@ -218,3 +218,55 @@ def test_unknown_lines_and_items_are_kept() -> None:
         ("brand_new", {"x": 1}),
     ]
     assert [warning.line for warning in session.warnings] == [4]
+
+
+def test_patches_stay_readable_and_are_worked_out_where_the_file_is_known() -> None:
+    """Codex tells what changed as patches only; without them a session's diff would be empty."""
+    patch = "@@ -1 +1,2 @@\n one\n+two\n"
+    session = imported(
+        item({"cwd": "/w"}, "session_meta"),
+        event("patch_apply_end", call_id="c1", success=True, changes={"/w/new": {"type": "add", "content": "one\n"}}),
+        event(
+            "patch_apply_end",
+            call_id="c2",
+            success=True,
+            changes={
+                "/w/new": {"type": "update", "unified_diff": patch, "move_path": None},
+                "/w/other": {"type": "update", "unified_diff": patch, "move_path": "/w/there"},
+            },
+        ),
+    )
+    new, same, other = of_kind(session, FileChange)
+    contents = [session.blobs.get(name) for name in (new.after, same.before, same.after, same.patch, other.patch)]
+    assert contents == [b"one\n", b"one\n", b"one\ntwo\n", None, patch.encode()]
+    assert (other.path, other.old_path, other.before, other.root) == ("/w/there", "/w/other", "", "/w")
+
+
+def test_a_patch_without_an_event_is_read_from_its_call() -> None:
+    """Short rollouts leave events out: what a patch did stands in the call alone, failed ones did nothing."""
+    patch = (
+        "*** Begin Patch\n*** Add File: a.py\n+def f():\n+    return 1\n*** Update File: a.py\n*** Move to: b.py\n"
+        "@@ def f():\n-    return 1\n+    return 2\n*** Delete File: c.py\n"
+        "*** Update File: d.py\n@@\n-x\n+y\n*** End Patch"
+    )
+    done = "Success. Updated the following files:\nM a.py\n"
+    shell = {"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{patch}\nEOF\n"]}
+    quoted = {"command": ["cat", patch]}
+    session = imported(
+        item({"type": "function_call", "name": "shell", "arguments": json.dumps(shell), "call_id": "c1"}),
+        item({"type": "function_call_output", "call_id": "c1", "output": done}),
+        item({"type": "custom_tool_call", "name": "apply_patch", "input": patch, "call_id": "c2"}),
+        item({"type": "custom_tool_call_output", "call_id": "c2", "output": "Exit code: 1\nOutput:\nno"}),
+        item({"type": "function_call", "name": "shell", "arguments": json.dumps(quoted), "call_id": "c3"}),
+        item({"type": "function_call_output", "call_id": "c3", "output": patch}),
+    )
+    changes = of_kind(session, FileChange)
+    assert [(one.action, one.path, one.old_path, one.call_record) for one in changes] == [
+        ("created", "a.py", "", 2),
+        ("modified", "a.py", "", 2),
+        ("renamed", "b.py", "a.py", 2),
+        ("deleted", "c.py", "", 2),
+        ("modified", "d.py", "", 2),
+    ]
+    texts = [session.blobs.get(one.after) for one in changes]
+    assert texts == [b"def f():\n    return 1\n", *[b"def f():\n    return 2\n"] * 2, None, None]

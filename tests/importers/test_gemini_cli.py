@@ -345,3 +345,31 @@ def test_unreadable_lines_and_parts_are_kept() -> None:
         ("unreadable", {"$set": 5}),
     ]
     assert [warning.line for warning in session.warnings] == [4, 5, 2]
+
+
+def test_files_are_told_by_arguments_where_no_diff_is() -> None:
+    """Saved chats leave out what was shown: without the arguments no change of theirs would be on record."""
+    made = "Successfully created and wrote to new file: /w/a.txt. Here is more."
+    calls = [
+        {**call("c1", made), "name": "write_file", "args": {"file_path": "a.txt", "content": "x\ny\n"}},
+        {
+            **call("c2", "Successfully modified file: /w/a.txt (1 replacements)."),
+            "name": "replace",
+            "args": {"file_path": "/w/a.txt", "old_string": "y", "new_string": "z"},
+        },
+        {
+            **call("c3", "Successfully overwrote file: /w/b.txt."),
+            "name": "write_file",
+            "args": {"file_path": "/w/b.txt", "content": "new"},
+        },
+        {**call("c4", "Successfully read /w/b.txt."), "name": "read_file", "args": {"file_path": "/w/b.txt"}},
+    ]
+    session = old(said(1, "gemini", "", toolCalls=calls))
+    assert [
+        (one.action, one.path, session.blobs.get(one.before), session.blobs.get(one.after), one.root)
+        for one in of_kind(session, FileChange)
+    ] == [
+        ("created", "/w/a.txt", None, b"x\ny\n", "/w"),
+        ("modified", "/w/a.txt", b"x\ny\n", b"x\nz\n", "/w"),
+        ("modified", "/w/b.txt", None, b"new", "/w"),
+    ]

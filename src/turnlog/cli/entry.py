@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from .._version import __version__
 from ..errors import InputError, TurnlogError
 from ..models import UnknownModelWarning
-from . import check, count, demo, exports, imports, request, scrub, search, sessions, show, verify
+from . import check, count, demo, diff, exports, imports, request, scrub, search, sessions, show, verify
 from .stores import VARIABLE
 from .terminal import discard_output, flush, out, say
 
@@ -71,7 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--store", metavar="PATH", default="", help=text)
     parser.add_argument("--version", action="version", version=f"turnlog {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for noun in (imports, sessions, show, search, request, check, count, exports, verify, scrub, demo):
+    for noun in (imports, sessions, show, diff, search, request, check, count, exports, verify, scrub, demo):
         noun.add_to(commands, store)
     return parser
 

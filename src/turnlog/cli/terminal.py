@@ -21,6 +21,7 @@ __all__ = [
     "is_terminal",
     "out",
     "out_bytes",
+    "out_coloured",
     "out_json",
     "out_line",
     "say",
@@ -57,6 +58,18 @@ def out_bytes(pieces: Iterable[bytes]) -> None:
         shown = (visible(piece.decode("utf-8", "replace")).encode("utf-8") for piece in pieces)
     for piece in shown:
         _write(piece)
+
+
+_COLOURS = {"red": "31", "green": "32", "cyan": "36", "bold": "1"}
+
+
+def out_coloured(text: str, colour: str) -> None:
+    """Text on stdout in a colour (or bold), if a person watches it on a terminal that has colours and did
+    not set NO_COLOR (no-color.org). What `text` itself holds is made safe first."""
+    shown = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    before, after = (f"\x1b[{_COLOURS[colour]}m", "\x1b[0m") if shown else ("", "")
+    _write(f"{before}{visible(text)}{after}\n".encode(encoding, "backslashreplace"))
 
 
 def say(text: str) -> None:

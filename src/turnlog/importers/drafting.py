@@ -11,7 +11,8 @@ from typing import Any
 
 from ..content import Message, ToolCall, ToolResult, sha256_hex
 from ..log import Draft
-from ..records import Body, FileChange, MessageRecord, Note
+from ..records import Body, MessageRecord, Note
+from .file_changes import ChangedFiles
 from .protocol import Damage
 
 __all__ = ["Drafting", "as_utc", "is_empty", "result_text", "title_from", "without_repeats"]
@@ -43,6 +44,7 @@ class Drafting:
         self.drafts: list[Draft] = []
         self.blobs: dict[str, bytes] = {}
         self.warnings: list[Damage] = [] if warnings is None else warnings
+        self.files = ChangedFiles(self.add, self.blob, self.blobs)
         self._time = ""
         self._calls: dict[str, tuple[int, str]] = {}
         self._context: dict[str, dict[str, Any]] = {}
@@ -71,10 +73,6 @@ class Drafting:
         name = sha256_hex(data)
         self.blobs[name] = data
         return name
-
-    def text_blob(self, text: Any) -> str:
-        """Keep a text as a blob; "" where there is no text."""
-        return self.blob(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else ""
 
     def call_record(self, call_id: str) -> int:
         """The record of the latest call of that id, 0 if there was none."""
@@ -105,19 +103,6 @@ class Drafting:
         deterministic, and an empty time would become the store's clock."""
         first = next((draft.time for draft in self.drafts if draft.time), "")
         return tuple(draft if draft.time else Draft(draft.body, first) for draft in self.drafts)
-
-    def change_file(self, path: str, before: Any, after: Any, *, call_record: int, deleted: bool = False) -> None:
-        """Record a file change; `before` and `after` are texts, None where not known or not there."""
-        action = "deleted" if deleted else "created" if before is None and after is not None else "modified"
-        self.add(
-            FileChange(
-                path=path,
-                action=action,  # type: ignore[arg-type]
-                before=self.text_blob(before),
-                after=self.text_blob(after),
-                call_record=call_record,
-            )
-        )
 
 
 def result_text(parts: Iterable[Any]) -> str:

@@ -55,7 +55,7 @@ TEXTS: dict[type, tuple[str, ...]] = {
     Configuration: ("why",),
     Decision: ("why",),
     Approval: ("by", "reason"),
-    FileChange: ("path", "old_path"),
+    FileChange: ("path", "old_path", "root"),
     Note: ("topic", "text"),
     SummaryRecord: ("text", "reason"),
     Message: ("name",),

@@ -72,8 +72,8 @@ def renamed_blobs(body: Body, renamed: Renamed) -> tuple[Body, Counts]:
             counts[kind] = counts.get(kind, 0) + number
         return new
 
-    if isinstance(body, FileChange) and {body.before, body.after} & renamed.keys():
-        body = replace(body, before=named(body.before), after=named(body.after))
+    if isinstance(body, FileChange) and {body.before, body.after, body.patch} & renamed.keys():
+        body = replace(body, before=named(body.before), after=named(body.after), patch=named(body.patch))
     elif isinstance(body, (MessageRecord, PartialAnswer)):
         body = replace(body, message=_with_media(body.message, named, renamed))
     return body, counts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -51,6 +51,11 @@ class RedactingStore:
     def landmarks(self, session_id: str) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
         records = self.store.landmarks(session_id)
+        return self._as_said(session_id, records) if self._live else records
+
+    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+        """See `RecordStore.of_kinds`."""
+        records = self.store.of_kinds(session_id, kinds)
         return self._as_said(session_id, records) if self._live else records
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:

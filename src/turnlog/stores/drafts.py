@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import get_args
 
 from ..codec import decode_record, encode_record
-from ..content import media_parts
+from ..content import compact_json, media_parts
 from ..errors import InputError
 from ..log import Draft, utc_now
 from ..records import Body, FileChange, MessageRecord, Record, UnknownRecord
 
-__all__ = ["blob_names", "kind_of", "number_drafts", "row_kind"]
+__all__ = ["blob_names", "kind_finder", "kind_of", "number_drafts", "row_kind"]
 
 
 def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
@@ -55,6 +55,12 @@ def kind_of(body: Body) -> str:
     return body.name if isinstance(body, UnknownRecord) else _KINDS[type(body)]
 
 
+def kind_finder(kinds: Collection[str]) -> Callable[[bytes], bool]:
+    """Tells from the bytes of a record alone that it is of none of these kinds; if it may be, decode it."""
+    words = [compact_json(kind).encode() for kind in kinds]
+    return lambda raw: any(word in raw for word in words)
+
+
 def row_kind(body: Body) -> str:
     """The word that stands beside a record in an index of kinds: system text is told apart."""
     if isinstance(body, MessageRecord) and body.message.role == "system":
@@ -68,5 +74,5 @@ def blob_names(record: Record) -> frozenset[str]:
     if record.message is not None:
         names = {part.sha256 for part in media_parts(record.message)}
     elif isinstance(record.body, FileChange):
-        names = {record.body.before, record.body.after}
+        names = {record.body.before, record.body.after, record.body.patch}
     return frozenset(names - {""})

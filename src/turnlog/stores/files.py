@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -42,12 +42,12 @@ from ..log import (
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Durability
-from .drafts import number_drafts
+from .drafts import kind_finder, kind_of, number_drafts
 from .files_rewrite import finish_rewrite, rewrite
 from .files_verify import verify_folder
 from .log_files import Card, LogFolder, open_folder, start_sum
 from .log_lines import Tail, digest, write_line
-from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards, read_landmarks
+from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards, read_landmarks, read_some
 from .scan import Search, Source, parts_to_search, scan
 from .sweeping import logged, unused
 
@@ -144,6 +144,11 @@ class FilesStore:
     def usage(self, session_id: str) -> Bills:
         """See `RecordStore.usage`."""
         return usage_by_model(self.read(session_id))
+
+    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+        """See `RecordStore.of_kinds`. Looks through every line for the words."""
+        found = read_some(self._folder, self._pieces(session_id)[1], kind_finder(kinds))
+        return self._while_open(record for record in found if kind_of(record.body) in kinds)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""

@@ -26,6 +26,7 @@ __all__ = [
     "checked",
     "digest",
     "find_tail",
+    "is_base64",
     "lines_backwards",
     "lines_forwards",
     "read_line",
@@ -87,6 +88,11 @@ def read_line(line: bytes) -> Line | None:
         if b'"%b"' % base64.b64encode(raw) != line[found.end() : -1]:
             return None
     return Line(found[1].decode(), int(found[2]), int(found[3]), raw)
+
+
+def is_base64(line: bytes) -> bool:
+    """Whether the bytes of a line's record cannot be read in it as they are."""
+    return b',"base64":' in line[:200]
 
 
 def checked(n: int, previous: str, line: Line | None) -> Record:

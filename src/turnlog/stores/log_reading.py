@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -10,9 +10,9 @@ from ..errors import CorruptRecord
 from ..log import is_landmark
 from ..records import Record
 from .log_files import Card, LogFolder
-from .log_lines import Line, checked, lines_backwards, lines_forwards, read_line
+from .log_lines import Line, checked, is_base64, lines_backwards, lines_forwards, read_line
 
-__all__ = ["Piece", "line_at", "pieces_of", "read_backwards", "read_forwards", "read_landmarks"]
+__all__ = ["Piece", "line_at", "pieces_of", "read_backwards", "read_forwards", "read_landmarks", "read_some"]
 
 
 # In quotes they stand in every line that holds a landmark, however its JSON is spaced; base64 hides them.
@@ -66,6 +66,20 @@ def read_forwards(folder: LogFolder, pieces: list[Piece], first: int, last: int)
             raise CorruptRecord(f"record {n} is missing", record=n)
 
 
+def read_some(folder: LogFolder, pieces: list[Piece], only: Callable[[bytes], bool]) -> Iterator[Record]:
+    """The records of which `only` takes the bytes, and perhaps others. What is not taken is not looked at."""
+    for piece in pieces:
+        n, before = piece.first, None
+        for held in _lines(folder, piece, skip=0):
+            if only(held) or is_base64(held):
+                yield checked(n, piece.start if before is None else _sum(before, n), read_line(held))
+            before, n = held, n + 1
+            if n > piece.last:
+                break
+        if n <= piece.last:
+            raise CorruptRecord(f"record {n} is missing", record=n)
+
+
 def read_backwards(folder: LogFolder, pieces: list[Piece], first: int, last: int) -> Iterator[Record]:
     """The records `last` to `first`."""
     for piece in reversed(pieces):
@@ -86,15 +100,7 @@ def read_backwards(folder: LogFolder, pieces: list[Piece], first: int, last: int
 
 def read_landmarks(folder: LogFolder, pieces: list[Piece]) -> Iterator[Record]:
     """The landmarks among the records of `pieces`: only lines that could hold one are read closely."""
-    for piece in pieces:
-        before: bytes | None = None
-        for n, held in zip(range(piece.first, piece.last + 1), _lines(folder, piece, skip=0), strict=False):
-            if any(word in held for word in _LANDMARK_WORDS):
-                line = read_line(held)
-                record = checked(n, piece.start if n == piece.first else _sum(before, n), line)
-                if is_landmark(record):
-                    yield record
-            before = held
+    return filter(is_landmark, read_some(folder, pieces, lambda held: any(word in held for word in _LANDMARK_WORDS)))
 
 
 def line_at(folder: LogFolder, piece: Piece, n: int) -> Line:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from time import time
 
 from msgspec import Struct
@@ -27,7 +27,7 @@ from ..log import (
 )
 from ..records import Record
 from .blobs import Put
-from .drafts import blob_names, number_drafts
+from .drafts import blob_names, kind_finder, kind_of, number_drafts
 from .scan import Search, Source, scan
 from .sweeping import unused
 
@@ -88,6 +88,13 @@ class MemoryStore:
     def usage(self, session_id: str) -> Bills:
         """See `RecordStore.usage`."""
         return usage_by_model(self.read(session_id))
+
+    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+        """See `RecordStore.of_kinds`."""
+        may_be = kind_finder(kinds)
+        with self._lock:
+            found = [raw for raw in self._find(session_id).records if may_be(raw)]
+        return (record for record in map(decode_record, found) if kind_of(record.body) in kinds)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""

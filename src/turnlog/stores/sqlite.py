@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import starmap
 from pathlib import Path
 from time import time
@@ -42,6 +42,7 @@ from .schema import (
 from .segments import Segment, checksum_at, count_messages, segments_of
 from .sqlite_append import Appender
 from .sqlite_index import catch_up, is_behind, renew_if_damaged
+from .sqlite_kinds import of_kinds, runs_of_kinds
 from .sqlite_rewrite import compact, rewrite
 from .sqlite_rows import check_free, damaged_row, find, insert, intact, prune, storable, write
 from .sqlite_search import find_hits
@@ -116,6 +117,13 @@ class SqliteStore:
         """See `RecordStore.usage`."""
         with self._database.reading() as db:
             return read_usage(db, segments_of(db, find(db, session_id)))
+
+    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+        """See `RecordStore.of_kinds`. Looks at the kind that stands beside every record."""
+        with self._database.reading() as db:
+            row = find(db, session_id)
+            runs = runs_of_kinds(db, segments := segments_of(db, row), kinds)
+        return of_kinds(kinds, (self._forwards(row, segments, *run) for run in runs))
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""

@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ..codec import decode_record, encode_record
-from ..content import Media, Message, Text, ToolCall, ToolResult, sha256_hex
+from ..content import Media, Message, Text, ToolCall, ToolResult
 from ..errors import (
-    BlobMissing,
     Conflict,
     InputError,
     SessionExists,
@@ -24,7 +23,7 @@ from ..errors import (
     SessionNotFound,
     TurnlogError,
 )
-from ..log import Draft, Store, is_landmark
+from ..log import Draft, Store
 from ..records import (
     Body,
     Configuration,
@@ -46,10 +45,11 @@ from ..records import (
 )
 from .bills import check_usage
 from .forks import check_delete, check_forks
+from .kinds import check_kinds, check_landmarks
 from .probing import content, raises, said, texts
 from .rewrites import check_rewrite
 from .searches import check_search
-from .sweeps import check_sweep
+from .sweeps import check_blobs, check_sweep
 
 __all__ = ["STORE_CHECKS", "check_store"]
 
@@ -193,19 +193,6 @@ def _check_ranges(store: Store) -> None:
     raises(SessionNotFound, "read of no session", lambda: list(store.read("t")))
 
 
-def _check_landmarks(store: Store) -> None:
-    """What matters however far back it stands is found, all of it and in order, in forks too."""
-    store.create("s")
-    system = Draft(MessageRecord(Message("system", (Text("Be brief."),))))
-    store.append("s", [system, *map(Draft, _BODIES), Draft(Configuration("p", "m")), system])
-    store.fork("s", "t", at=store.info("s").records - 1)
-    store.append("t", [said("x"), Draft(SummaryRecord("k", "claimed"))])
-    for session in ("s", "t"):
-        wanted = content([record for record in store.read(session) if is_landmark(record)])
-        assert content(list(store.landmarks(session))) == wanted, f"landmarks of {session!r} are not those in the log"
-    raises(SessionNotFound, "landmarks of no session", lambda: list(store.landmarks("u")))
-
-
 def _check_reading_while_appending(store: Store) -> None:
     """A reader ends at the record that was the last when it began, whoever appends meanwhile."""
     store.create("s")
@@ -237,18 +224,6 @@ def _check_copies(store: Store) -> None:
     assert read[0].body == Note("t", "x"), "a copied record that got another number changed"
     depth = msgspec.json.decode(read[1].raw or b"")["body"]
     assert depth == {"kind": "hologram", "depth": 3}, "an unknown record lost its content with its number"
-
-
-def _check_blobs(store: Store) -> None:
-    """Bytes of any size come back by their hash, and put twice are the same."""
-    for data in (b"", b"\x00\xff" * 10, b"\r\n\x1a" * 20_000, bytes(range(256)) * 2000):
-        name = store.put_blob(data)
-        assert name == sha256_hex(data), "put_blob did not return the SHA-256"
-        assert store.put_blob(data) == name, "the same bytes have another name the second time"
-        assert store.get_blob(name) == data, f"a blob of {len(data)} bytes came back changed"
-    for missing in ("0" * 64, "", "../../etc/passwd", "g" * 64):
-        raises(BlobMissing, f"get of blob {missing!r}", store.get_blob, missing)
-    assert store.verify() == [], "verify found damage in good blobs"
 
 
 def _check_verify(store: Store) -> None:
@@ -300,12 +275,13 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_all_or_nothing,
     _check_isolation,
     _check_ranges,
-    _check_landmarks,
+    check_landmarks,
+    check_kinds,
     _check_reading_while_appending,
     _check_copies,
     check_forks,
     check_delete,
-    _check_blobs,
+    check_blobs,
     _check_verify,
     check_usage,
     check_search,

@@ -1,16 +1,28 @@
-"""What every store promises of the blobs that nothing refers to. Part of `check_store`."""
+"""What every store promises of blobs, those too that nothing refers to. Part of `check_store`."""
 
 from __future__ import annotations
 
 from ..codec import encode_record
-from ..content import Media, Message, ToolResult
+from ..content import Media, Message, ToolResult, sha256_hex
 from ..errors import BlobMissing
 from ..log import Draft, Store, Swept
 from ..records import FileChange, MessageRecord, Note, Record, UnknownRecord
 
-__all__ = ["check_sweep"]
+__all__ = ["check_blobs", "check_sweep"]
 
 _BIG = 100_000
+
+
+def check_blobs(store: Store) -> None:
+    """Bytes of any size come back by their hash, and put twice are the same."""
+    for data in (b"", b"\x00\xff" * 10, b"\r\n\x1a" * 20_000, bytes(range(256)) * 2000):
+        name = store.put_blob(data)
+        assert name == sha256_hex(data), "put_blob did not return the SHA-256"
+        assert store.put_blob(data) == name, "the same bytes have another name the second time"
+        assert store.get_blob(name) == data, f"a blob of {len(data)} bytes came back changed"
+    for missing in ("0" * 64, "", "../../etc/passwd", "g" * 64):
+        _gone(store, missing)
+    assert store.verify() == [], "verify found damage in good blobs"
 
 
 def check_sweep(store: Store) -> None:
@@ -54,4 +66,4 @@ def _gone(store: Store, name: str) -> None:
         store.get_blob(name)
     except BlobMissing:
         return
-    raise AssertionError(f"blob {name} is there after a sweep")
+    raise AssertionError(f"blob {name!r} is there, and should not be")

@@ -65,6 +65,7 @@ class _Conversation:
         """Draft every step; returns the title."""
         for step in self.steps:
             self.log.at(step.record.get("timestamp"))
+            self.log.files.work_in(step.record.get("cwd"))
             self._link(step)
             if step.record.get("type") in _CONVERSATION and message_of(step.record):
                 context = {key: value for key, value in step.record.items() if key not in _IDENTITY}

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ...content import Message, Outcome, ToolResult, text_of
+from ...content import Message, Outcome, ToolCall, ToolResult, text_of
 from ...errors import FormatError
 from ...providers.openai_responses import PROVIDER
-from ...records import Configuration, Decision, MessageRecord
+from ...records import Body, Configuration, Decision, MessageRecord
 from ..drafting import Drafting, result_text, title_from
 from .events import IDE_REQUEST, Events
+from .patches import edits_in, record_edits
 
 __all__ = ["Entry", "Facts", "draft_rollout"]
 
@@ -55,7 +56,8 @@ class _Rollout:
     def __init__(self, entries: list[Entry], log: Drafting) -> None:
         self.entries = entries
         self.log = log
-        self.events = Events(log, _texts_of_items(entries))
+        patched = (entry.payload for entry in entries if entry.payload.get("type") == "patch_apply_end")
+        self.events = Events(log, _texts_of_items(entries), {str(payload.get("call_id")) for payload in patched})
         self.session = self.parent = self.model = ""
         self.instructions: str | None = None
         self.configuration: Configuration | None = None
@@ -91,6 +93,7 @@ class _Rollout:
 
     def _meta(self, entry: Entry) -> None:
         meta = dict(entry.payload)
+        self.log.files.work_in(meta.get("cwd"))
         own = meta.get("id") or meta.get("session_id")
         if not self.session and isinstance(own, str):
             self.session = own
@@ -117,6 +120,7 @@ class _Rollout:
 
     def _context(self, entry: Entry) -> None:
         context = entry.payload
+        self.log.files.work_in(context.get("cwd"))
         model = context.get("model")
         self.model = model if isinstance(model, str) else self.model
         reasoning = {
@@ -158,10 +162,21 @@ class _Rollout:
                 source=f"line {entry.line}",
             )
             number = self.log.add(body)
+            self._patches(message)
             if message.role == "system":
                 self.system_texts.add(text_of(message))
             if _is_prompt(message):
                 self.user_messages.append(number)
+
+    def _patches(self, message: Message) -> None:
+        """What patches did that were applied without an event that tells it."""
+        for part in message.parts:
+            if isinstance(part, ToolResult) and part.call_id not in self.events.patched and _is_applied(part):
+                number = self.log.call_record(part.call_id)
+                calls = _calls_of(self.log.drafts[number - 1].body) if number else ()
+                for call in calls:
+                    if call.id == part.call_id:
+                        record_edits(edits_in(call), self.log.files, number)
 
     def _judged(self, message: Message) -> Message:
         """Tool results with their outcome and tool name."""
@@ -263,6 +278,16 @@ def _outcome_told(text: str) -> Outcome | None:
     if not isinstance(code, int):
         return None
     return "ok" if code == 0 else "timeout" if code == 124 else "failed"
+
+
+def _calls_of(body: Body) -> list[ToolCall]:
+    message = body.message if isinstance(body, MessageRecord) else None
+    return [part for part in message.parts if isinstance(part, ToolCall)] if message is not None else []
+
+
+def _is_applied(result: ToolResult) -> bool:
+    """Whether a result is what Codex answers to a patch that it applied (codex-rs/apply-patch/src/lib.rs)."""
+    return result.outcome == "ok" and "Success. Updated the following files:" in result_text(result.parts)
 
 
 def _type_of(item: Mapping[str, Any]) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from ...content import Outcome
 from ...providers.openai_responses import PROVIDER
-from ...records import Approval, FileChange, ToolFinished, ToolStarted, TurnClosed, TurnOpened, Usage, UsageRecord
+from ...records import Approval, ToolFinished, ToolStarted, TurnClosed, TurnOpened, Usage, UsageRecord
 from ..drafting import Drafting, is_empty, title_from, without_repeats
+from ..file_changes import hunks_of, is_patch
 
 __all__ = ["Events", "IDE_REQUEST"]
 
@@ -34,10 +35,12 @@ _STATUS: dict[str, Outcome] = {"failed": "failed", "declined": "canceled", "time
 
 class Events:
     """Takes events one by one. `outcomes` is what they said of each call's end, `title` the
-    session's name, `first_prompt` what the user wrote first."""
+    session's name, `first_prompt` what the user wrote first. `patched` are the calls of which an event
+    tells what they did to files."""
 
-    def __init__(self, log: Drafting, known: Mapping[str, list[str]]) -> None:
+    def __init__(self, log: Drafting, known: Mapping[str, list[str]], patched: Container[str] = ()) -> None:
         self.log = log
+        self.patched = patched
         self.known = known
         self.said = {text.strip() for text in known.get("", ())}
         self.outcomes: dict[str, Outcome] = {}
@@ -158,23 +161,21 @@ class Events:
             self.log.note(str(payload.get("type")), rest)
 
     def _patched(self, payload: _Payload) -> None:
-        self._finished(payload)
         changes = payload.get("changes")
-        if not isinstance(changes, dict) or payload.get("success") is False:
-            return
+        changes = changes if isinstance(changes, dict) and payload.get("success") is not False else {}
+        self._finished({**payload, "changes": _untold(changes)} if changes else payload)
         call = self.log.call_record(str(payload.get("call_id", "")))
         for path, change in changes.items():
             if not isinstance(change, dict):
                 continue
             kind, content, moved = change.get("type"), change.get("content"), change.get("move_path")
+            patch = change.get("unified_diff")
             if kind == "add":
-                self.log.change_file(path, None, content if isinstance(content, str) else "", call_record=call)
+                self.log.files.created(path, content if isinstance(content, str) else _added(patch), call)
             elif kind == "delete":
-                self.log.change_file(path, content, None, call_record=call, deleted=True)
-            elif isinstance(moved, str) and moved:
-                self.log.add(FileChange(path=moved, action="renamed", old_path=path, call_record=call))
+                self.log.files.deleted(path, content, call)
             else:
-                self.log.change_file(path, None, None, call_record=call)
+                self.log.files.patched(path, patch, call, moved_to=moved if isinstance(moved, str) else "")
 
     def _asked(self, payload: _Payload) -> None:
         call_id, reason = str(payload.get("call_id", "")), payload.get("reason")
@@ -188,6 +189,24 @@ class Events:
         if isinstance(name, str) and name.strip():
             self.title = name.strip()
         self._noted(payload)
+
+
+def _untold(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes without the patches that are kept with the record of the file."""
+    return {
+        path: {key: None if key == "unified_diff" and is_patch(item) else item for key, item in change.items()}
+        if isinstance(change, dict)
+        else change
+        for path, change in changes.items()
+    }
+
+
+def _added(patch: Any) -> str | None:
+    """The content of a new file of which only the patch is told."""
+    hunks = hunks_of(patch)
+    lines = [line for hunk in hunks for line in hunk.lines]
+    whole = len(hunks) == 1 and all(line[:1] == b"+" for line in lines)
+    return b"".join(line[1:] for line in lines).decode("utf-8", "surrogatepass") if whole else None
 
 
 def _rest(payload: _Payload, *without: str) -> dict[str, Any]:

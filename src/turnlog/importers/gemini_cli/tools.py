@@ -11,6 +11,7 @@ import msgspec
 from ...content import Message, Outcome, ToolResult
 from ...records import Approval, ToolFinished
 from ..drafting import Drafting, result_text, without_repeats
+from ..file_changes import is_patch
 
 __all__ = ["calls_of", "judged", "record_run", "response_parts"]
 
@@ -28,6 +29,15 @@ _TIMED_OUT = "Command was automatically cancelled because it exceeded the timeou
 _CONVERSATION = frozenset({"id", "name", "args", "result", "status", "timestamp", "resultDisplay"})
 _ABOUT = ("displayName", "description", "renderOutputAsMarkdown")
 """What is said of a tool with every call, mostly the same."""
+_WRITERS = frozenset({"write_file", "replace", "edit"})
+_WROTE = re.compile(
+    r"(?P<how>Successfully created and wrote to new file|Successfully overwrote file|Successfully modified file"
+    r"|Created new file): (?P<path>.+?)(?:\.(?= |$)| \(\d+ replacements?\)| with provided content)",
+    re.MULTILINE,
+)
+"""What these tools answer (packages/core/src/tools/write-file.ts and edit.ts of gemini-cli)."""
+_CREATED = frozenset({"Successfully created and wrote to new file", "Created new file"})
+_USER_EDITED = "User modified the `"
 _DIFF = frozenset({"fileDiff", "filePath", "originalContent", "newContent"})
 
 
@@ -132,6 +142,8 @@ def record_run(call: Mapping[str, Any], result: ToolResult | None, described: di
     display = call.get("resultDisplay")
     if status == "success" and isinstance(display, dict) and _changed_file(display, call_record, log):
         display = {key: item for key, item in display.items() if key not in _DIFF}
+    elif status == "success" and call.get("name") in _WRITERS:
+        _told_file(call, text, call_record, log)
     rest: dict[str, Any] = {key: item for key, item in call.items() if key not in _CONVERSATION}
     if status not in _OUTCOMES:
         rest["status"] = call.get("status")
@@ -150,5 +162,40 @@ def _changed_file(diff: Mapping[str, Any], call_record: int, log: Drafting) -> b
     path, before, after = diff.get("filePath"), diff.get("originalContent"), diff.get("newContent")
     if not isinstance(path, str) or not isinstance(after, str) or not isinstance(before, (str, type(None))):
         return False
-    log.change_file(path, None if diff.get("isNewFile") is True else before, after, call_record=call_record)
+    if diff.get("isNewFile") is True or before is None:
+        log.files.created(path, after, call_record)
+    else:
+        log.files.modified(path, before, after, call_record)
     return True
+
+
+def _told_file(call: Mapping[str, Any], text: str, call_record: int, log: Drafting) -> None:
+    """Record the file that a tool wrote as its arguments and its answer tell: what was in it before does
+    not stand in the transcript."""
+    found, arguments = _WROTE.match(text), call.get("args")
+    if found is None or not isinstance(arguments, dict):
+        return
+    path = found["path"]
+    named = arguments.get("file_path")
+    if isinstance(named, str) and path.endswith("/" + named):
+        log.files.work_in(path.removesuffix("/" + named))
+    display = call.get("resultDisplay")
+    patch = display.get("fileDiff") if isinstance(display, dict) else None
+    content = arguments.get("content", arguments.get("new_string"))
+    content = None if _USER_EDITED in text else content
+    if found["how"] in _CREATED:
+        log.files.created(path, content, call_record)
+    elif "content" in arguments:
+        log.files.modified(path, None, content, call_record)
+    elif is_patch(patch):
+        log.files.patched(path, patch, call_record)
+    else:
+        old, new = arguments.get("old_string"), content
+        log.files.replaced(path, lambda held: _replaced(held, old, new), call_record)
+
+
+def _replaced(held: bytes, old: Any, new: Any) -> bytes | None:
+    if not isinstance(old, str) or not isinstance(new, str) or not old:
+        return None
+    before, after = old.encode("utf-8", "surrogatepass"), new.encode("utf-8", "surrogatepass")
+    return held.replace(before, after) if before in held else None

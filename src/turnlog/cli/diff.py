@@ -1,0 +1,179 @@
+"""`diff`: what a session did to files."""
+
+from __future__ import annotations
+
+import base64
+import sys
+import unicodedata
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from ..diffs import FileDiff, NetChange, file_diff, net_changes, patch_lines, root_of, turn_spans
+from ..errors import BlobMissing, CorruptRecord, InputError
+from ..export import visible
+from ..log import Store
+from ..records import FileChange
+from .stores import opened
+from .terminal import counted, is_terminal, out, out_bytes, out_coloured, out_json, say
+
+__all__ = ["add_to"]
+
+_Found = tuple[NetChange, FileDiff | str]
+"""A change, and its difference or why there is none."""
+
+_UNTOLD = "what changed in it is not on record"
+_OUTSIDE = "it is outside of the folder that the session worked in"
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    diff = commands.add_parser("diff", parents=[store], help="show what a session did to files")
+    diff.add_argument("id", metavar="ID")
+    diff.add_argument("--turn", metavar="N", type=_turn, help="only in the Nth turn; -1 is the last")
+    diff.add_argument("--stat", action="store_true", help="which files, and how many lines; not the lines themselves")
+    text = "the folder that paths are relative to (default: the one that the session worked in)"
+    diff.add_argument("--root", metavar="PATH", default="", help=text)
+    diff.add_argument("--json", action="store_true", help="one JSON object a file, one a line")
+    diff.set_defaults(run=_diff)
+
+
+def _turn(text: str) -> int:
+    if not text.removeprefix("-").isdecimal() or int(text) == 0:
+        raise ArgumentTypeError(f"{text!r} is no number of a turn: 1 is the first, -1 the last")
+    return int(text)
+
+
+def _diff(arguments: Namespace) -> int:
+    with opened(arguments) as store:
+        changes = _changes(store, arguments)
+        found = ((change, _difference(change, store)) for change in changes)
+        kept = (each for each in found if isinstance(each[1], str) or not each[1].is_nothing)
+        if arguments.json:
+            return _as_json(kept, patches=not arguments.stat)
+        return _stat(kept) if arguments.stat else _patch(kept)
+
+
+def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
+    info = store.info(arguments.id)
+    records = [*store.of_kinds(info.id, ("file_change",))]
+    first, last = 1, info.records
+    if arguments.turn is not None:
+        first, last = _span(store, info.id, arguments.turn, info.records)
+    # A turn's paths are relative to what the whole session's are.
+    root = arguments.root or root_of(record.body for record in records if isinstance(record.body, FileChange))
+    return net_changes((record for record in records if first <= record.n <= last), root=root)
+
+
+def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int]:
+    """The records of a turn. Raises InputError if there is none of that number."""
+    spans = turn_spans(store.of_kinds(session_id, ("turn_opened",)), last)
+    spans = spans or turn_spans(store.of_kinds(session_id, ("message",)), last)
+    if abs(turn) > len(spans):
+        raise InputError(f"--turn: session {session_id!r} has {counted(len(spans), 'turn')}, none with number {turn}")
+    return spans[turn - 1 if turn > 0 else turn]
+
+
+def _difference(change: NetChange, store: Store) -> FileDiff | str:
+    try:
+        return file_diff(change, store.get_blob) or _UNTOLD
+    except (BlobMissing, CorruptRecord) as error:
+        return str(error)
+
+
+def _as_json(found: Iterator[_Found], *, patches: bool) -> int:
+    left_out = 0
+    for change, diff in found:
+        row: dict[str, Any] = {"path": change.path, "action": change.action, "old_path": change.old_path}
+        row |= {"records": change.records, "applies": change.applies and not isinstance(diff, str)}
+        if isinstance(diff, str):
+            left_out += 1
+            row["why"] = diff
+        else:
+            row |= {"additions": diff.additions, "deletions": diff.deletions, "binary": diff.is_binary}
+            if patches:
+                row |= _text_of(b"".join(patch_lines(diff)))
+        out_json(row)
+    return 1 if left_out else 0
+
+
+def _text_of(patch: bytes) -> dict[str, str]:
+    """A patch as JSON can hold it: as text, or where it is no UTF-8 as base64."""
+    try:
+        return {"patch": patch.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"patch_base64": base64.b64encode(patch).decode("ascii")}
+
+
+def _patch(found: Iterator[_Found]) -> int:
+    """Everything as one patch; what it cannot hold is talk."""
+    left_out = 0
+    for change, diff in found:
+        if isinstance(diff, str) or not change.applies:
+            left_out += 1
+            say(f"left out: {change.path} ({change.action}): {diff if isinstance(diff, str) else _OUTSIDE}")
+        elif is_terminal(sys.stdout):
+            _show(diff)
+        else:
+            out_bytes(patch_lines(diff))
+    return 1 if left_out else 0
+
+
+_STYLES = {b"+": "green", b"-": "red", b"@": "cyan", b" ": "", b"\\": ""}
+
+
+def _show(diff: FileDiff) -> None:
+    """A difference on a terminal: each line made safe, then coloured."""
+    head = True
+    for line in patch_lines(diff):
+        head = head and not line.startswith((b"@@ ", b"literal "))
+        style = "bold" if head else "" if diff.is_binary else _STYLES.get(line[:1], "")
+        text = visible(line.rstrip(b"\n").decode("utf-8", "replace"))
+        out_coloured(text, style) if style else out(text)
+
+
+def _stat(found: Iterator[_Found]) -> int:
+    """The box of changes."""
+    rows: list[tuple[str, str, str]] = []
+    additions = deletions = untold = 0
+    for change, diff in found:
+        name = f"{change.old_path} → {change.path}" if change.old_path else change.path
+        if isinstance(diff, str):
+            untold += 1
+            figures = "(?)"
+            say(f"{change.path}: {diff}")
+        else:
+            additions, deletions = additions + diff.additions, deletions + diff.deletions
+            figures = _binary(diff) if diff.is_binary else f"(+{diff.additions:,}, -{diff.deletions:,})"
+        rows.append((change.action.capitalize(), visible(name, one_line=True), figures))
+    if not rows:
+        say("no files changed")
+        return 0
+    total = f"{counted(len(rows), 'file')} (+{additions:,}, -{deletions:,})"
+    for line in _box(rows, total):
+        out(line)
+    return 1 if untold else 0
+
+
+def _binary(diff: FileDiff) -> str:
+    before, after = diff.contents or (b"", b"")
+    return f"(binary, {len(before):,} → {len(after):,} bytes)"
+
+
+def _box(rows: list[tuple[str, str, str]], total: str) -> Iterator[str]:
+    wide = max(_width(name) for _, name, _ in rows)
+    lines = [f"{action:<8}  {name}{' ' * (wide - _width(name))}  {figures}" for action, name, figures in rows]
+    inner = max(map(_width, [*lines, total]))
+    yield f"┌{'─' * (inner + 2)}┐"
+    for line in lines:
+        yield f"│ {line}{' ' * (inner - _width(line))} │"
+    yield f"├{'─' * (inner + 2)}┤"
+    yield f"│ {total}{' ' * (inner - _width(total))} │"
+    yield f"└{'─' * (inner + 2)}┘"
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )

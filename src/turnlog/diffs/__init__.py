@@ -1,0 +1,31 @@
+"""File changes as differences: what became of each file over a span of records, as git would write it."""
+
+from __future__ import annotations
+
+from .folding import NetChange, Step, file_diff, net_changes, root_of
+from .hunks import Hunk, apply_hunks, make_hunks, read_hunks, reverse_hunks, write_hunks
+from .patch import FileDiff, diff_contents, diff_hunks, patch_lines
+from .paths import is_inside, place_of, relative_to
+from .spans import turn_spans
+
+__all__ = [
+    "FileDiff",
+    "Hunk",
+    "NetChange",
+    "Step",
+    "apply_hunks",
+    "diff_contents",
+    "diff_hunks",
+    "file_diff",
+    "is_inside",
+    "make_hunks",
+    "net_changes",
+    "patch_lines",
+    "place_of",
+    "read_hunks",
+    "relative_to",
+    "reverse_hunks",
+    "root_of",
+    "turn_spans",
+    "write_hunks",
+]

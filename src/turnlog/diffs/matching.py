@@ -1,0 +1,154 @@
+"""Which lines two texts share: what a diff is made from.
+
+difflib finds good matches and takes time that grows with the square of what repeats, or worse. So it is
+given small pieces only: what both sides begin and end with goes first, then lines that stand once on each
+side tie the two together ("patience diff", Bram Cohen), and what lies between two such is a piece. A piece
+that would still cost too much counts as replaced as a whole: a longer diff, never a wrong one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from msgspec import Struct
+
+__all__ = ["Run", "shared_runs"]
+
+_ROUNDS = 12
+"""How often a piece is cut at lines that stand once in it. Each round looks at every line once."""
+
+_PAIRS = 100_000
+"""Pairs of equal lines (every place on one side with every place on the other) that difflib may be given in
+one piece: its time grows with them."""
+
+_ALL_PAIRS = 2_000_000
+"""The same for all pieces of one diff together."""
+
+_LINES = 4_000
+"""Lines of both sides together that difflib may be given in one piece."""
+
+
+class Run(Struct, frozen=True, order=True):
+    """`length` lines that are the same from `old` and from `new` on (places counted from 0)."""
+
+    old: int
+    new: int
+    length: int
+
+
+class _Piece(Struct, frozen=True):
+    """Lines `low` to `high` (exclusive) of the old side, and of the new side."""
+
+    old_low: int
+    old_high: int
+    new_low: int
+    new_high: int
+    rounds: int
+
+
+def shared_runs(old: Sequence[bytes], new: Sequence[bytes]) -> list[Run]:
+    """The lines that both have, in the order of both, runs as long as they can be."""
+    return list(_joined(sorted(_found(old, new))))
+
+
+def _found(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Run]:
+    pieces = [_Piece(0, len(old), 0, len(new), _ROUNDS)]
+    left = _ALL_PAIRS
+    while pieces:
+        piece = pieces.pop()
+        head, tail = _ends(old, new, piece)
+        if head:
+            yield Run(piece.old_low, piece.new_low, head)
+        if tail:
+            yield Run(piece.old_high - tail, piece.new_high - tail, tail)
+        inner = _Piece(
+            piece.old_low + head, piece.old_high - tail, piece.new_low + head, piece.new_high - tail, piece.rounds - 1
+        )
+        if inner.old_low == inner.old_high or inner.new_low == inner.new_high:
+            continue
+        ties = _ties(old, new, inner) if inner.rounds else []
+        if ties:
+            pieces += _between(inner, ties)
+            yield from (Run(i, j, 1) for i, j in ties)
+        elif (pairs := _pairs(old, new, inner)) <= min(_PAIRS, left):
+            left -= pairs
+            yield from _by_difflib(old, new, inner)
+
+
+def _ends(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> tuple[int, int]:
+    """How many lines both sides of a piece begin with, and how many of the rest they end with."""
+    room = min(piece.old_high - piece.old_low, piece.new_high - piece.new_low)
+    head = 0
+    while head < room and old[piece.old_low + head] == new[piece.new_low + head]:
+        head += 1
+    tail = 0
+    while tail < room - head and old[piece.old_high - 1 - tail] == new[piece.new_high - 1 - tail]:
+        tail += 1
+    return head, tail
+
+
+def _ties(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> list[tuple[int, int]]:
+    """Places of lines that stand once on each side of the piece: as many as can be had in order."""
+    once_old = _once(old, piece.old_low, piece.old_high)
+    once_new = _once(new, piece.new_low, piece.new_high)
+    pairs = sorted((place, once_new[line]) for line, place in once_old.items() if line in once_new)
+    # The longest rising sequence: `ends[k]` is the smallest place that one of length k + 1 ends with.
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int] = []
+    for index, (_, place) in enumerate(pairs):
+        k = bisect_left(ends, place)
+        before.append(last[k - 1] if k else -1)
+        ends[k : k + 1] = [place]
+        last[k : k + 1] = [index]
+    chosen = []
+    index = last[-1] if last else -1
+    while index >= 0:
+        chosen.append(pairs[index])
+        index = before[index]
+    return chosen[::-1]
+
+
+def _once(lines: Sequence[bytes], low: int, high: int) -> dict[bytes, int]:
+    counts = Counter(lines[low:high])
+    return {lines[place]: place for place in range(low, high) if counts[lines[place]] == 1}
+
+
+def _between(piece: _Piece, ties: list[tuple[int, int]]) -> Iterator[_Piece]:
+    old_low, new_low = piece.old_low, piece.new_low
+    for i, j in [*ties, (piece.old_high, piece.new_high)]:
+        if i > old_low or j > new_low:
+            yield _Piece(old_low, i, new_low, j, piece.rounds)
+        old_low, new_low = i + 1, j + 1
+
+
+def _pairs(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> int:
+    """How many pairs of equal lines difflib would look at, each time it looks; too many if it should not."""
+    if piece.old_high - piece.old_low + piece.new_high - piece.new_low > _LINES:
+        return _PAIRS + 1
+    counts = Counter(new[piece.new_low : piece.new_high])
+    return sum(counts[line] for line in old[piece.old_low : piece.old_high])
+
+
+def _by_difflib(old: Sequence[bytes], new: Sequence[bytes], piece: _Piece) -> Iterator[Run]:
+    left, right = old[piece.old_low : piece.old_high], new[piece.new_low : piece.new_high]
+    for i, j, length in SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
+        if length:
+            yield Run(piece.old_low + i, piece.new_low + j, length)
+
+
+def _joined(runs: list[Run]) -> Iterator[Run]:
+    """Runs that follow each other on both sides as one."""
+    held: Run | None = None
+    for run in runs:
+        if held is not None and (held.old + held.length, held.new + held.length) == (run.old, run.new):
+            held = Run(held.old, held.new, held.length + run.length)
+            continue
+        if held is not None:
+            yield held
+        held = run
+    if held is not None:
+        yield held
