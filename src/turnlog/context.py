@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from .caching import Sent, cache_prices, marked, use_of
 from .content import Message, Outcome, media_parts
 from .log import Store
 from .models import Target
@@ -66,6 +67,7 @@ class Context:
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
         self._images = (1, 0)
+        self._sent: dict[tuple[str, str], Sent] = {}
         self._load(None)
 
     # -- following the log -----------------------------------------------------------------------
@@ -249,6 +251,7 @@ class Context:
             gap=self._gap,
             scale=self._scale(aim),
             known=aim.known,
+            prices=cache_prices(aim.model),
         )
         limit = made.marks.limit
         return made
@@ -271,9 +274,18 @@ class Context:
         """The request that shows the conversation as it stands."""
         self._count_by(counter_for(aim.provider, aim.model))
         self.asked = self.tokens(aim)
+        plan, blob = self._plan(aim), self._store.get_blob
         head = [item.shown for item in self._items[: self._lead]]
-        made = assemble(head, self._pieces, self._plan(aim), self._store.get_blob, self._fate)
-        return made.after(self._told) if self._told else made
+        made = assemble(head, self._pieces, plan, blob, self._fate)
+        if self._told:
+            made = made.after(self._told)
+        now = Sent(plan, self._items, len(self._items), self.asked.tokens, self._fixed, self.last)
+        before = self._sent.pop((aim.provider, aim.model), None)
+        self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
+        if self.strategy.cache_marks:
+            made = marked(made, plan, blob, now, before)
+        made.cache = use_of(now, before, self.decisions) if before is not None else None
+        return made
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
         """The request of a view that was decided on for this once and not on record."""

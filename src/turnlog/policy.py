@@ -85,6 +85,9 @@ class Strategy(Struct, frozen=True, omit_defaults=True):
     - `heading`: what a summary begins with.
     - `cap`: share of the limit that one tool output may take until `cap` cuts it.
     - `max_history_images`, `max_history_turns`: plain caps, kept whatever the size (None: no cap).
+    - `horizon`: within so many requests a decision that nobody is forced to has to save, in the prompt cache's
+      prices, more than it costs; else it waits.
+    - `cache_marks`: prompt-cache marks are placed in requests to providers that want them, if a conversation has none.
     - `trigger`, `goal`: take the place of the budget's.
     """
 
@@ -102,6 +105,8 @@ class Strategy(Struct, frozen=True, omit_defaults=True):
     cap: float = 0.1
     max_history_images: int | None = None
     max_history_turns: int | None = 1_000
+    horizon: int = 20
+    cache_marks: bool = True
     trigger: float | None = None
     goal: float | None = None
 
@@ -149,7 +154,13 @@ def read_strategy(value: Strategy | str) -> Strategy:
     for name in ("protect", "head", "summary", "recent", "cap"):
         if not 0 <= getattr(value, name) <= 1:
             raise InputError(f"strategy: {name} is a share from 0 to 1, not {getattr(value, name)}")
-    for name, least in (("max_history_turns", 1), ("max_history_images", 0), ("keep_turns", 0), ("user_tokens", 0)):
+    for name, least in (
+        ("max_history_turns", 1),
+        ("horizon", 0),
+        ("max_history_images", 0),
+        ("keep_turns", 0),
+        ("user_tokens", 0),
+    ):
         found = getattr(value, name)
         if found is not None and found < least:
             raise InputError(f"strategy: {name} is at least {least}, not {found}")

@@ -20,7 +20,33 @@ from .view.repair import declare_tools, named_tools, repair
 from .view.shown import Edit, Loss, Shown
 from .view.sniff import sniff
 
-__all__ = ["Plan", "Prepared", "as_known", "as_text", "follow", "plan", "prepare", "translate", "without_unknown"]
+__all__ = [
+    "CacheUse",
+    "Plan",
+    "Prepared",
+    "as_known",
+    "as_text",
+    "follow",
+    "plan",
+    "prepare",
+    "translate",
+    "without_unknown",
+]
+
+
+class CacheUse(Struct, frozen=True):
+    """How a request begins, beside the one before it.
+
+    `tokens` is its size, `previous` that of the request before, and `shared` how many of those stand at the
+    beginning of both, unchanged: what a provider's cache may still hold. Where `shared` is less than `previous`, `why`
+    says what moved, and `moved_by` is the number of the decision that did, if one did.
+    """
+
+    tokens: int
+    previous: int
+    shared: int
+    moved_by: int = 0
+    why: str = ""
 
 
 class Prepared:
@@ -47,6 +73,8 @@ class Prepared:
         self._edits = edits
         self._losses = losses
         self._fragments = fragments
+        self.cache: CacheUse | None = None
+        """How it begins, beside the request before it to the same target; None for the first of a session."""
 
     @cached_property
     def request(self) -> dict[str, Any]:
@@ -81,6 +109,16 @@ class Prepared:
             losses=lambda: self.losses,
             view=self.view,
             fragments=self._fragments,
+        )
+
+    def changed(self, request: Callable[[], dict[str, Any]]) -> Prepared:
+        """The same, but for the request itself."""
+        return Prepared(
+            target=self.target,
+            request=request,
+            edits=lambda: self.edits,
+            losses=lambda: self.losses,
+            view=self.view,
         )
 
     def __repr__(self) -> str:

@@ -141,5 +141,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     without_thinking: Callable[[Mapping[str, Any]], dict[str, Any]] = _unchanged
     """Settings with thinking switched off, for providers that need it in a foreign tool loop."""
 
+    mark_cache: Callable[[dict[str, Any], Sequence[int]], dict[str, Any]] | None = None
+    """A request with prompt-cache marks behind these of its messages, for providers that want marks."""
+
     required_settings: Callable[[Target], dict[str, Any]] = _nothing
     """Settings that no request may be without, for requests of our own making."""

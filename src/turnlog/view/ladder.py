@@ -10,7 +10,7 @@ from ..errors import BudgetError
 from ..policy import Budget, Strategy
 from ..records import Decision
 from .blocks import Item, blocks_of
-from .situation import Means, Situation, with_figures
+from .situation import CachePrices, Means, Situation, with_figures
 from .steps import STEPS
 from .steps.cap import capped_floor
 from .steps.images import images_over
@@ -38,6 +38,7 @@ def situation_of(
     gap: tuple[int, int] | None = None,
     scale: float = 1.0,
     known: bool = True,
+    prices: CachePrices | None = None,
 ) -> Situation:
     """A view as it stands, beside its budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
     others as in `Situation`."""
@@ -45,7 +46,7 @@ def situation_of(
     blocks = tuple(blocks_of(items, pinned))
     system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
     first = own.marks(window, system, 0, scale=scale, known=known)
-    situation = Situation(blocks, fixed, first, strategy, means, pinned, number, gap)
+    situation = Situation(blocks, fixed, first, strategy, means, pinned, number, gap, prices=prices)
     floor = sum(capped_floor(situation).values())
     marks = own.marks(window, system, floor, scale=scale, known=known)
     return msgspec.structs.replace(situation, marks=marks)
@@ -109,8 +110,24 @@ def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
     limit = situation.marks.limit
     if sum(capped_floor(situation).values()) > situation.marks.trigger or is_stalled(past, limit):
         return True
+    if situation.prices is not None and not _pays(situation, situation.prices):
+        return True
     sized = [d for d in past if (_made_room(d) or d.action == "undo") and "after" in d.detail]
     return bool(sized) and situation.size - int(sized[-1].detail["after"]) < _LITTLE * limit
+
+
+def _pays(situation: Situation, prices: CachePrices) -> bool:
+    """Whether what a smaller view saves in each of the next requests, within the strategy's horizon, is more than
+    what it costs to write it to the prompt cache anew. Only what must stay at the beginning is taken to keep its
+    place there."""
+    size, goal = situation.size, situation.marks.goal
+    lasting = situation.fixed
+    for block in situation.blocks:
+        if not block.stays:
+            break
+        lasting += block.tokens
+    saved = situation.strategy.horizon * (size - goal) * prices.read
+    return saved > max(0, goal - lasting) * (prices.write - prices.read)
 
 
 def _check_floor(situation: Situation) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from ..content import Message
@@ -13,7 +14,14 @@ from .blocks import Block, Item, blocks_of, total
 from .effects import Effects, stand_ins
 from .shown import Shown
 
-__all__ = ["Ahead", "Means", "Situation", "Summary", "applied", "ranges_of", "with_figures"]
+__all__ = ["Ahead", "CachePrices", "Means", "Situation", "Summary", "applied", "ranges_of", "with_figures"]
+
+
+class CachePrices(Struct, frozen=True):
+    """What a token costs that a prompt cache reads or writes, in prices of one that is simply read."""
+
+    read: float
+    write: float
 
 
 class Ahead(Struct, frozen=True):
@@ -53,7 +61,7 @@ class Situation(Struct, frozen=True):
 
     `fixed` is what tools and framing take, in tokens. `gap` names records between the blocks that are not at
     hand, because no view could hold them: they have to leave. `number` is what the next decision gets. `ahead`
-    is a summary under way, which is used if what it covers is still there.
+    is a summary under way, which is used if what it covers is still there; `prices` are those of the model's cache.
     """
 
     blocks: tuple[Block, ...]
@@ -65,6 +73,7 @@ class Situation(Struct, frozen=True):
     number: int
     gap: tuple[int, int] | None = None
     ahead: Ahead | None = None
+    prices: CachePrices | None = None
 
     @property
     def size(self) -> int:
@@ -101,16 +110,8 @@ def applied(situation: Situation, decision: Decision) -> Situation:
     gap = situation.gap
     if gap and hiding is not None and hiding.first <= gap[0] and gap[1] <= hiding.last:
         gap = None
-    return Situation(
-        blocks=tuple(blocks_of([*items, *placed], situation.pinned)),
-        fixed=situation.fixed,
-        marks=situation.marks,
-        strategy=situation.strategy,
-        means=situation.means,
-        pinned=situation.pinned,
-        number=n + 1,
-        gap=gap,
-    )
+    blocks = tuple(blocks_of([*items, *placed], situation.pinned))
+    return msgspec.structs.replace(situation, blocks=blocks, number=n + 1, gap=gap)
 
 
 def _covered(covered: bool, item: Item, decision: Decision) -> bool:

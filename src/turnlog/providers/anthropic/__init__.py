@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..protocol import Provider
 from .blocks import NAME
+from .cache_marks import mark_cache
 from .choice import tool_choice, with_tool_choice
 from .known import knows
 from .parse import parse
@@ -34,6 +35,7 @@ PROVIDER = Provider(
     tidy=tidy,
     tool_choice=tool_choice,
     knows=knows,
+    mark_cache=mark_cache,
     with_tool_choice=with_tool_choice,
     without_thinking=without_thinking,
     required_settings=required_settings,

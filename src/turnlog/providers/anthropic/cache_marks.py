@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...view.shown import Edit
 from ..values import misfit
 from .values import MARK
 
-__all__ = ["MAX_MARKS", "tidy_marks", "with_sound_mark"]
+__all__ = ["MAX_MARKS", "mark_cache", "tidy_marks", "with_sound_mark"]
 
 MAX_MARKS = 4
 """Most marks of one request, the automatic one at top level included."""
+
+_PLAIN = {"type": "ephemeral"}
 
 _Path = tuple[str | int, ...]
 
@@ -48,6 +50,40 @@ def tidy_marks(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:
         edits.append(Edit("setting", f"{_name(path)}.cache_control dropped", rule=rule))
         request = _changed(request, path, None)
     return _ordered(request, edits)
+
+
+def mark_cache(request: dict[str, Any], messages: Sequence[int]) -> dict[str, Any]:
+    """The request with a mark behind what stands before the conversation, and behind these of its messages; as it is
+    if it has marks of its own."""
+    if request.get("cache_control") or next(_marks(request), None) is not None:
+        return request
+    text = request.get("system")
+    front: dict[str, Any] = {}
+    if isinstance(text, str) and text:
+        front = {"system": [{"type": "text", "text": text, "cache_control": _PLAIN}]}
+    elif isinstance(text, list) and text:
+        front = {"system": [*text[:-1], {**text[-1], "cache_control": _PLAIN}]}
+    elif request.get("tools"):
+        front = {"tools": [*request["tools"][:-1], {**request["tools"][-1], "cache_control": _PLAIN}]}
+    wire = list(request.get("messages") or [])
+    for at in [at for at in messages if 0 <= at < len(wire)][-(MAX_MARKS - bool(front)) :]:
+        wire[at] = _with_mark(wire[at])
+    return {**request, **front, "messages": wire}
+
+
+def _with_mark(message: dict[str, Any]) -> dict[str, Any]:
+    """A message with a mark on its last block that may carry one."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return (
+            {**message, "content": [{"type": "text", "text": content, "cache_control": _PLAIN}]} if content else message
+        )
+    blocks = list(content or [])
+    for i in range(len(blocks) - 1, -1, -1):
+        if blocks[i].get("type") not in ("thinking", "redacted_thinking") and blocks[i].get("text") != "":
+            blocks[i] = {**blocks[i], "cache_control": _PLAIN}
+            return {**message, "content": blocks}
+    return message
 
 
 def _ordered(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:

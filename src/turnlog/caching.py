@@ -1,0 +1,102 @@
+"""What a prompt cache makes of requests: how much of one it may still hold, and where marks are best set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from .facts import model_facts
+from .providers.protocol import BlobReader
+from .records import Decision
+from .request import CacheUse, Plan, Prepared
+from .view.blocks import Item
+from .view.shown import Shown
+from .view.situation import CachePrices
+
+__all__ = ["Sent", "cache_prices", "marked", "marks_of", "use_of"]
+
+_SMALLEST = 1_024
+"""Tokens of a prefix below which no provider caches, where a model's own minimum is not known."""
+
+
+class Sent(Struct, frozen=True, eq=False):
+    """A request that was made: by which plan, of which items, up to which record."""
+
+    plan: Plan
+    items: Sequence[Item]
+    length: int
+    tokens: int
+    fixed: int
+    last: int
+
+
+def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
+    """How `now` begins, beside `before`."""
+    if now.plan is not before.plan and now.plan.local != before.plan.local:
+        return CacheUse(now.tokens, before.tokens, 0, why="the tools or settings are others")
+    if now.items is before.items:
+        return CacheUse(now.tokens, before.tokens, before.tokens)
+    shared = now.fixed
+    for old, new in zip(before.items[: before.length], now.items[: now.length], strict=False):
+        if old.shown is not new.shown and old.shown != new.shown:
+            break
+        shared += new.tokens
+    if shared >= before.tokens:
+        return CacheUse(now.tokens, before.tokens, before.tokens)
+    later = {n: decision for n, decision in decisions.items() if n > before.last}
+    if not later:
+        return CacheUse(now.tokens, before.tokens, shared, why="a decision was taken back")
+    moved_by = min(later, key=lambda n: (later[n].detail.get("changes_from", later[n].first), n))
+    return CacheUse(now.tokens, before.tokens, shared, moved_by, later[moved_by].why)
+
+
+def marked(made: Prepared, plan: Plan, blob: BlobReader, now: Sent, before: Sent | None) -> Prepared:
+    """The request with prompt-cache marks, where its provider wants them and it is large enough to be cached."""
+    facts = model_facts(plan.target.model)
+    smallest = (facts.cache.minimum if facts else None) or _SMALLEST
+    mark = plan.provider.mark_cache
+    if mark is None or now.tokens < smallest:
+        return made
+    continues = before is not None and now.items is before.items
+    ended = (
+        len(_spelled([item.shown for item in now.items[: before.length]], plan, blob)) if before and continues else 0
+    )
+    return made.changed(lambda: mark(made.request, marks_of(made.view, plan, blob, ended)))
+
+
+def cache_prices(model: str) -> CachePrices | None:
+    """What reading from the cache and writing to it cost, in prices of an input token; None if that is not known."""
+    facts = model_facts(model)
+    prices = facts.prices if facts else None
+    if prices is None or not prices.input or prices.cached is None:
+        return None
+    write = prices.cache_write if prices.cache_write is not None else prices.input
+    return CachePrices(float(prices.cached / prices.input), float(write / prices.input))
+
+
+def marks_of(view: Sequence[Shown], plan: Plan, blob: BlobReader, before: int) -> tuple[int, ...]:
+    """The wire messages behind which a prompt cache is best marked, by index, at most 3: where what lasts beyond the
+    next decision ends, where the request before ended (after `before` messages), and the end."""
+    wire = len(_spelled(view, plan, blob))
+    if not wire:
+        return ()
+    marks = {wire - 1}
+    if 0 < before < wire:
+        marks.add(before - 1)
+    summary = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), None)
+    if summary:
+        lasting = len(_spelled(view[:summary], plan, blob))
+        if lasting:
+            marks.add(lasting - 1)
+    return tuple(sorted(marks))
+
+
+def _spelled(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:
+    local = msgspec.structs.replace(plan.local, tools=())
+    messages: list[Any] = plan.provider.render(view, local, plan.target, blob).request.get(
+        plan.provider.conversation, []
+    )
+    return messages
