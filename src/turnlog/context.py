@@ -117,7 +117,8 @@ class Context:
         self.past = [mark.body for mark in marks if isinstance(mark.body, Decision) and _counts(mark, self.decisions)]
         """The same in order, and among them what took others back: what the next decision has regard to."""
         self._reach = reach or self._usual_reach(now)
-        window = read_window(self._store, self._id, self.last, marks, self.decisions, self._size, self._reach)
+        sizes = (self._size, self._count)
+        window = read_window(self._store, self._id, self.last, marks, self.decisions, sizes, self._reach)
         self._gap = window.gap
         before, self._fate = self._fate, fate_of(window.records)
         if any(before.get(call) != outcome for call, outcome in self._fate.items()):

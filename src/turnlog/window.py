@@ -9,16 +9,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from .content import Message
 from .log import RecordStore
 from .records import Decision, Record
 from .view.effects import Effects
 from .view.select import as_shown
 from .view.shown import starts_turn
 
-__all__ = ["Window", "read_window"]
+__all__ = ["Sizes", "Window", "read_window"]
 
 _BEGINNING = 0.4
 """Share of the reach that the beginning of a conversation may take where there is a gap behind it."""
+
+
+Sizes = tuple[Callable[[Record], int], Callable[[Message], int]]
+"""Tokens of a record as it is, and of any message."""
 
 
 class Window(Struct, frozen=True):
@@ -34,12 +39,22 @@ def read_window(
     last: int,
     marks: Sequence[Record],
     decisions: Mapping[int, Decision],
-    size: Callable[[Record], int],
+    sizes: Sizes,
     reach: int,
 ) -> Window:
     """What the view of records 1 to `last` shows. More than `reach` tokens are read only of the newest turn, and of
-    the beginning and the pinned messages less than half as many besides; `marks` are the log's landmarks."""
-    segments = Effects.of(decisions).shown_ranges(last)
+    the beginning and the pinned messages less than half as many besides; `marks` are the log's landmarks.
+
+    Sizes are those of what is shown: however much was masked or cut, a view that fits is read whole.
+    """
+    effects = Effects.of(decisions)
+    segments = effects.shown_ranges(last)
+
+    def size(record: Record) -> int:
+        if record.n not in effects.changes:
+            return sizes[0](record)
+        return sum(sizes[1](effects.treat(shown).message) for shown in as_shown(record))
+
     newest: list[Record] = []
     used = 0
     from_start = True
