@@ -17,14 +17,16 @@ from .models import Target, UnknownModelWarning, target
 from .oneshot import Violation, check, convert, repair
 from .opening import open
 from .policy import Budget, Strategy
+from .readback import READ_BACK, read_back_tool
 from .redaction import Redactor
-from .request import Prepared
+from .request import CacheUse, Prepared
 from .session import Session
 from .view.shown import Edit, Loss
 
 __all__ = [
     "Budget",
     "BudgetError",
+    "CacheUse",
     "Compaction",
     "Cost",
     "Edit",
@@ -35,6 +37,7 @@ __all__ = [
     "Media",
     "Message",
     "Prepared",
+    "READ_BACK",
     "Reasoning",
     "Redactor",
     "Session",
@@ -56,6 +59,7 @@ __all__ = [
     "count",
     "fit",
     "open",
+    "read_back_tool",
     "repair",
     "target",
 ]

@@ -60,11 +60,13 @@ def marked(made: Prepared, plan: Plan, blob: BlobReader, now: Sent, before: Sent
     mark = plan.provider.mark_cache
     if mark is None or now.tokens < smallest:
         return made
-    continues = before is not None and now.items is before.items
-    ended = (
-        len(_spelled([item.shown for item in now.items[: before.length]], plan, blob)) if before and continues else 0
-    )
-    return made.changed(lambda: mark(made.request, marks_of(made.view, plan, blob, ended)))
+    known = now.items[: before.length] if before is not None and now.items is before.items else ()
+
+    def request() -> dict[str, Any]:
+        ended = len(_spelled([item.shown for item in known], plan, blob)) if known else 0
+        return mark(made.request, marks_of(made.view, plan, blob, ended))
+
+    return made.changed(request)
 
 
 def cache_prices(model: str) -> CachePrices | None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from .content import Text, ToolCall, ToolResult
 from .context import Context
 from .errors import Conflict, InputError
 from .log import Draft, Store
@@ -78,15 +77,15 @@ class Compactor:
             if self._context.is_at_rest(aim):
                 if on_record:
                     self._prepare(aim)
-                return self._context.request(aim)
+                return self._context.request(aim, marks=self._context.strategy.cache_marks)
             situation = self._situation(aim)
             decisions, after = decide(situation, self._context.past)
             if not decisions:
-                return self._context.request(aim)
+                return self._context.request(aim, marks=self._context.strategy.cache_marks)
             if not on_record:
                 return self._context.aside(aim, after, decisions)
             if self._record(decisions):
-                return self._context.request(aim)
+                return self._context.request(aim, marks=self._context.strategy.cache_marks)
         raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
 
     def marks(self, aim: Target) -> Marks:
@@ -119,21 +118,6 @@ class Compactor:
         record = self._store.append(self._id, [Draft(decision)])
         self._context.take(record)
         return record[0]
-
-    def read_back(self, n: int, lines: tuple[int, int] | None = None) -> str:
-        """The whole text of record `n`, whatever the view shows of it; with `lines`, only the first to the last of
-        these, counted from 1. Raises InputError if it is no message."""
-        found = list(self._store.read(self._id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
-        message = found[0].message if found else None
-        if message is None:
-            raise InputError(f"record {n!r} of session {self._id!r} is no message that could be read back")
-        text = "\n".join(_texts(Shown(message, (n,))))
-        if lines is None:
-            return text
-        first, last = lines
-        if not 1 <= first <= last:
-            raise InputError(f"lines are given as first and last, counted from 1, not {lines!r}")
-        return "\n".join(text.split("\n")[first - 1 : last])
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -195,15 +179,3 @@ def _pressed(situation: Situation, keep: int | None) -> Situation:
         )
     goal = min(marks.goal, situation.size // 2)
     return msgspec.structs.replace(situation, strategy=strategy, marks=msgspec.structs.replace(marks, goal=goal))
-
-
-def _texts(shown: Shown) -> list[str]:
-    texts: list[str] = []
-    for part in shown.message.parts:
-        if isinstance(part, Text):
-            texts.append(part.text)
-        elif isinstance(part, ToolCall):
-            texts.append(f"{part.name}({part.raw_arguments})")
-        elif isinstance(part, ToolResult):
-            texts += [inner.text for inner in part.parts if isinstance(inner, Text)]
-    return texts

@@ -44,7 +44,7 @@ _LEAST_REACH = 20_000
 _UNAIMED = 200_000
 """Tokens kept in memory of a session that has no target."""
 
-_MATERIAL = 4
+_MATERIAL = 3
 """So many times the limit of a request is given to a summarizer at once; what is older stands in the summary before."""
 
 
@@ -271,8 +271,9 @@ class Context:
 
     # -- making requests -------------------------------------------------------------------------
 
-    def request(self, aim: Target) -> Prepared:
-        """The request that shows the conversation as it stands."""
+    def request(self, aim: Target, *, to_be_sent: bool = True, marks: bool = False) -> Prepared:
+        """The request that shows the conversation as it stands. One that is not to be sent is not what the next one
+        is compared to. With `marks`, prompt-cache marks are placed where the provider wants them."""
         self._count_by(counter_for(aim.provider, aim.model))
         self.asked = self.tokens(aim)
         plan, blob = self._plan(aim), self._store.get_blob
@@ -280,10 +281,12 @@ class Context:
         made = assemble(head, self._pieces, plan, blob, self._fate)
         if self._told:
             made = made.after(self._told)
+        if not to_be_sent:
+            return made
         now = Sent(plan, self._items, len(self._items), self.asked.tokens, self._fixed, self.last)
         before = self._sent.pop((aim.provider, aim.model), None)
         self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
-        if self.strategy.cache_marks:
+        if marks:
             made = marked(made, plan, blob, now, before)
         made.cache = use_of(now, before, self.decisions) if before is not None else None
         return made

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from .caching import cache_prices, marks_of
 from .content import Message, Text, media_parts
 from .errors import BlobMissing, BudgetError
 from .models import Target
@@ -113,6 +114,7 @@ class Fitter:
         self._seen: list[Message] = []
         self._sizes: list[int] = []
         self._decisions: dict[int, Decision] = {}
+        self._sent: list[Any] = []
         self._spare = 0
 
     def fit(self, body: Mapping[str, Any]) -> Fitted:
@@ -130,7 +132,7 @@ class Fitter:
             tokens = counting.request(made)
             limit = situation.marks.limit
             if tokens <= limit:
-                return self._fitted(made, tokens)
+                return self._fitted(made, tokens, ways, counting)
             self._spare += (tokens - limit) << retry  # a whole request may count more than its messages one by one
         raise BudgetError(limit, {"the request": tokens})
 
@@ -159,6 +161,7 @@ class Fitter:
             number=_DECISIONS + len(self._decisions) + 1,
             scale=counting.scale,
             known=aim.known,
+            prices=cache_prices(aim.model),
         )
         made, situation = decide(situation, list(self._decisions.values()))
         for decision in made:
@@ -186,8 +189,11 @@ class Fitter:
 
         return Means(counting.message, counting.text, read, summarise, images_before)
 
-    def _fitted(self, made: Prepared, tokens: int) -> Fitted:
+    def _fitted(self, made: Prepared, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
         decisions = tuple(self._decisions.values())
+        wire: list[Any] = made.request[ways.provider.conversation]
+        before, self._sent = self._sent, wire
+        continues = len(before) <= len(wire) and wire[: len(before)] == before
         changes = tuple(
             Edit(decision.action, decision.why, (decision.first,), through=decision.last) for decision in decisions
         )
@@ -196,7 +202,7 @@ class Fitter:
             edits=(*changes, *made.edits),
             losses=made.losses,
             tokens=tokens,
-            marks=(),
+            marks=marks_of(made.view, ways, counting.blob, len(before) if continues else 0),
             decisions=decisions,
             view=made.view,
         )

@@ -26,6 +26,7 @@ from .log import SessionInfo, Store
 from .models import Target
 from .models import target as make_target
 from .policy import Budget, Strategy, read_budget, read_strategy
+from .readback import read_back, read_back_for
 from .records import (
     Body,
     Configuration,
@@ -208,7 +209,7 @@ class Session:
                 strategy=self.configuration.strategy,
             )
         )
-        return (*lost, *self._context.request(self._aim(None)).losses)
+        return (*lost, *self._context.request(self._aim(None), to_be_sent=False).losses)
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
@@ -264,7 +265,13 @@ class Session:
     def read_back(self, n: int, *, lines: tuple[int, int] | None = None) -> str:
         """The text of message record `n`, whatever the view shows of it; with `lines`, from line to line,
         counted from 1."""
-        return self._compactor.read_back(n, lines)
+        return read_back(self._store, self.id, n, lines)
+
+    def answer_read_back(self, call: ToolCall) -> Record:
+        """Record the answer to a model's call of `turnlog.READ_BACK`: the text it asked for, or what is wrong with
+        the call."""
+        text, found = read_back_for(self._store, self.id, call)
+        return self.tool_result(call, text, outcome="ok" if found else "failed")
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.

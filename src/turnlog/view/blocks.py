@@ -31,9 +31,10 @@ class Item(Struct, frozen=True, eq=False):
 
 
 class Block(Struct, frozen=True, eq=False):
-    """Items that stay or go as one. `stays` says why it must stay, or is empty."""
+    """Items that stay or go as one. `tokens` is its size. `stays` says why it must stay, or is empty."""
 
     items: tuple[Item, ...]
+    tokens: int
     stays: str = ""
 
     @property
@@ -45,11 +46,6 @@ class Block(Struct, frozen=True, eq=False):
     def last(self) -> int:
         """The greatest number of its records."""
         return max(item.n for item in self.items)
-
-    @property
-    def tokens(self) -> int:
-        """Its size."""
-        return sum(item.tokens for item in self.items)
 
     @property
     def is_summary(self) -> bool:
@@ -91,7 +87,7 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int]) -> list[Block]:
             stays = "the open turn"
         elif said and i > said[-1] and _has_open_call(group):
             stays = "the open turn"
-        blocks.append(Block(tuple(group), stays))
+        blocks.append(Block(tuple(group), sum(item.tokens for item in group), stays))
     return blocks
 
 

@@ -1,0 +1,103 @@
+"""What a view left out, read back: by whoever holds the session, and by the model itself through a tool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .content import Message, Text, Tool, ToolCall, ToolResult
+from .errors import InputError
+from .log import RecordStore
+from .models import target
+from .records import Configuration
+from .request import plan
+
+__all__ = ["READ_BACK", "read_back", "read_back_for", "read_back_tool"]
+
+READ_BACK = Tool(
+    name="read_back",
+    description=(
+        "Read back a record of this conversation that is no longer shown in full: one that was summarised, masked, "
+        "shortened or left out. Summaries and placeholders name the numbers of the records that they stand for."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "record": {"type": "integer", "description": "Number of the record."},
+            "first_line": {"type": "integer", "description": "First line to read, counted from 1. Default: 1."},
+            "last_line": {"type": "integer", "description": "Last line to read, inclusive. Default: the last."},
+        },
+        "required": ["record"],
+    },
+)
+"""The tool with which a model reads back: give it among the tools of `Session.configure`, and answer its calls with
+`Session.answer_read_back`."""
+
+
+def read_back_tool(provider: str, model: str = "") -> dict[str, Any]:
+    """The declaration of `READ_BACK` as a provider's request has it, an element of its `tools`."""
+    aim = target(provider, model or _ANY[provider]) if provider in _ANY else target(provider, model)
+    ways = plan(Configuration(provider=provider, tools=(READ_BACK,)), aim)
+    request = ways.provider.render([], ways.local, aim, _no_blob).request
+    found: dict[str, Any] = request["tools"][0]
+    return found
+
+
+_ANY = {
+    "openai-chat": "gpt-4o",
+    "openai-responses": "gpt-5",
+    "anthropic": "claude-sonnet-4-5",
+    "google": "gemini-2.5-pro",
+}
+"""A model of each provider: the declaration does not depend on it."""
+
+
+def _no_blob(sha256: str) -> bytes:
+    raise InputError(f"a tool's declaration holds no media ({sha256})")
+
+
+def read_back(store: RecordStore, session_id: str, n: int, lines: tuple[int, int] | None = None) -> str:
+    """The text of message record `n`, as it is on record; with `lines`, from line to line, counted from 1.
+
+    Raises InputError if there is no such message, or no such lines.
+    """
+    found = list(store.read(session_id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
+    message = found[0].message if found else None
+    if message is None:
+        raise InputError(f"record {n!r} of session {session_id!r} is no message that could be read back")
+    text = "\n".join(_texts(message))
+    if lines is None:
+        return text
+    split = text.split("\n")
+    first, last = lines
+    if not 1 <= first <= last or first > len(split):
+        raise InputError(
+            f"no lines {first} to {last} in record {n}, which has {len(split)}: give the first and the last, from 1 on"
+        )
+    return "\n".join(split[first - 1 : last])
+
+
+def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[str, bool]:
+    """What a call of `READ_BACK` gets for an answer, and whether that is what it asked for, not an error."""
+    asked = call.arguments if isinstance(call.arguments, dict) else {}
+    first, last = asked.get("first_line"), asked.get("last_line")
+    lines = None if first is None and last is None else (_number(first, 1), _number(last, 1 << 62))
+    try:
+        return read_back(store, session_id, _number(asked.get("record"), 0), lines), True
+    except InputError as error:
+        return str(error), False
+
+
+def _number(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def _texts(message: Message) -> list[str]:
+    texts: list[str] = []
+    for part in message.parts:
+        if isinstance(part, Text):
+            texts.append(part.text)
+        elif isinstance(part, ToolCall):
+            texts.append(f"{part.name}({part.raw_arguments})")
+        elif isinstance(part, ToolResult):
+            texts += [inner.text for inner in part.parts if isinstance(inner, Text)]
+    return texts

@@ -1,0 +1,120 @@
+"""What a prompt cache makes of requests: what they share, and where they are marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judging import errors_of
+from turnlog import CacheUse, Strategy, target
+from turnlog.log import Store
+from turnlog.models import Target
+from turnlog.session import Session
+from turnlog.stores import MemoryStore
+
+CHAT = target("openai-chat", "gpt-4o")
+CLAUDE = target("anthropic", "claude-sonnet-4-5", max_tokens=500)
+
+
+def opened(aim: Target, budget: int, strategy: Strategy | str = "sliding") -> Session:
+    store: Store = MemoryStore()
+    session = Session(store, store.create("s"))
+    session.switch(aim)
+    session.configure(budget=budget, strategy=strategy)
+    session.system("Be brief. " + "rule " * 100)
+    session.user("The task. " + "detail " * 50)
+    return session
+
+
+def step(session: Session, n: int) -> None:
+    session.assistant(f"answer {n} " + "word " * 80)
+    session.user(f"go on {n}")
+
+
+def test_a_request_that_goes_on_shares_all_of_the_one_before() -> None:
+    """Whoever watches the bill must see that nothing moved as long as nothing did."""
+    session = opened(CHAT, 3_000)
+    first = session.request()
+    assert first.cache is None
+    before = session.token_count
+    step(session, 1)
+    assert session.request().cache == CacheUse(session.token_count, before, before)
+
+
+def test_a_decision_that_moves_the_first_byte_is_named() -> None:
+    """A bill that doubled must be traced to what did it."""
+    session = opened(CHAT, 1_200)
+    uses = []
+    for n in range(14):
+        uses.append(session.request().cache)
+        step(session, n)
+    moved = [use for use in uses if use is not None and use.moved_by]
+    decisions = {r.n: r.body for r in session.history() if type(r.body).__name__ == "Decision"}
+    assert moved and {use.moved_by for use in moved} == set(decisions)
+    for use in moved:
+        assert 0 < use.shared < use.previous
+        assert use.why == decisions[use.moved_by].why  # type: ignore[union-attr]
+
+
+def test_new_tools_move_everything() -> None:
+    """Tools stand at the very beginning of what is cached."""
+    session = opened(CHAT, 3_000)
+    session.request()
+    session.configure(tools=[{"name": "ls", "parameters": {"type": "object", "properties": {}}}])
+    use = session.request().cache
+    assert use is not None and (use.shared, use.moved_by, use.why) == (0, 0, "the tools or settings are others")
+
+
+def _marked(request: dict[str, Any]) -> list[Any]:
+    found = ["system"] if isinstance(request["system"], list) and "cache_control" in request["system"][-1] else []
+    for i, message in enumerate(request["messages"]):
+        content = message["content"]
+        if isinstance(content, list) and any("cache_control" in block for block in content):
+            found.append(i)
+    return found
+
+
+def test_marks_are_few_and_where_the_cache_lasts(oracle: Any) -> None:
+    """Without marks Anthropic caches nothing; a mark that moves each time is paid for and never read."""
+    session = opened(CLAUDE, 3_000, "summarise")
+    step(session, 0)
+    assert _marked(session.request().request) == []  # too small to be cached at all
+    for n in range(1, 40):
+        step(session, n)
+        made = session.request()
+        marks, length = _marked(made.request), len(made.request["messages"])
+        assert errors_of(oracle, CLAUDE, made.request) == []
+        if session.token_count >= 1_024:
+            assert marks[0] == "system" and marks[-1] == length - 1 and len(marks) <= 4
+            if made.cache and not made.cache.moved_by:
+                assert length - 3 in marks  # where the request before ended
+
+
+def test_marks_of_ones_own_are_left_alone() -> None:
+    """Whoever marks knows why; a fifth mark would be refused."""
+    session = opened(CLAUDE, 100_000)
+    session.user("x " * 2_000)
+    made = session.request(CLAUDE.with_settings(cache_control={"type": "ephemeral"}))
+    assert made.request["cache_control"] == {"type": "ephemeral"}
+    assert _marked(made.request) == []
+
+
+@pytest.mark.parametrize("marks", [True, False])
+def test_marks_can_be_switched_off(marks: bool) -> None:
+    """A proxy that refuses them would otherwise be out of reach."""
+    session = opened(CLAUDE, 100_000, Strategy(name="none", cache_marks=marks))
+    session.user("x " * 2_000)
+    assert bool(_marked(session.request().request)) is marks
+
+
+def test_a_compaction_that_nobody_is_forced_to_has_to_pay() -> None:
+    """With a horizon of no request at all, writing the cache anew is never worth it; at the limit it is done anyway."""
+    for horizon, forced in ((0, False), (20, False), (0, True)):
+        strategy = Strategy(name="x", steps=("slide",), trigger=0.5, goal=0.5, horizon=horizon)
+        session = opened(CHAT, 2_000, strategy)
+        for n in range(30 if forced else 9):
+            step(session, n)
+        session.request()
+        made = [r for r in session.history() if type(r.body).__name__ == "Decision"]
+        assert bool(made) is (horizon > 0 or forced)

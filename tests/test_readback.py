@@ -1,0 +1,80 @@
+"""What a view left out can be read back, by people and by the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import turnlog
+from turnlog.content import ToolCall, ToolResult
+
+CHAT = turnlog.target("openai-chat", "gpt-4o")
+
+
+def long_session(tmp_path: Path) -> turnlog.Session:
+    session = turnlog.open("s", target=CHAT, store=tmp_path / "a.db", budget=1_500, strategy="mask")
+    session.user("Find the port.")
+    for n in range(12):
+        call = ToolCall(f"c{n}", "read", {"path": f"f{n}.py"})
+        session.add(turnlog.Message("assistant", (call,)))
+        session.tool_result(call, "\n".join(f"line {i} of f{n}" for i in range(1, 60)))
+    session.request()
+    return session
+
+
+def test_whatever_is_left_out_reads_back_in_full(tmp_path: Path) -> None:
+    """A masked result that nobody can read again is lost."""
+    with long_session(tmp_path) as session:
+        masked = [shown for shown in session.view() if shown.treatment == "masked"]
+        assert masked
+        for shown in masked:
+            n = shown.records[0]
+            original = next(record.message for record in session.history() if record.n == n)
+            assert original is not None
+            result = original.parts[0]
+            assert isinstance(result, ToolResult)
+            text = "".join(part.text for part in result.parts if isinstance(part, turnlog.Text))
+            assert session.read_back(n) == text
+            assert session.read_back(n, lines=(2, 3)) == "\n".join(text.split("\n")[1:3])
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    """A model that asks for a wrong record needs to be told, not to be given silence."""
+    with long_session(tmp_path) as session:
+        for n, lines in ((0, None), (10_000, None), (True, None), (3, (5, 2)), (3, (99, 100))):
+            with pytest.raises(turnlog.InputError):
+                session.read_back(n, lines=lines)
+
+
+def test_a_model_reads_back_by_itself(tmp_path: Path) -> None:
+    """The tool's call is answered with the record's own text; a call that asks for nonsense with what is wrong."""
+    with long_session(tmp_path) as session:
+        session.configure(tools=[turnlog.READ_BACK])
+        good = ToolCall("r1", "read_back", {"record": 5, "first_line": 2, "last_line": 2})
+        bad = ToolCall("r2", "read_back", {"record": "five"})
+        session.add(turnlog.Message("assistant", (good, bad)))
+        answers = [session.answer_read_back(call).message for call in (good, bad)]
+        results = [answer.parts[0] for answer in answers if answer is not None]
+        assert [
+            (result.outcome, result.parts[0].text)
+            for result in results  # type: ignore[union-attr]
+        ] == [
+            ("ok", "line 2 of f0"),
+            ("failed", "record 0 of session 's' is no message that could be read back"),
+        ]
+        assert session.request().request["tools"][0]["function"]["name"] == "read_back"
+
+
+@pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])
+def test_the_tool_is_declared_as_each_provider_has_it(provider: str) -> None:
+    """A declaration in another provider's words would be refused by each."""
+    model = {} if provider == "google" else {"model": "m"}
+    body = {
+        "openai-chat": {"messages": [{"role": "user", "content": "x"}]},
+        "openai-responses": {"input": "x"},
+        "anthropic": {"max_tokens": 9, "messages": [{"role": "user", "content": "x"}]},
+        "google": {"contents": [{"role": "user", "parts": [{"text": "x"}]}]},
+    }[provider]
+    request = {**model, **body, "tools": [turnlog.read_back_tool(provider)]}
+    assert turnlog.check(request, provider, model="m") == []
