@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from .caching import Sent, cache_prices, marked, use_of
 from .content import Message, Outcome, media_parts
 from .log import Store
@@ -30,7 +32,7 @@ from .view.shown import Shown, starts_turn
 from .view.situation import Means, Situation, Summary
 from .window import read_window
 
-__all__ = ["Context", "Summarise"]
+__all__ = ["Context", "Summarise", "Terms"]
 
 Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown]], Summary]
 """Writes a summary; arguments as in `turnlog.view.situation.Means`."""
@@ -46,6 +48,13 @@ _UNAIMED = 200_000
 
 _MATERIAL = 4
 """So many times the limit of a request is given to a summarizer at once; what is older stands in the summary before."""
+
+
+class Terms(Struct, frozen=True):
+    """What is decided by, where that is not what the configuration says."""
+
+    budget: Budget
+    strategy: Strategy
 
 
 class Context:
@@ -212,15 +221,17 @@ class Context:
         certainty = count_frame(self._counter, system=False, tools=False).certainty
         return self.calibration.scale(aim.provider, self._counter.id, certainty)
 
-    def situation(self, aim: Target, summarise: Summarise) -> Situation:
+    def situation(self, aim: Target, summarise: Summarise, terms: Terms | None = None) -> Situation:
         """The conversation beside its budget, for a target: the same for the same log, however it came to be
-        in memory."""
+        in memory. `terms` take the place of the budget and the strategy in force."""
         self._count_by(counter_for(aim.provider, aim.model))
-        made = self._situation(aim, summarise)
-        reach = _reach_for(made.marks.limit) if not self._is_ours(aim) else self._usual_reach(self.configuration)
+        usual = terms is None and self._is_ours(aim)
+        terms = terms or Terms(self.budget, self.strategy)
+        made = self._situation(aim, summarise, terms)
+        reach = self._usual_reach(self.configuration) if usual else _reach_for(made.marks.limit)
         if self._tokens > reach or (self._gap is not None and reach != self._reach):
             self._load(self._counter, reach)
-            made = self._situation(aim, summarise)
+            made = self._situation(aim, summarise, terms)
         return made
 
     def _usual_reach(self, now: Configuration) -> int:
@@ -229,7 +240,7 @@ class Context:
         window = now.input_limit or make_target(now.provider, now.model).input_limit
         return _reach_for((now.budget or Budget()).max_tokens or window)
 
-    def _situation(self, aim: Target, summarise: Summarise) -> Situation:
+    def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
         limit = 0
 
         def originals(first: int, last: int) -> Iterator[Shown]:
@@ -242,8 +253,8 @@ class Context:
 
         made = situation_of(
             self._items,
-            self.budget,
-            self.strategy,
+            terms.budget,
+            terms.strategy,
             Means(self._count, self._counter.text, originals, summarise, self._images_before),
             window=aim.input_limit,
             fixed=self._fixed,
@@ -301,6 +312,11 @@ class Context:
         self._count_by(counter_for(aim.provider, aim.model))
         certainty = count_frame(self._counter, system=False, tools=False).certainty
         return Count(self._fixed + self._tokens, self._counter.id, certainty)
+
+    @property
+    def counter(self) -> Counter:
+        """Who counts, for the target asked for last."""
+        return self._counter
 
     def count_text(self, text: str) -> int:
         """Tokens of a text, by the counter in force."""

@@ -16,11 +16,12 @@ import msgspec
 
 from .compaction import Compaction, Compactor
 from .content import Media, Message, Opaque, Outcome, Text, Tool, ToolCall, ToolResult, sha256_hex
-from .context import Context
+from .context import Context, Terms
 from .costs import Cost, total_cost, total_usage
 from .errors import InputError
 from .exchange import Answer, Content, parts_of, target_of
 from .filewatch import FileRecorder
+from .inspection import broken_down, explained
 from .journal import Journal
 from .log import SessionInfo, Store
 from .models import Target
@@ -41,6 +42,8 @@ from .request import Prepared, plan, translate
 from .summarize import TIMEOUT, Complete, Summarizer
 from .tokens.calibration import Drift, Prediction
 from .tools import read_tools
+from .view.breakdown import Breakdown
+from .view.explain import Explanation
 from .view.select import select
 from .view.shown import Loss, Shown
 
@@ -252,10 +255,27 @@ class Session:
         ours = own is not None and (found.provider, found.model) == (own.provider, own.model)
         return self._compactor.request(found, on_record=ours)
 
-    def compact(self, *, keep: int | None = None) -> Compaction:
+    def preview(
+        self, aim: Target | None = None, *, budget: Budget | int | None = None, strategy: Strategy | str | None = None
+    ) -> Prepared:
+        """The request as it would be now, for this once under another budget or strategy if one is given. Nothing
+        is put on record and no model is asked for a summary. Errors as `request`."""
+        return self._compactor.preview(self._aim(aim), self._terms(budget, strategy))
+
+    def compact(
+        self,
+        *,
+        keep: int | None = None,
+        aim: Target | None = None,
+        budget: Budget | int | None = None,
+        strategy: Strategy | str | None = None,
+        dry_run: bool = False,
+    ) -> Compaction:
         """Make the view smaller now, and say what went. With `keep`, all before the newest `keep` turns is
-        summarised; without, the strategy's steps are taken until the view is half as large."""
-        return self._compactor.compact(self._aim(None), keep)
+        summarised; without, the strategy's steps are taken until the view is half as large. `aim`, `budget` and
+        `strategy` hold for this once; with `dry_run` nothing is put on record."""
+        terms = self._terms(budget, strategy)
+        return self._compactor.compact(self._aim(aim), keep, terms, dry_run=dry_run)
 
     def undo_compaction(self) -> Record:
         """Take back the last decision that made the view smaller: what it left out is shown again."""
@@ -265,6 +285,19 @@ class Session:
         """The text of message record `n`, whatever the view shows of it; with `lines`, from line to line,
         counted from 1."""
         return self._compactor.read_back(n, lines)
+
+    def explain(self, also: Mapping[int, Decision] | None = None) -> Explanation:
+        """What became of every message in the conversation as it stands, by which decisions, and how many tokens
+        that saves. `also` are decisions as if they were on record: those of a dry run."""
+        return explained(self._store, self.id, self._context, also)
+
+    def breakdown(
+        self, aim: Target | None = None, *, budget: Budget | int | None = None, strategy: Strategy | str | None = None
+    ) -> Breakdown:
+        """What takes how many tokens of the conversation as it stands, beside the budget."""
+        found, terms = self._aim(aim), self._terms(budget, strategy)
+        marks = self._compactor.marks(found, terms)
+        return broken_down(self._store, self.id, self._context, found, marks, terms)
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
@@ -351,6 +384,13 @@ class Session:
     def _last(self) -> int:
         self._context.refresh()
         return self._context.last
+
+    def _terms(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
+        self._context.refresh()
+        if budget is None and strategy is None:
+            return None
+        own = self._context.budget, self._context.strategy
+        return Terms(own[0] if budget is None else read_budget(budget), read_strategy(strategy or own[1]))
 
     def _aim(self, aim: Target | None) -> Target:
         found = self.target if aim is None else target_of(aim)
