@@ -1,0 +1,76 @@
+"""For which model, and inside which budget: options that several commands share."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+
+from ..errors import InputError
+from ..facts import find_model
+from ..models import Target
+from ..oneshot import aimed
+from ..policy import PRESETS
+from ..providers import PROVIDERS
+from ..providers.protocol import Parsed
+from ..records import MessageRecord, UsageRecord
+from ..session import Session
+from .terminal import say
+
+__all__ = ["add_target", "add_terms", "aim_of", "last_model", "tokens"]
+
+_SPEAKS = {"openai": "openai-responses", "anthropic": "anthropic", "google": "google"}
+"""Whose request a model's own provider takes, where nobody says."""
+
+
+def add_target(parser: ArgumentParser) -> None:
+    """Add `--to` and `--model`."""
+    parser.add_argument(
+        "--to", metavar="PROVIDER", default="", help=f"one of {', '.join(PROVIDERS)} (default: its own)"
+    )
+    parser.add_argument(
+        "--model", metavar="MODEL", default="", help="default: the session's own, or that which spoke last"
+    )
+
+
+def add_terms(parser: ArgumentParser) -> None:
+    """Add `--budget` and `--strategy`."""
+    text = "tokens that a request may have, for this once (default: the session's budget)"
+    parser.add_argument("--budget", metavar="N", type=tokens, help=text)
+    text = f"for this once: {', '.join(PRESETS)} (default: the session's)"
+    parser.add_argument("--strategy", metavar="NAME", help=text)
+
+
+def tokens(text: str) -> int:
+    """A number of tokens, from 1."""
+    digits = text.replace(",", "").replace("_", "")
+    if not digits.isdecimal() or not int(digits):
+        raise ArgumentTypeError(f"{text!r} is no number of tokens")
+    return int(digits)
+
+
+def aim_of(session: Session, arguments: Namespace) -> Target:
+    """The target that `--to` and `--model` name, else the session's, else that of the model which spoke last in it.
+
+    Raises InputError if nothing tells the provider, UnknownProvider.
+    """
+    own = session.target
+    if own is not None and not arguments.to and not arguments.model:
+        return own
+    now = session.configuration
+    model = arguments.model or (now.model if not arguments.to or arguments.to == now.provider else "")
+    model = model or ("" if arguments.to else last_model(session))
+    provider = arguments.to or ("" if arguments.model else now.provider)
+    if not provider:
+        found = find_model(model) if model else None
+        provider = _SPEAKS.get((found.facts.provider if found else None) or "", now.provider)
+    if not provider:
+        raise InputError(f"session {session.id!r} has no target: name one with --to PROVIDER and --model MODEL")
+    aim = aimed(Parsed(messages=(), configuration=now), provider, model)
+    if aim.doubt:
+        say(aim.doubt)
+    return aim
+
+
+def last_model(session: Session) -> str:
+    """The model that wrote last, as far as the log knows; imported transcripts have no other."""
+    bodies = (record.body for record in reversed(session.history()))
+    return next((body.model for body in bodies if isinstance(body, (MessageRecord, UsageRecord)) and body.model), "")
