@@ -107,7 +107,7 @@ def changes(prepared: Prepared) -> list[tuple[str, Edit | Loss]]:
 def sentence(kind: str, change: Edit | Loss) -> str:
     """A change in one line, with its record numbers."""
     numbers = ", ".join(map(str, change.records))
-    if isinstance(change, Edit) and change.through:
+    if isinstance(change, Edit) and change.through and change.records != (change.through,):
         where = f" (records {numbers} to {change.through})"
     else:
         where = f" (record {numbers})" if numbers else ""

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..content import Message, ToolResult
 from ..errors import InputError
 from ..records import Decision, Record
 from ..session import Session
@@ -106,9 +107,15 @@ def _shown_as(account: Account, records: Sequence[Record]) -> Iterator[str]:
     for shown in select(records)[0]:
         told = account.fate == "summarised" and shown.treatment == "summarised"
         if shown.records == (account.n,) and not told:
-            yield f"shown as: {gist(shown.message, characters=1_000)}"
+            yield f"shown as: {_said(shown.message)}"
         if told and shown.records[0] == account.by[-1]:
-            yield f"told in: {gist(shown.message, characters=1_000)}"
+            yield f"told in: {_said(shown.message)}"
+
+
+def _said(message: Message) -> str:
+    """What a message says, tool results included, in a line that may be long."""
+    inner = (part.parts if isinstance(part, ToolResult) else (part,) for part in message.parts)
+    return gist(Message(message.role, tuple(part for parts in inner for part in parts)), characters=1_000)
 
 
 def _range(decision: Decision) -> range:
