@@ -98,7 +98,7 @@ class Compactor:
         asked for a summary. Raises BudgetError."""
         self._context.refresh()
         situation = self._context.situation(aim, self._digest, terms)
-        decisions, after = decide(situation, self._past())
+        decisions, after = decide(situation, self._context.past)
         return self._context.aside(aim, after, decisions) if decisions else self._context.request(aim)
 
     def marks(self, aim: Target, terms: Terms | None = None) -> Marks:

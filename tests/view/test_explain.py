@@ -63,6 +63,8 @@ def decisions(draw: st.DrawFn, n: int) -> Decision:
     detail: dict[str, Any] = {}
     if action in ("compact", "slide") and draw(st.booleans()):
         detail["kept"] = [[first, first]]
+    if action in ("compact", "slide") and draw(st.booleans()):
+        detail["standing"] = draw(st.lists(st.integers(1, n - 1), max_size=3))
     if action == "compact":
         detail |= {"replacement": [SUMMARY], "at": draw(st.sampled_from((first, n)))}
     if action == "mask":

@@ -135,7 +135,7 @@ class _Rules:
         told = 0
         for number, (decision, effects) in self._hiding.items():
             _, standing = self._stands[number]
-            inside = bool(told) and decision.first <= self._stands[told][0] <= decision.last
+            inside = bool(told) and effects.hides_stand_in(told, self._stands[told][0])
             if effects.hides(n, message) or inside:
                 by.append(number)
                 told = number if standing else 0 if inside else told
