@@ -313,11 +313,6 @@ class Context:
         certainty = count_frame(self._counter, system=False, tools=False).certainty
         return Count(self._fixed + self._tokens, self._counter.id, certainty)
 
-    @property
-    def counter(self) -> Counter:
-        """Who counts, for the target asked for last."""
-        return self._counter
-
     def count_text(self, text: str) -> int:
         """Tokens of a text, by the counter in force."""
         return self._counter.text(text)

@@ -18,10 +18,9 @@ from .view.select import select
 __all__ = ["broken_down", "explained"]
 
 
-def explained(store: Store, session_id: str, context: Context, also: Mapping[int, Decision] | None) -> Explanation:
-    """As `Session.explain`, counted as the session counts."""
-    context.refresh()
-    counter = context.counter
+def explained(store: Store, session_id: str, aim: Target | None, also: Mapping[int, Decision] | None) -> Explanation:
+    """As `Session.explain`, counted for a target; without one, as for a model that nobody knows."""
+    counter = counter_for(aim.provider, aim.model) if aim else counter_for("")
 
     def count(message: Message) -> int:
         return count_message(message, counter, store.get_blob).tokens

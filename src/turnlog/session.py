@@ -286,10 +286,10 @@ class Session:
         counted from 1."""
         return self._compactor.read_back(n, lines)
 
-    def explain(self, also: Mapping[int, Decision] | None = None) -> Explanation:
+    def explain(self, also: Mapping[int, Decision] | None = None, aim: Target | None = None) -> Explanation:
         """What became of every message in the conversation as it stands, by which decisions, and how many tokens
-        that saves. `also` are decisions as if they were on record: those of a dry run."""
-        return explained(self._store, self.id, self._context, also)
+        that saves, for a target. `also` are decisions as if they were on record: those of a dry run."""
+        return explained(self._store, self.id, aim or self.target, also)
 
     def breakdown(
         self, aim: Target | None = None, *, budget: Budget | int | None = None, strategy: Strategy | str | None = None

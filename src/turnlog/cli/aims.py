@@ -15,7 +15,7 @@ from ..records import MessageRecord, UsageRecord
 from ..session import Session
 from .terminal import say
 
-__all__ = ["add_target", "add_terms", "aim_of", "last_model", "tokens"]
+__all__ = ["add_target", "add_terms", "aim_of", "last_model", "tokens", "usual_aim"]
 
 _SPEAKS = {"openai": "openai-responses", "anthropic": "anthropic", "google": "google"}
 """Whose request a model's own provider takes, where nobody says."""
@@ -52,22 +52,31 @@ def aim_of(session: Session, arguments: Namespace) -> Target:
 
     Raises InputError if nothing tells the provider, UnknownProvider.
     """
-    own = session.target
-    if own is not None and not arguments.to and not arguments.model:
-        return own
-    now = session.configuration
-    model = arguments.model or (now.model if not arguments.to or arguments.to == now.provider else "")
-    model = model or ("" if arguments.to else last_model(session))
-    provider = arguments.to or ("" if arguments.model else now.provider)
-    if not provider:
-        found = find_model(model) if model else None
-        provider = _SPEAKS.get((found.facts.provider if found else None) or "", now.provider)
-    if not provider:
-        raise InputError(f"session {session.id!r} has no target: name one with --to PROVIDER and --model MODEL")
-    aim = aimed(Parsed(messages=(), configuration=now), provider, model)
+    aim = _aim(session, arguments.to, arguments.model)
+    if aim is None:
+        raise InputError(f"{session.id}: nothing says for which model; name one with --model MODEL, or --to PROVIDER")
     if aim.doubt:
         say(aim.doubt)
     return aim
+
+
+def usual_aim(session: Session) -> Target | None:
+    """The session's target, else that of the model which spoke last in it, if anything tells."""
+    return _aim(session, "", "")
+
+
+def _aim(session: Session, provider: str, model: str) -> Target | None:
+    own, now = session.target, session.configuration
+    if own is not None and not provider and not model:
+        return own
+    if not model and not provider:
+        provider, model = now.provider, now.model or last_model(session)
+    elif not model and provider == now.provider:
+        model = now.model
+    if not provider:
+        found = find_model(model) if model else None
+        provider = _SPEAKS.get((found.facts.provider if found else None) or "", now.provider)
+    return aimed(Parsed(messages=(), configuration=now), provider, model) if provider else None
 
 
 def last_model(session: Session) -> str:

@@ -10,7 +10,7 @@ from ..records import Decision
 from ..session import Session
 from ..view.explain import Ruling
 from ..view.ladder import SIZING
-from .aims import add_target, add_terms, aim_of
+from .aims import add_target, add_terms, aim_of, usual_aim
 from .decisions import decision_json, decision_lines, fates, saving, span
 from .stores import opened
 from .terminal import counted, out_json, out_line, say
@@ -45,16 +45,17 @@ def _compact(arguments: Namespace) -> int:
     dry = arguments.dry_run
     with opened(arguments, write=not dry) as store, Session(store, store.info(arguments.id)) as session:
         aim = aim_of(session, arguments)
+        before = session.breakdown(aim).tokens  # a session looks at no more than a view could hold
         done = session.compact(
             keep=arguments.keep, aim=aim, budget=arguments.budget, strategy=arguments.strategy, dry_run=dry
         )
-        explained = session.explain(done.decisions if dry else None)
+        explained = session.explain(done.decisions if dry else None, aim)
     rulings = [Ruling(n, "", decision) for n, decision in done.decisions.items()]
     if arguments.json:
         decisions = [decision_json(ruling) for ruling in rulings]
-        out_json({"before": done.before, "after": done.after, "recorded": not dry, "decisions": decisions})
+        out_json({"before": before, "after": done.after, "recorded": not dry, "decisions": decisions})
         return 0
-    out_line(_sum(arguments.id, done, dry))
+    out_line(_sum(arguments.id, done, before, dry))
     for line in decision_lines(rulings, explained.summaries):
         out_line(line)
     out_line(fates(explained.accounts.values()))
@@ -68,20 +69,21 @@ def _compact(arguments: Namespace) -> int:
     return 0
 
 
-def _sum(name: str, done: Compaction, dry: bool) -> str:
+def _sum(name: str, done: Compaction, before: int, dry: bool) -> str:
     if not done.decisions:
-        return f"{name}: nothing to compact, {done.before:,} tokens"
-    share = 100 - 100 * done.after // max(1, done.before)
+        return f"{name}: nothing to compact, {before:,} tokens"
+    share = 100 - 100 * done.after // max(1, before)
     verb = "would become" if dry else "became"
-    return f"{name}: {done.before:,} tokens {verb} {done.after:,}, {share} % less"
+    return f"{name}: {before:,} tokens {verb} {done.after:,}, {share} % less"
 
 
 def _undo(arguments: Namespace) -> int:
     with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
-        before = session.explain()
+        aim = usual_aim(session)
+        before = session.explain(aim=aim)
         record = session.undo_compaction()
-        after = session.explain()
-        picture = session.breakdown() if session.target else None
+        after = session.explain(aim=aim)
+        picture = session.breakdown(aim) if aim else None
     taken = record.body.supersedes if isinstance(record.body, Decision) else 0
     ruling = next(ruling for ruling in before.rulings if ruling.n == taken)
     changed = [n for n, account in after.accounts.items() if account != before.accounts.get(n)]

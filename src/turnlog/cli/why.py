@@ -12,6 +12,7 @@ from ..records import Decision, Record
 from ..session import Session
 from ..view.explain import Account, Explanation
 from ..view.select import select
+from .aims import usual_aim
 from .decisions import decision_json, decision_lines, fates, saving
 from .drawing import clipped
 from .request import gist, session_of
@@ -32,7 +33,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _why(arguments: Namespace) -> int:
     with session_of(arguments) as session:
-        found = session.explain()
+        found = session.explain(aim=usual_aim(session))
         records = session.history()
         if arguments.record is not None:
             _one(session, found, records, arguments)

@@ -105,7 +105,7 @@ class _Rules:
 
     def __init__(self, held: Mapping[int, Decision]) -> None:
         self._effects = Effects.of(held)
-        self._hiding = {n: (one, Effects.of({n: one})) for n, one in held.items() if one.action in HIDING}
+        self._hiding = {n: Effects.of({n: one}) for n, one in held.items() if one.action in HIDING}
         self._stands = {n: stand_ins(n, one) for n, one in held.items()}
         self._changing: dict[int, list[int]] = {}
         self._pins: dict[int, list[int]] = {}
@@ -133,7 +133,7 @@ class _Rules:
         """
         by: list[int] = []
         told = 0
-        for number, (decision, effects) in self._hiding.items():
+        for number, effects in self._hiding.items():
             _, standing = self._stands[number]
             inside = bool(told) and effects.hides_stand_in(told, self._stands[told][0])
             if effects.hides(n, message) or inside:
