@@ -8,13 +8,14 @@ import pytest
 from turnlog.content import Media, Message, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import BudgetError
 from turnlog.log import Draft
-from turnlog.models import target
+from turnlog.models import Target, target
 from turnlog.policy import PRESETS
 from turnlog.records import Configuration, Decision, MessageRecord
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
 
 OURS = target("openai-chat", "gpt-4o")
+CLAUDE = target("anthropic", "claude-sonnet-4-5")
 TOOLS = [{"name": "read", "description": "Reads a file", "parameters": {"type": "object", "properties": {}}}]
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
@@ -45,16 +46,20 @@ def session() -> Session:
     return made
 
 
+@pytest.mark.parametrize("aim", [OURS, CLAUDE], ids=lambda aim: aim.provider)
 @pytest.mark.parametrize("strategy", PRESETS)
-def test_a_preview_is_the_request_and_leaves_no_trace(session: Session, strategy: str) -> None:
+def test_a_preview_is_the_request_and_leaves_no_trace(session: Session, strategy: str, aim: Target) -> None:
     """A look at the next request that changed the log, or showed another one, would be no look."""
+    session.switch(aim)
     before = session.history()
     preview = session.preview(budget=5_000, strategy=strategy)
     assert session.history() == before
     assert session.preview().request == session.preview(budget=1_000_000).request != preview.request
     session.configure(budget=5_000, strategy=strategy)
-    assert session.request().request == preview.request
-    assert session.preview().request == preview.request
+    session.preview()
+    made = session.request()
+    assert (made.request, made.cache) == (preview.request, None)
+    assert session.preview().edits == made.edits
 
 
 def test_a_preview_that_cannot_fit(session: Session) -> None:
@@ -64,15 +69,14 @@ def test_a_preview_that_cannot_fit(session: Session) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["auto", "mask", "codex", "sliding"])
-@pytest.mark.parametrize("aim", [OURS, target("anthropic", "claude-sonnet-4-5")], ids=lambda aim: aim.provider)
-def test_a_dry_run_says_what_a_compaction_then_does(session: Session, strategy: str, aim: object) -> None:
+@pytest.mark.parametrize("aim", [OURS, CLAUDE], ids=lambda aim: aim.provider)
+def test_a_dry_run_says_what_a_compaction_then_does(session: Session, strategy: str, aim: Target) -> None:
     """Figures of a dry run that the real one does not keep would be made up."""
-    assert not isinstance(aim, str)
     before = session.history()
-    tried = session.compact(aim=aim, budget=5_000, strategy=strategy, dry_run=True)  # type: ignore[arg-type]
+    tried = session.compact(aim=aim, budget=5_000, strategy=strategy, dry_run=True)
     foreseen = session.explain(tried.decisions).accounts
     assert session.history() == before
-    done = session.compact(aim=aim, budget=5_000, strategy=strategy)  # type: ignore[arg-type]
+    done = session.compact(aim=aim, budget=5_000, strategy=strategy)
     assert done == tried
     assert session.explain().accounts == foreseen
     recorded = {record.n: record.body for record in session.history() if record.n in done.decisions}

@@ -99,7 +99,7 @@ class Compactor:
         self._context.refresh()
         situation = self._context.situation(aim, self._digest, terms)
         decisions, after = decide(situation, self._context.past)
-        return self._context.aside(aim, after, decisions) if decisions else self._context.request(aim)
+        return self._context.aside(aim, after, decisions) if decisions else self._context.request(aim, sent=False)
 
     def marks(self, aim: Target, terms: Terms | None = None) -> Marks:
         """The budget in tokens as it stands."""

@@ -282,18 +282,21 @@ class Context:
 
     # -- making requests -------------------------------------------------------------------------
 
-    def request(self, aim: Target) -> Prepared:
-        """The request that shows the conversation as it stands."""
-        self._count_by(counter_for(aim.provider, aim.model))
-        self.asked = self.tokens(aim)
+    def request(self, aim: Target, *, sent: bool = True) -> Prepared:
+        """The request that shows the conversation as it stands. One that is looked at and not `sent` is no other's
+        beginning, and no bill is held against its size."""
+        size = self.tokens(aim)
         plan, blob = self._plan(aim), self._store.get_blob
         head = [item.shown for item in self._items[: self._lead]]
         made = assemble(head, self._pieces, plan, blob, self._fate)
         if self._told:
             made = made.after(self._told)
-        now = Sent(plan, self._items, len(self._items), self.asked.tokens, self._fixed, self.last)
-        before = self._sent.pop((aim.provider, aim.model), None)
-        self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
+        now = Sent(plan, self._items, len(self._items), size.tokens, self._fixed, self.last)
+        before = self._sent.get((aim.provider, aim.model))
+        if sent:
+            self.asked = size
+            self._sent.pop((aim.provider, aim.model), None)
+            self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
         if self.strategy.cache_marks:
             made = marked(made, plan, blob, now, before)
         made.cache = use_of(now, before, self.decisions) if before is not None else None
@@ -301,11 +304,14 @@ class Context:
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
         """The request of a view that was decided on for this once and not on record."""
-        shown = [item.shown for block in situation.blocks for item in block.items]
-        made = follow(self._plan(aim), shown, self._store.get_blob, self._fate)
+        plan, blob = self._plan(aim), self._store.get_blob
+        items = [item for block in situation.blocks for item in block.items]
+        made = follow(plan, [item.shown for item in items], blob, self._fate)
         new = enumerate(decisions, start=self.last + 1)
         edits = tuple(edit for n, decision in [*self.decisions.items(), *new] for edit in told(n, decision))
-        return made.after(edits)
+        made = made.after(edits)
+        now = Sent(plan, items, len(items), situation.size, self._fixed, self.last)
+        return marked(made, plan, blob, now, None) if self.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""

@@ -211,7 +211,7 @@ class Session:
                 strategy=self.configuration.strategy,
             )
         )
-        return (*lost, *self._context.request(self._aim(None)).losses)
+        return (*lost, *self._context.request(self._aim(None), sent=False).losses)
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
@@ -274,8 +274,7 @@ class Session:
         """Make the view smaller now, and say what went. With `keep`, all before the newest `keep` turns is
         summarised; without, the strategy's steps are taken until the view is half as large. `aim`, `budget` and
         `strategy` hold for this once; with `dry_run` nothing is put on record."""
-        terms = self._terms(budget, strategy)
-        return self._compactor.compact(self._aim(aim), keep, terms, dry_run=dry_run)
+        return self._compactor.compact(self._aim(aim), keep, self._terms(budget, strategy), dry_run=dry_run)
 
     def undo_compaction(self) -> Record:
         """Take back the last decision that made the view smaller: what it left out is shown again."""
@@ -296,8 +295,7 @@ class Session:
     ) -> Breakdown:
         """What takes how many tokens of the conversation as it stands, beside the budget."""
         found, terms = self._aim(aim), self._terms(budget, strategy)
-        marks = self._compactor.marks(found, terms)
-        return broken_down(self._store, self.id, self._context, found, marks, terms)
+        return broken_down(self._store, self.id, self._context, found, self._compactor.marks(found, terms), terms)
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
