@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from .context import Context
+from .context import Context, Terms
 from .errors import Conflict, InputError
 from .log import Draft, Store
 from .models import Target
@@ -31,12 +31,16 @@ _RACES = 8
 
 
 class Compaction(Struct, frozen=True):
-    """What a compaction did: tokens before and after, and what went, by the decisions that say so."""
+    """What a compaction did: tokens before and after, and what went, by the decisions that say so.
+
+    `decisions` are by record number; `marks` are the budget that they were made for.
+    """
 
     before: int
     after: int
     edits: tuple[Edit, ...]
-    decisions: tuple[int, ...]
+    decisions: dict[int, Decision]
+    marks: Marks
 
     def __str__(self) -> str:
         if not self.decisions:
@@ -88,23 +92,38 @@ class Compactor:
                 return self._context.request(aim, marks=self._context.strategy.cache_marks)
         raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
 
-    def marks(self, aim: Target) -> Marks:
-        """The budget in tokens as it stands."""
-        return self._context.situation(aim, self._summarise).marks
+    def preview(self, aim: Target, terms: Terms | None = None) -> Prepared:
+        """The request as it would be, under other terms if any are given: nothing is put on record, and no model is
+        asked for a summary. Raises BudgetError."""
+        self._context.refresh()
+        situation = self._context.situation(aim, self._digest, terms)
+        decisions, after = decide(situation, self._context.past)
+        return (
+            self._context.aside(aim, after, decisions)
+            if decisions
+            else self._context.request(aim, sent=False, marks=self._context.strategy.cache_marks)
+        )
 
-    def compact(self, aim: Target, keep: int | None = None) -> Compaction:
+    def marks(self, aim: Target, terms: Terms | None = None) -> Marks:
+        """The budget in tokens as it stands."""
+        return self._context.situation(aim, self._summarise, terms).marks
+
+    def compact(
+        self, aim: Target, keep: int | None = None, terms: Terms | None = None, *, dry_run: bool = False
+    ) -> Compaction:
         """Make the view smaller now. With `keep`, everything before the newest `keep` turns is summarised; without, the
-        strategy's own steps are taken until the view is half as large."""
+        strategy's own steps are taken until the view is half as large. With `dry_run`, only say what would go."""
         if keep is not None and (not isinstance(keep, int) or keep < 1):
             raise InputError(f"compact(keep=...) takes the number of newest turns to keep, at least 1, not {keep!r}")
         for _ in range(_RACES):
             self._context.refresh()
-            situation = _pressed(self._context.situation(aim, self._summarise), keep)
+            summarise = self._digest if dry_run else self._summarise
+            situation = _pressed(self._context.situation(aim, summarise, terms), keep)
             decisions, after = compact(situation)
-            numbers = tuple(range(situation.number, situation.number + len(decisions)))
-            edits = tuple(edit for n, decision in zip(numbers, decisions, strict=True) for edit in told(n, decision))
-            if not decisions or self._record(decisions):
-                return Compaction(situation.size, after.size, edits, numbers)
+            numbered = dict(enumerate(decisions, start=situation.number))
+            edits = tuple(edit for n, decision in numbered.items() for edit in told(n, decision))
+            if dry_run or not decisions or self._record(decisions):
+                return Compaction(situation.size, after.size, edits, numbered, situation.marks)
         raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
 
     def undo(self) -> Record:
@@ -157,25 +176,35 @@ class Compactor:
             return False
         return True
 
+    def _digest(self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown]) -> Summary:
+        material = self._material(messages, previous, target, kept)
+        made = attempt(material, ())
+        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
+
     def _summarise(self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown]) -> Summary:
-        material = Material(
+        material = self._material(messages, previous, target, kept)
+        made = attempt(material, self._models, timeout=self._timeout, ledger=self._ledger, ahead=self._background)
+        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
+
+    def _material(self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown]) -> Material:
+        return Material(
             messages=tuple(messages),
             previous=previous,
             target=target,
             count=self._context.count_text,
             kept=tuple(kept),
         )
-        made = attempt(material, self._models, timeout=self._timeout, ledger=self._ledger, ahead=self._background)
-        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
 
 def _pressed(situation: Situation, keep: int | None) -> Situation:
-    """The situation as if it had to give way, for a compaction that somebody asked for."""
+    """The situation as if it had to give way, for a compaction that somebody asked for: the limit is no larger than
+    the view, so that shares of it leave something to take."""
     marks = situation.marks
     strategy: Strategy = situation.strategy
     if keep is not None:
         strategy = msgspec.structs.replace(
             strategy, steps=("summarise",), keep_turns=keep, head=0.0, recent=0.0, user_tokens=0, grades=()
         )
-    goal = min(marks.goal, situation.size // 2)
-    return msgspec.structs.replace(situation, strategy=strategy, marks=msgspec.structs.replace(marks, goal=goal))
+    size = situation.size
+    pressed = Marks(min(marks.limit, size), min(marks.trigger, size), min(marks.goal, size // 2))
+    return msgspec.structs.replace(situation, strategy=strategy, marks=pressed)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from .caching import Sent, cache_prices, marked, use_of
 from .content import Message, Outcome, media_parts
 from .log import Store
@@ -30,7 +32,7 @@ from .view.shown import Shown, starts_turn
 from .view.situation import Means, Situation, Summary
 from .window import read_window
 
-__all__ = ["Context", "Summarise"]
+__all__ = ["Context", "Summarise", "Terms"]
 
 Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown]], Summary]
 """Writes a summary; arguments as in `turnlog.view.situation.Means`."""
@@ -46,6 +48,13 @@ _UNAIMED = 200_000
 
 _MATERIAL = 3
 """So many times the limit of a request is given to a summarizer at once; what is older stands in the summary before."""
+
+
+class Terms(Struct, frozen=True):
+    """What is decided by, where that is not what the configuration says."""
+
+    budget: Budget
+    strategy: Strategy
 
 
 class Context:
@@ -212,15 +221,17 @@ class Context:
         certainty = count_frame(self._counter, system=False, tools=False).certainty
         return self.calibration.scale(aim.provider, self._counter.id, certainty)
 
-    def situation(self, aim: Target, summarise: Summarise) -> Situation:
+    def situation(self, aim: Target, summarise: Summarise, terms: Terms | None = None) -> Situation:
         """The conversation beside its budget, for a target: the same for the same log, however it came to be
-        in memory."""
+        in memory. `terms` take the place of the budget and the strategy in force."""
         self._count_by(counter_for(aim.provider, aim.model))
-        made = self._situation(aim, summarise)
-        reach = _reach_for(made.marks.limit) if not self._is_ours(aim) else self._usual_reach(self.configuration)
+        usual = terms is None and self._is_ours(aim)
+        terms = terms or Terms(self.budget, self.strategy)
+        made = self._situation(aim, summarise, terms)
+        reach = self._usual_reach(self.configuration) if usual else _reach_for(made.marks.limit)
         if self._tokens > reach or (self._gap is not None and reach != self._reach):
             self._load(self._counter, reach)
-            made = self._situation(aim, summarise)
+            made = self._situation(aim, summarise, terms)
         return made
 
     def _usual_reach(self, now: Configuration) -> int:
@@ -229,7 +240,7 @@ class Context:
         window = now.input_limit or make_target(now.provider, now.model).input_limit
         return _reach_for((now.budget or Budget()).max_tokens or window)
 
-    def _situation(self, aim: Target, summarise: Summarise) -> Situation:
+    def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
         limit = 0
 
         def originals(first: int, last: int) -> Iterator[Shown]:
@@ -242,8 +253,8 @@ class Context:
 
         made = situation_of(
             self._items,
-            self.budget,
-            self.strategy,
+            terms.budget,
+            terms.strategy,
             Means(self._count, self._counter.text, originals, summarise, self._images_before),
             window=aim.input_limit,
             fixed=self._fixed,
@@ -271,21 +282,22 @@ class Context:
 
     # -- making requests -------------------------------------------------------------------------
 
-    def request(self, aim: Target, *, to_be_sent: bool = True, marks: bool = False) -> Prepared:
-        """The request that shows the conversation as it stands. One that is not to be sent is not what the next one
-        is compared to. With `marks`, prompt-cache marks are placed where the provider wants them."""
-        self._count_by(counter_for(aim.provider, aim.model))
-        self.asked = self.tokens(aim)
+    def request(self, aim: Target, *, sent: bool = True, marks: bool = False) -> Prepared:
+        """The request that shows the conversation as it stands. One that is looked at and not `sent` is no other's
+        beginning, and no bill is held against its size. With `marks`, prompt-cache marks are placed where the provider
+        wants them."""
+        size = self.tokens(aim)
         plan, blob = self._plan(aim), self._store.get_blob
         head = [item.shown for item in self._items[: self._lead]]
         made = assemble(head, self._pieces, plan, blob, self._fate)
         if self._told:
             made = made.after(self._told)
-        if not to_be_sent:
-            return made
-        now = Sent(plan, self._items, len(self._items), self.asked.tokens, self._fixed, self.last)
-        before = self._sent.pop((aim.provider, aim.model), None)
-        self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
+        now = Sent(plan, self._items, len(self._items), size.tokens, self._fixed, self.last)
+        before = self._sent.get((aim.provider, aim.model))
+        if sent:
+            self.asked = size
+            self._sent.pop((aim.provider, aim.model), None)
+            self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
         if marks:
             made = marked(made, plan, blob, now, before)
         made.cache = use_of(now, before, self.decisions) if before is not None else None
@@ -293,11 +305,14 @@ class Context:
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
         """The request of a view that was decided on for this once and not on record."""
-        shown = [item.shown for block in situation.blocks for item in block.items]
-        made = follow(self._plan(aim), shown, self._store.get_blob, self._fate)
+        plan, blob = self._plan(aim), self._store.get_blob
+        items = [item for block in situation.blocks for item in block.items]
+        made = follow(plan, [item.shown for item in items], blob, self._fate)
         new = enumerate(decisions, start=self.last + 1)
         edits = tuple(edit for n, decision in [*self.decisions.items(), *new] for edit in told(n, decision))
-        return made.after(edits)
+        made = made.after(edits)
+        now = Sent(plan, items, len(items), situation.size, self._fixed, self.last)
+        return marked(made, plan, blob, now, None) if self.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""

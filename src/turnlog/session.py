@@ -16,11 +16,12 @@ import msgspec
 
 from .compaction import Compaction, Compactor
 from .content import Media, Message, Opaque, Outcome, Text, Tool, ToolCall, ToolResult, sha256_hex
-from .context import Context
+from .context import Context, Terms
 from .costs import Cost, total_cost, total_usage
 from .errors import InputError
 from .exchange import Answer, Content, parts_of, target_of
 from .filewatch import FileRecorder
+from .inspection import broken_down, explained
 from .journal import Journal
 from .log import SessionInfo, Store
 from .models import Target
@@ -42,6 +43,8 @@ from .request import Prepared, plan, translate
 from .summarize import TIMEOUT, Complete, Summarizer
 from .tokens.calibration import Drift, Prediction
 from .tools import read_tools
+from .view.breakdown import Breakdown
+from .view.explain import Explanation
 from .view.select import select
 from .view.shown import Loss, Shown
 
@@ -209,7 +212,7 @@ class Session:
                 strategy=self.configuration.strategy,
             )
         )
-        return (*lost, *self._context.request(self._aim(None), to_be_sent=False).losses)
+        return (*lost, *self._context.request(self._aim(None), sent=False).losses)
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
@@ -253,10 +256,26 @@ class Session:
         ours = own is not None and (found.provider, found.model) == (own.provider, own.model)
         return self._compactor.request(found, on_record=ours)
 
-    def compact(self, *, keep: int | None = None) -> Compaction:
+    def preview(
+        self, aim: Target | None = None, *, budget: Budget | int | None = None, strategy: Strategy | str | None = None
+    ) -> Prepared:
+        """The request as it would be now, for this once under another budget or strategy if one is given. Nothing
+        is put on record and no model is asked for a summary. Errors as `request`."""
+        return self._compactor.preview(self._aim(aim), self._terms(budget, strategy))
+
+    def compact(
+        self,
+        *,
+        keep: int | None = None,
+        aim: Target | None = None,
+        budget: Budget | int | None = None,
+        strategy: Strategy | str | None = None,
+        dry_run: bool = False,
+    ) -> Compaction:
         """Make the view smaller now, and say what went. With `keep`, all before the newest `keep` turns is
-        summarised; without, the strategy's steps are taken until the view is half as large."""
-        return self._compactor.compact(self._aim(None), keep)
+        summarised; without, the strategy's steps are taken until the view is half as large. `aim`, `budget` and
+        `strategy` hold for this once; with `dry_run` nothing is put on record."""
+        return self._compactor.compact(self._aim(aim), keep, self._terms(budget, strategy), dry_run=dry_run)
 
     def undo_compaction(self) -> Record:
         """Take back the last decision that made the view smaller: what it left out is shown again."""
@@ -272,6 +291,18 @@ class Session:
         the call."""
         text, found = read_back_for(self._store, self.id, call)
         return self.tool_result(call, text, outcome="ok" if found else "failed")
+
+    def explain(self, also: Mapping[int, Decision] | None = None, aim: Target | None = None) -> Explanation:
+        """What became of every message in the conversation as it stands, by which decisions, and how many tokens
+        that saves, for a target. `also` are decisions as if they were on record: those of a dry run."""
+        return explained(self._store, self.id, aim or self.target, also)
+
+    def breakdown(
+        self, aim: Target | None = None, *, budget: Budget | int | None = None, strategy: Strategy | str | None = None
+    ) -> Breakdown:
+        """What takes how many tokens of the conversation as it stands, beside the budget."""
+        found, terms = self._aim(aim), self._terms(budget, strategy)
+        return broken_down(self._store, self.id, self._context, found, self._compactor.marks(found, terms), terms)
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
@@ -358,6 +389,13 @@ class Session:
     def _last(self) -> int:
         self._context.refresh()
         return self._context.last
+
+    def _terms(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
+        self._context.refresh()
+        if budget is None and strategy is None:
+            return None
+        own = self._context.budget, self._context.strategy
+        return Terms(own[0] if budget is None else read_budget(budget), read_strategy(strategy or own[1]))
 
     def _aim(self, aim: Target | None) -> Target:
         found = self.target if aim is None else target_of(aim)

@@ -12,9 +12,8 @@ from msgspec.structs import asdict
 from ..counting import TokenCount, count, count_conversation
 from ..errors import InputError
 from ..oneshot import detect
-from ..records import MessageRecord, UsageRecord
-from ..session import Session
 from ..view.select import select
+from .aims import last_model
 from .documents import document
 from .request import session_of
 from .terminal import out_json, out_line
@@ -65,14 +64,8 @@ def _body(arguments: Namespace) -> TokenCount | None:
 def _session(arguments: Namespace) -> TokenCount:
     with session_of(arguments) as session:
         now = session.configuration
-        model = arguments.model or now.model or _last_model(session)
+        model = arguments.model or now.model or last_model(session)
         if not model:
             raise InputError(f"{arguments.source}: names no model; say which to count for with --model")
         said = [shown.message for shown in select(session.history())[0]]
         return count_conversation(said, now.tools, model, now.provider)
-
-
-def _last_model(session: Session) -> str:
-    """The model that wrote last, as far as the log knows; imported transcripts have no other."""
-    bodies = (record.body for record in reversed(session.history()))
-    return next((body.model for body in bodies if isinstance(body, (MessageRecord, UsageRecord)) and body.model), "")

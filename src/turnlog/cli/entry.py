@@ -12,7 +12,24 @@ from typing import Any, NoReturn
 from .._version import __version__
 from ..errors import InputError, TurnlogError
 from ..models import UnknownModelWarning
-from . import check, count, demo, diff, exports, imports, request, scrub, search, sessions, show, verify
+from . import (
+    check,
+    compact,
+    context,
+    count,
+    demo,
+    diff,
+    exports,
+    fit,
+    imports,
+    request,
+    scrub,
+    search,
+    sessions,
+    show,
+    verify,
+    why,
+)
 from .stores import VARIABLE
 from .terminal import discard_output, flush, out, say
 
@@ -35,6 +52,13 @@ EXIT_CODES = {
 
 _DESCRIPTION = "Keeps an LLM agent's conversation: one append-only log, and requests that every provider accepts."
 _EPILOG = "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
+
+
+_NOUNS = (
+    *(imports, sessions, show, diff, search, request, context, compact, why),
+    *(check, fit, count, exports, verify, scrub, demo),
+)
+"""The commands' modules, in the order of the help."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,7 +95,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--store", metavar="PATH", default="", help=text)
     parser.add_argument("--version", action="version", version=f"turnlog {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for noun in (imports, sessions, show, diff, search, request, check, count, exports, verify, scrub, demo):
+    for noun in _NOUNS:
         noun.add_to(commands, store)
     return parser
 

@@ -21,11 +21,12 @@ from ..request import Prepared
 from ..session import Session
 from ..stores import MemoryStore
 from ..view.shown import Edit, Loss
+from .aims import add_terms
 from .keeping import keep
 from .stores import is_missing, opened, place
 from .terminal import as_json, counted, out_bytes, out_json, out_line, say, shorten, stdin_bytes
 
-__all__ = ["add_to", "changes", "session_of"]
+__all__ = ["add_to", "changes", "gist", "sentence", "session_of"]
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -35,6 +36,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help=help_text)
     parser.add_argument("--to", metavar="PROVIDER", required=True, help=f"one of {', '.join(PROVIDERS)}")
     parser.add_argument("--model", metavar="MODEL", default="", help="default: the session's own, or a common one")
+    add_terms(parser)
     parser.add_argument("--explain", action="store_true", help="list what is sent, changed and lost instead")
     parser.add_argument("--json", action="store_true", help="with --explain: one JSON object a line")
     parser.set_defaults(run=_request)
@@ -42,7 +44,8 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _request(arguments: Namespace) -> int:
     with session_of(arguments) as session:
-        prepared = session.request(_target(session, arguments.to, arguments.model))
+        aim = _target(session, arguments.to, arguments.model)
+        prepared = session.preview(aim, budget=arguments.budget, strategy=arguments.strategy)
     if arguments.explain and arguments.json:
         for kind, change in changes(prepared):
             out_json({"change": kind, "kind": change.kind, "detail": change.detail, "records": change.records})
@@ -52,7 +55,7 @@ def _request(arguments: Namespace) -> int:
     else:
         out_bytes([as_json(prepared.request, indent=2).encode("utf-8"), b"\n"])
         for kind, change in changes(prepared):
-            say(_sentence(kind, change))
+            say(sentence(kind, change))
         say(_counts(prepared))
     return 0
 
@@ -101,8 +104,13 @@ def changes(prepared: Prepared) -> list[tuple[str, Edit | Loss]]:
     return [("edit", edit) for edit in prepared.edits] + [("loss", loss) for loss in prepared.losses]
 
 
-def _sentence(kind: str, change: Edit | Loss) -> str:
-    where = f" (record {', '.join(map(str, change.records))})" if change.records else ""
+def sentence(kind: str, change: Edit | Loss) -> str:
+    """A change in one line, with its record numbers."""
+    numbers = ", ".join(map(str, change.records))
+    if isinstance(change, Edit) and change.through and change.records != (change.through,):
+        where = f" (records {numbers} to {change.through})"
+    else:
+        where = f" (record {numbers})" if numbers else ""
     return visible(f"{kind} {change.kind}: {change.detail}{where}", one_line=True)
 
 
@@ -116,20 +124,20 @@ def _explained(prepared: Prepared) -> Iterator[str]:
     yield _counts(prepared)
     for shown in prepared.view:
         numbers = ",".join(map(str, shown.records)) or "-"
-        yield f"{numbers:>9}  {shown.message.role:<9}  {shown.treatment:<11}  {_gist(shown.message)}".rstrip()
-    yield from (_sentence(kind, change) for kind, change in changes(prepared))
+        yield f"{numbers:>9}  {shown.message.role:<9}  {shown.treatment:<11}  {gist(shown.message)}".rstrip()
+    yield from (sentence(kind, change) for kind, change in changes(prepared))
 
 
-def _gist(message: Message) -> str:
+def gist(message: Message, *, characters: int = 100) -> str:
     """A message in a line."""
     words = " ".join(" ".join(map(_word, message.parts)).split())
-    return shorten(words, characters=100)
+    return shorten(words, characters=characters)
 
 
 def _word(part: Part) -> str:
     match part:
         case Text(text=text):
-            return text[:200]
+            return text[:1_000]
         case ToolCall(name=name):
             return f"[calls {name}]"
         case ToolResult(name=name, outcome=outcome):

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..export import visible
 
 __all__ = [
+    "Piece",
     "as_json",
     "counted",
     "discard_output",
@@ -24,10 +25,15 @@ __all__ = [
     "out_coloured",
     "out_json",
     "out_line",
+    "out_pieces",
     "say",
     "shorten",
     "stdin_bytes",
 ]
+
+
+Piece = tuple[str, str]
+"""A text and the ANSI style that it is shown in."""
 
 
 def out(text: str = "") -> None:
@@ -39,6 +45,14 @@ def out(text: str = "") -> None:
 def out_line(text: str) -> None:
     """A piece of data that is one line of stdout, whatever it holds."""
     out(visible(text, one_line=True))
+
+
+def out_pieces(pieces: Iterable[Piece]) -> None:
+    """One line of stdout in colours: of each piece the text, escaped, in its ANSI style (empty: none)."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    shown = ((visible(text, one_line=True), style) for text, style in pieces)
+    line = "".join(f"\x1b[{style}m{text}\x1b[0m" if style and text else text for text, style in shown)
+    _write((line + "\n").encode(encoding, "backslashreplace"))
 
 
 def out_json(value: Any) -> None:

@@ -23,7 +23,7 @@ from ..content import Message, Part, Text, ToolResult
 from ..records import Decision, Record
 from .shown import Edit, Shown, Treatment
 
-__all__ = ["Effects", "HIDING", "Hiding", "active_decisions", "cut_text", "stand_ins", "told"]
+__all__ = ["Effects", "HIDING", "Hiding", "active_decisions", "cut_text", "ended_decisions", "stand_ins", "told"]
 
 HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
 """Actions of decisions that leave records out of the conversation."""
@@ -171,19 +171,25 @@ def cut_text(text: str, head: int, tail: int, n: int) -> str:
 
 def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:
     """The decisions that hold, by record number: those that no later one takes back or rewinds."""
+    made = {record.n: record for record in records if isinstance(record.body, Decision)}
+    ended = ended_decisions(made.values())
+    bodies = ((n, record.body) for n, record in made.items() if n not in ended)
+    return {n: body for n, body in bodies if isinstance(body, Decision) and body.action != "undo"}
+
+
+def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
+    """The decisions that hold no longer, and which decision ended each, both by record number."""
     made = [(record.n, record.body) for record in records if isinstance(record.body, Decision)]
-    held: dict[int, Decision] = {}
-    gone: set[int] = set()
+    ended: dict[int, int] = {}
     for n, decision in reversed(made):
-        if n in gone:
+        if n in ended:
             continue
         if decision.supersedes:
-            gone.add(decision.supersedes)
+            ended.setdefault(decision.supersedes, n)
         if decision.action == "rewind":
-            gone.update(range(decision.first, decision.last + 1))
-        if decision.action != "undo":
-            held[n] = decision
-    return dict(sorted(held.items()))
+            numbers = (m for m, _ in made if decision.first <= m <= decision.last)
+            ended.update((m, n) for m in numbers if m not in ended)
+    return ended
 
 
 def told(number: int, decision: Decision) -> list[Edit]:

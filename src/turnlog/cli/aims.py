@@ -1,0 +1,85 @@
+"""For which model, and inside which budget: options that several commands share."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+
+from ..errors import InputError
+from ..facts import find_model
+from ..models import Target
+from ..oneshot import aimed
+from ..policy import PRESETS
+from ..providers import PROVIDERS
+from ..providers.protocol import Parsed
+from ..records import MessageRecord, UsageRecord
+from ..session import Session
+from .terminal import say
+
+__all__ = ["add_target", "add_terms", "aim_of", "last_model", "tokens", "usual_aim"]
+
+_SPEAKS = {"openai": "openai-responses", "anthropic": "anthropic", "google": "google"}
+"""Whose request a model's own provider takes, where nobody says."""
+
+
+def add_target(parser: ArgumentParser) -> None:
+    """Add `--to` and `--model`."""
+    parser.add_argument(
+        "--to", metavar="PROVIDER", default="", help=f"one of {', '.join(PROVIDERS)} (default: its own)"
+    )
+    parser.add_argument(
+        "--model", metavar="MODEL", default="", help="default: the session's own, or that which spoke last"
+    )
+
+
+def add_terms(parser: ArgumentParser) -> None:
+    """Add `--budget` and `--strategy`."""
+    text = "tokens that a request may have, for this once (default: the session's budget)"
+    parser.add_argument("--budget", metavar="N", type=tokens, help=text)
+    text = f"for this once: {', '.join(PRESETS)} (default: the session's)"
+    parser.add_argument("--strategy", metavar="NAME", help=text)
+
+
+def tokens(text: str) -> int:
+    """A number of tokens, from 1."""
+    digits = text.replace(",", "").replace("_", "")
+    if not digits.isdecimal() or not int(digits):
+        raise ArgumentTypeError(f"{text!r} is no number of tokens")
+    return int(digits)
+
+
+def aim_of(session: Session, arguments: Namespace) -> Target:
+    """The target that `--to` and `--model` name, else the session's, else that of the model which spoke last in it.
+
+    Raises InputError if nothing tells the provider, UnknownProvider.
+    """
+    aim = _aim(session, arguments.to, arguments.model)
+    if aim is None:
+        raise InputError(f"{session.id}: nothing says for which model; name one with --model MODEL, or --to PROVIDER")
+    if aim.doubt:
+        say(aim.doubt)
+    return aim
+
+
+def usual_aim(session: Session) -> Target | None:
+    """The session's target, else that of the model which spoke last in it, if anything tells."""
+    return _aim(session, "", "")
+
+
+def _aim(session: Session, provider: str, model: str) -> Target | None:
+    own, now = session.target, session.configuration
+    if own is not None and not provider and not model:
+        return own
+    if not model and not provider:
+        provider, model = now.provider, now.model or last_model(session)
+    elif not model and provider == now.provider:
+        model = now.model
+    if not provider:
+        found = find_model(model) if model else None
+        provider = _SPEAKS.get((found.facts.provider if found else None) or "", now.provider)
+    return aimed(Parsed(messages=(), configuration=now), provider, model) if provider else None
+
+
+def last_model(session: Session) -> str:
+    """The model that wrote last, as far as the log knows; imported transcripts have no other."""
+    bodies = (record.body for record in reversed(session.history()))
+    return next((body.model for body in bodies if isinstance(body, (MessageRecord, UsageRecord)) and body.model), "")

@@ -1,0 +1,102 @@
+"""`compact` makes a session's view smaller, `undo` takes the last decision back."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Any
+
+from ..compaction import Compaction
+from ..records import Decision
+from ..session import Session
+from ..view.explain import Ruling
+from ..view.ladder import SIZING
+from .aims import add_target, add_terms, aim_of, usual_aim
+from .decisions import decision_json, decision_lines, fates, saving, span
+from .stores import opened
+from .terminal import counted, out_json, out_line, say
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the commands to the parser."""
+    compact = commands.add_parser("compact", parents=[store], help="make a session's view smaller; its log stays whole")
+    compact.add_argument("id", metavar="ID")
+    text = "summarise all but the newest N turns (default: take the strategy's steps until the view is half as large)"
+    compact.add_argument("--keep", metavar="N", type=_turns, help=text)
+    add_terms(compact)
+    add_target(compact)
+    compact.add_argument("--dry-run", action="store_true", help="say what would be decided, and record nothing")
+    compact.add_argument("--json", action="store_true", help="one JSON object")
+    compact.set_defaults(run=_compact)
+    undo = commands.add_parser("undo", parents=[store], help="take back the last decision that made the view smaller")
+    undo.add_argument("id", metavar="ID")
+    undo.add_argument("--json", action="store_true", help="one JSON object")
+    undo.set_defaults(run=_undo)
+
+
+def _turns(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is no number of turns; at least the newest one stays")
+    return int(text)
+
+
+def _compact(arguments: Namespace) -> int:
+    dry = arguments.dry_run
+    with opened(arguments, write=not dry) as store, Session(store, store.info(arguments.id)) as session:
+        aim = aim_of(session, arguments)
+        before = session.breakdown(aim).tokens  # a session looks at no more than a view could hold
+        done = session.compact(
+            keep=arguments.keep, aim=aim, budget=arguments.budget, strategy=arguments.strategy, dry_run=dry
+        )
+        explained = session.explain(done.decisions if dry else None, aim)
+    rulings = [Ruling(n, "", decision) for n, decision in done.decisions.items()]
+    if arguments.json:
+        decisions = [decision_json(ruling) for ruling in rulings]
+        out_json({"before": before, "after": done.after, "recorded": not dry, "decisions": decisions})
+        return 0
+    out_line(_sum(arguments.id, done, before, dry))
+    for line in decision_lines(rulings, explained.summaries):
+        out_line(line)
+    out_line(fates(explained.accounts.values()))
+    if dry:
+        say("nothing recorded: a dry run")
+    elif rulings:
+        name = arguments.id
+        say(
+            f"`turnlog why {name}` says what became of each message, `turnlog undo {name}` takes the last decision back"
+        )
+    return 0
+
+
+def _sum(name: str, done: Compaction, before: int, dry: bool) -> str:
+    if not done.decisions:
+        return f"{name}: nothing to compact, {before:,} tokens"
+    share = 100 - 100 * done.after // max(1, before)
+    verb = "would become" if dry else "became"
+    return f"{name}: {before:,} tokens {verb} {done.after:,}, {share} % less"
+
+
+def _undo(arguments: Namespace) -> int:
+    with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
+        aim = usual_aim(session)
+        before = session.explain(aim=aim)
+        record = session.undo_compaction()
+        after = session.explain(aim=aim)
+        picture = session.breakdown(aim) if aim else None
+    taken = record.body.supersedes if isinstance(record.body, Decision) else 0
+    ruling = next(ruling for ruling in before.rulings if ruling.n == taken)
+    changed = [n for n, account in after.accounts.items() if account != before.accounts.get(n)]
+    if arguments.json:
+        row = {"ended_by": record.n, "records": changed, "tokens_back": after.shown - before.shown}
+        out_json({**decision_json(ruling), **row})
+        return 0
+    decision = ruling.decision
+    out_line(f"took back decision {taken}: {decision.action}, {span(decision)}, {decision.why}".rstrip(", "))
+    out_line(f"{counted(len(changed), 'message')} shown as before it: {saving(before.shown, after.shown)}")
+    left = [one for one in after.rulings if not one.ended_by and one.decision.action in SIZING]
+    if left:
+        say(f"still in force: {counted(len(left), 'decision')} before it, which another `turnlog undo` takes back")
+    if picture is not None and picture.tokens > picture.marks.trigger:
+        say(f"over the trigger of {picture.marks.trigger:,} tokens: the next request makes room again")
+    return 0

@@ -1,0 +1,64 @@
+"""Decisions in a few words, for people and for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..records import Decision
+from ..view.explain import Account, Fate, Ruling
+from .terminal import counted
+
+__all__ = ["decision_json", "decision_lines", "fates", "saving", "span"]
+
+_ORDER: tuple[Fate, ...] = ("kept", "masked", "cut", "placeholder", "summarised", "left out")
+
+
+def fates(accounts: Iterable[Account]) -> str:
+    """How many messages there are, and what became of them."""
+    found = Counter(account.fate for account in accounts)
+    parts = ", ".join(f"{found[fate]:,} {fate}" for fate in _ORDER if found[fate])
+    return f"{counted(found.total(), 'message')}: {parts}" if parts else "no messages"
+
+
+def saving(before: int, after: int) -> str:
+    """Two sizes of a request."""
+    return f"{before:,} -> {after:,} tokens"
+
+
+def span(decision: Decision) -> str:
+    """The records that a decision is about."""
+    if not decision.last:
+        return ""
+    one = decision.first == decision.last
+    return f"record {decision.first}" if one else f"records {decision.first} to {decision.last}"
+
+
+def decision_lines(rulings: Iterable[Ruling], summaries: Mapping[int, int]) -> Iterator[str]:
+    """A line for each decision: number, action, records, sizes, why; and the tokens of its summary if that is shown."""
+    for ruling in rulings:
+        decision = ruling.decision
+        figures = saving(*ruling.figures) if ruling.figures else ""
+        about = f"takes back decision {decision.supersedes}" if decision.supersedes else ""
+        gone = f"(taken back by {ruling.ended_by})" if ruling.ended_by else ""
+        told = f"(summary: {summaries[ruling.n]:,} tokens)" if ruling.n in summaries else ""
+        words = [span(decision), figures, about, decision.why, told, gone]
+        yield f"{ruling.n:>5}  {decision.action:<9} {'  '.join(word for word in words if word)}"
+
+
+def decision_json(ruling: Ruling) -> dict[str, Any]:
+    """A decision as JSON; `before` and `after` are tokens of a request, None where it was not made for size."""
+    before, after = ruling.figures or (None, None)
+    return {
+        "decision": ruling.n,
+        "time": ruling.time,
+        "action": ruling.decision.action,
+        "first": ruling.decision.first,
+        "last": ruling.decision.last,
+        "why": ruling.decision.why,
+        "before": before,
+        "after": after,
+        "supersedes": ruling.decision.supersedes,
+        "ended_by": ruling.ended_by,
+    }

@@ -1,0 +1,97 @@
+"""Bars for a terminal: as wide as there is room, in characters that it has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Sequence
+
+from ..export import visible
+from .terminal import is_terminal
+
+__all__ = ["bar", "clipped", "colours", "fitted", "marker_line", "room", "stacked"]
+
+_EIGHTHS = "▏▎▍▌▋▊▉█"
+
+
+def room() -> int:
+    """Columns to draw in: those of the terminal, at least 28 and at most 110."""
+    return max(28, min(110, shutil.get_terminal_size((80, 24)).columns))
+
+
+def colours() -> bool:
+    """Whether colours are wanted: by a person at a terminal who did not set NO_COLOR (no-color.org)."""
+    return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def fitted(shares: Sequence[float], width: int) -> list[int]:
+    """Whole columns for shares of `width`, which add up to the whole sum; what is not nothing gets one if it can."""
+    sizes: list[int] = []
+    done = 0.0
+    for share in shares:
+        done += max(0.0, share)
+        sizes.append(max(0, min(width, round(done * width)) - sum(sizes)))
+    for i, share in enumerate(shares):
+        widest = max(range(len(sizes)), key=sizes.__getitem__)
+        if share > 0 and not sizes[i] and sizes[widest] > 1:
+            sizes[i], sizes[widest] = 1, sizes[widest] - 1
+    return sizes
+
+
+def bar(share: float, width: int) -> str:
+    """A bar of `share` of `width` columns, to an eighth of a column where the terminal has such characters."""
+    eighths = round(max(0.0, min(1.0, share)) * width * 8)
+    if share > 0:
+        eighths = max(1, eighths)
+    if not _has(_EIGHTHS):
+        return "#" * max(round(eighths / 8), int(share > 0))
+    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8 - 1] if eighths % 8 else "")
+
+
+def stacked(sizes: Sequence[int], free: int) -> list[str]:
+    """The pieces of one bar, a piece for each size, and then what is free."""
+    full, empty = ("█", "░") if _has("█░") else ("#", ".")
+    return [*(full * size for size in sizes), empty * free]
+
+
+def marker_line(marks: Sequence[tuple[str, float]], width: int) -> list[str]:
+    """Lines that point at places of a bar of `width` columns: names in lines of their own where they would meet."""
+    lines: list[str] = []
+    for name, share in sorted(marks, key=lambda mark: -mark[1]):
+        place = max(0, min(width - 1, round(share * width) - 1))
+        text = f"^ {name}" if place + len(name) + 2 <= width else f"{name} ^"
+        start = place if text[0] == "^" else max(0, place - len(text) + 1)
+        line = " " * start + text
+        if lines and len(line) + 2 <= len(lines[-1]) - len(lines[-1].lstrip()):
+            line = line + lines.pop()[len(line) :]
+        lines.append(line)
+    return lines
+
+
+def clipped(text: str, width: int) -> str:
+    """`text` on one line, escaped, padded or cut to so many columns."""
+    text = visible(text, one_line=True)
+    if _columns(text) > width:
+        dots = "…" if _has("…") else "..."
+        while text and _columns(text) + len(dots) > width:
+            text = text[:-1]
+        text += dots
+    return text + " " * (width - _columns(text))
+
+
+def _columns(text: str) -> int:
+    """Columns that a text takes: two for what is wide in East Asian scripts, none for what joins the one before."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def _has(characters: str) -> bool:
+    """Whether standard output can show these."""
+    try:
+        characters.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,46 @@
+"""`fit`: a plain request body, made to fit."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from ..fitting import fit
+from ..policy import PRESETS
+from .aims import tokens
+from .documents import json_object
+from .request import sentence
+from .terminal import as_json, counted, out_bytes, say
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("fit", help="make a request body fit a budget; without a store")
+    parser.add_argument("file", metavar="FILE", help="a request body as JSON; - is standard input")
+    text = "tokens of the whole request (default: what the model takes)"
+    parser.add_argument("--max-tokens", metavar="N", type=tokens, default=0, help=text)
+    parser.add_argument("--model", metavar="MODEL", default="", help="fit for this model (default: the body's own)")
+    parser.add_argument("--as", metavar="PROVIDER", dest="provider", default="", help="whose request it is")
+    parser.add_argument("--strategy", metavar="NAME", default="auto", help=f"{', '.join(PRESETS)} (default: auto)")
+    parser.set_defaults(run=_fit)
+
+
+def _fit(arguments: Namespace) -> int:
+    body = json_object(arguments.file)
+    fitted = fit(
+        body,
+        max_tokens=arguments.max_tokens,
+        model=arguments.model,
+        strategy=arguments.strategy,
+        provider=arguments.provider,
+    )
+    out_bytes([as_json(fitted.request, indent=2).encode("utf-8"), b"\n"])
+    for edit in fitted.edits:
+        say(sentence("edit", edit))
+    for loss in fitted.losses:
+        say(sentence("loss", loss))
+    done = f"{counted(len(fitted.edits), 'edit')}, {counted(len(fitted.losses), 'loss')}"
+    say(f"{arguments.file}: {counted(len(fitted.view), 'message')}, {fitted.tokens:,} tokens, {done}")
+    return 0

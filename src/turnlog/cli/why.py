@@ -1,0 +1,123 @@
+"""`why`: what became of each message, by which decision, and what that saves."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..content import Message, ToolResult
+from ..errors import InputError
+from ..records import Decision, Record
+from ..session import Session
+from ..view.explain import Account, Explanation
+from ..view.select import select
+from .aims import usual_aim
+from .decisions import decision_json, decision_lines, fates, saving
+from .drawing import clipped
+from .request import gist, session_of
+from .terminal import out_json, out_line
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("why", parents=[store], help="say what became of each message, and by which decision")
+    help_text = "a session, or a file: a request body or any transcript; - is standard input"
+    parser.add_argument("source", metavar="SOURCE", help=help_text)
+    parser.add_argument("record", metavar="RECORD", nargs="?", type=int, help="only this record, and more of it")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.set_defaults(run=_why)
+
+
+def _why(arguments: Namespace) -> int:
+    with session_of(arguments) as session:
+        found = session.explain(aim=usual_aim(session))
+        records = session.history()
+        if arguments.record is not None:
+            _one(session, found, records, arguments)
+            return 0
+    messages = {record.n: record for record in records if record.n in found.accounts}
+    if arguments.json:
+        for ruling in found.rulings:
+            out_json(decision_json(ruling))
+        for n, record in messages.items():
+            out_json(_row(found.accounts[n], record))
+        return 0
+    for line in _all(session.id, found, messages):
+        out_line(line)
+    return 0
+
+
+def _row(account: Account, record: Record) -> dict[str, Any]:
+    return {
+        "record": account.n,
+        "role": record.message.role if record.message else "",
+        "fate": account.fate,
+        "by": list(account.by),
+        "tokens": account.tokens,
+        "shown": account.shown,
+        "saved": account.saved,
+    }
+
+
+def _all(name: str, found: Explanation, messages: dict[int, Record]) -> Iterator[str]:
+    yield f"{name}: {fates(found.accounts.values())}; {found.saved:,} tokens saved"
+    held = [one for one in found.rulings if not one.ended_by and one.decision.action != "undo"]
+    gone = [one for one in found.rulings if one.ended_by]
+    for title, rulings in (("decisions in force", held), ("taken back", gone)):
+        if rulings:
+            yield f"{title}:"
+            yield from decision_lines(rulings, found.summaries)
+    yield f"{'record':>6}  {'role':<9}  {'became':<11}  {'by':<12}  {'tokens':>7}  {'saved':>7}"
+    for n, record in messages.items():
+        account, message = found.accounts[n], record.message
+        by = ", ".join(map(str, account.by))
+        less = f"{account.saved:,}" if account.saved else ""
+        role, said = (message.role, clipped(gist(message), 60)) if message else ("", "")
+        yield f"{n:>6}  {role:<9}  {account.fate:<11}  {by:<12}  {account.tokens:>7,}  {less:>7}  {said}".rstrip()
+
+
+def _one(session: Session, found: Explanation, records: Sequence[Record], arguments: Namespace) -> None:
+    n: int = arguments.record
+    if not 1 <= n <= len(records):
+        raise InputError(f"session {session.id!r} has records 1 to {len(records):,}, not {n}")
+    account = found.accounts.get(n)
+    concerned = (n, *account.by) if account else (n,)
+    about = [one for one in found.rulings if one.n in concerned or (account and n in _range(one.decision))]
+    if arguments.json:
+        row = _row(account, records[n - 1]) if account else {"record": n, "fate": "never sent"}
+        out_json({**row, "decisions": [decision_json(ruling) for ruling in about]})
+        return
+    if account is None:
+        word = "a decision" if isinstance(records[n - 1].body, Decision) else "no message"
+        out_line(f"record {n} is {word}: kept in the log, never sent to a model")
+    else:
+        by = f" by decision {', '.join(map(str, account.by))}" if account.by else ""
+        out_line(f"record {n}: {account.fate}{by}; {saving(account.tokens, account.shown)}")
+    for line in decision_lines(about, found.summaries):
+        out_line(line)
+    if account is not None and account.fate not in ("kept", "left out"):
+        for line in _shown_as(account, records):
+            out_line(line)
+
+
+def _shown_as(account: Account, records: Sequence[Record]) -> Iterator[str]:
+    """What stands in requests for a message that is not shown as it is on record."""
+    for shown in select(records)[0]:
+        told = account.fate == "summarised" and shown.treatment == "summarised"
+        if shown.records == (account.n,) and not told:
+            yield f"shown as: {_said(shown.message)}"
+        if told and shown.records[0] == account.by[-1]:
+            yield f"told in: {_said(shown.message)}"
+
+
+def _said(message: Message) -> str:
+    """What a message says, tool results included, in a line that may be long."""
+    inner = (part.parts if isinstance(part, ToolResult) else (part,) for part in message.parts)
+    return gist(Message(message.role, tuple(part for parts in inner for part in parts)), characters=1_000)
+
+
+def _range(decision: Decision) -> range:
+    return range(decision.first, decision.last + 1)

@@ -1,0 +1,98 @@
+"""What takes how much of a model's window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from ..content import Message, Tool, ToolCall, ToolResult
+from ..policy import Budget, Marks
+from ..tokens.counted import BlobReader, Certainty, Counter
+from .shown import Shown
+
+__all__ = ["Breakdown", "Kind", "Share", "shares_of"]
+
+Kind = Literal["system", "tools", "summary", "user", "assistant", "tool results", "images", "framing"]
+"""`tools` are their declarations, `tool results` those of one tool, `images` all media, `framing` what a provider puts
+around a request."""
+
+_KINDS: dict[str, Kind] = {"system": "system", "user": "user", "assistant": "assistant", "images": "images"}
+_ORDER: tuple[Kind, ...] = (
+    "system", "tools", "summary", "user", "assistant", "tool results", "images", "framing",
+)  # fmt: skip
+
+
+class Share(Struct, frozen=True):
+    """Tokens of one kind; `name` is the tool's, where the kind is `tool results`."""
+
+    kind: Kind
+    tokens: int
+    name: str = ""
+
+
+class Breakdown(Struct, frozen=True):
+    """A conversation as it stands, by what its tokens are, beside its budget.
+
+    `marks` are the limit, trigger and goal of `budget`, in the same tokens: where counts are estimated, a margin
+    smaller than in billed ones. `certainty` and `counter` say how far to
+    trust the counts, `certainty` as in `turnlog.count`.
+    """
+
+    provider: str
+    model: str
+    strategy: str
+    budget: Budget
+    marks: Marks
+    shares: tuple[Share, ...]
+    certainty: Certainty
+    counter: str
+
+    @property
+    def tokens(self) -> int:
+        """All that a request takes."""
+        return sum(share.tokens for share in self.shares)
+
+    @property
+    def free(self) -> int:
+        """What the limit leaves; nothing where the conversation has outgrown it."""
+        return max(0, self.marks.limit - self.tokens)
+
+
+def shares_of(
+    view: Iterable[Shown], tools: Sequence[Tool], counter: Counter, blob: BlobReader
+) -> tuple[tuple[Share, ...], Certainty]:
+    """The tokens of a conversation and its tools by kind, the largest tools first; and how far to trust them."""
+    declared = counter.tools(tools)
+    tally = declared + counter.frame(system=True, tools=bool(tools))
+    sums: dict[tuple[Kind, str], int] = {("tools", ""): declared.tokens, ("framing", ""): tally.framing}
+    names: dict[str, str] = {}
+    for shown in view:
+        for part in shown.message.parts:
+            if isinstance(part, ToolCall):
+                names[part.id] = part.name
+        found = counter.messages((shown.message,), blob)
+        tally += found
+        for key, tokens in _split(shown, found.parts, names, counter).items():
+            sums[key] = sums.get(key, 0) + tokens
+    sums["framing", ""] = tally.tokens - sum(tokens for key, tokens in sums.items() if key[0] != "framing")
+    shares = [Share(kind, tokens, name) for (kind, name), tokens in sums.items() if tokens]
+    return tuple(sorted(shares, key=lambda one: (_ORDER.index(one.kind), -one.tokens, one.name))), tally.certainty
+
+
+def _split(shown: Shown, parts: dict[str, int], names: dict[str, str], counter: Counter) -> dict[tuple[Kind, str], int]:
+    """The tokens of one message by kind, framing apart."""
+    sums: dict[tuple[Kind, str], int] = {}
+    for name, kind in _KINDS.items():
+        key: tuple[Kind, str] = ("summary" if shown.treatment == "summarised" else kind, "")
+        sums[key] = sums.get(key, 0) + parts[name]
+    left = parts["tool_results"]
+    results = [part for part in shown.message.parts if isinstance(part, ToolResult)]
+    for i, result in enumerate(results):
+        alone = counter.messages((Message(shown.message.role, (result,)),)).tool_results
+        tokens = left if i == len(results) - 1 else min(left, alone)
+        left -= tokens
+        tool = result.name or names.get(result.call_id) or "unknown"
+        sums["tool results", tool] = sums.get(("tool results", tool), 0) + tokens
+    return sums

@@ -1,0 +1,142 @@
+"""What became of each message in the conversation as it stands, and which decisions did it.
+
+A fold over records, like `select`: the same log gives the same account, whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from ..content import Message
+from ..records import Decision, Record
+from .effects import HIDING, Effects, ended_decisions, stand_ins
+from .select import as_decided, as_shown
+from .shown import Shown
+
+__all__ = ["Account", "Explanation", "Fate", "Ruling", "explain"]
+
+Fate = Literal["kept", "masked", "cut", "placeholder", "summarised", "left out"]
+"""`kept`: shown as it is on record. `masked`: its tool results are a line each. `cut`: giant outputs show beginning
+and end. `placeholder`: images are a line each. `summarised`: a summary that is shown stands for it. `left out`:
+nothing of it is shown."""
+
+_FATES: dict[str, Fate] = {"masked": "masked", "cut": "cut", "placeholder": "placeholder"}
+
+
+class Account(Struct, frozen=True):
+    """What became of a message.
+
+    `n` is its record, `by` are the decisions that made it so, in order; of a message that is kept, those that pinned
+    it. `tokens` is its size, `shown` what of that is left in requests. A summary's own size is no part of either.
+    """
+
+    n: int
+    fate: Fate
+    by: tuple[int, ...]
+    tokens: int
+    shown: int
+
+    @property
+    def saved(self) -> int:
+        """Tokens that requests are smaller by."""
+        return self.tokens - self.shown
+
+
+class Ruling(Struct, frozen=True):
+    """A decision on record: its number and time, and the decision that ended it, 0 while it holds."""
+
+    n: int
+    time: str
+    decision: Decision
+    ended_by: int = 0
+
+    @property
+    def figures(self) -> tuple[int, int] | None:
+        """Tokens of a request before and after it, if it was made for size."""
+        detail = self.decision.detail
+        return (int(detail["before"]), int(detail["after"])) if {"before", "after"} <= detail.keys() else None
+
+
+class Explanation(Struct, frozen=True):
+    """The accounts of all messages, by record number, and all decisions, oldest first.
+
+    `summaries` are the tokens of the summaries that are shown, by the decision that made each.
+    """
+
+    accounts: dict[int, Account]
+    rulings: tuple[Ruling, ...]
+    summaries: dict[int, int]
+
+    @property
+    def shown(self) -> int:
+        """Tokens of all messages that are shown, summaries included."""
+        return sum(account.shown for account in self.accounts.values()) + sum(self.summaries.values())
+
+    @property
+    def saved(self) -> int:
+        """Tokens that requests are smaller by, summaries taken off."""
+        return sum(account.saved for account in self.accounts.values()) - sum(self.summaries.values())
+
+
+def explain(
+    records: Sequence[Record], count: Callable[[Message], int], also: Mapping[int, Decision] | None = None
+) -> Explanation:
+    """What became of every message of a log. `count` gives the tokens of a message; `also` are decisions that are
+    not on record, as if they were."""
+    ended = ended_decisions(records)
+    made = [Ruling(r.n, r.time, r.body, ended.get(r.n, 0)) for r in records if isinstance(r.body, Decision)]
+    held = {one.n: one.decision for one in made if not one.ended_by and one.decision.action != "undo"}
+    held.update(also or {})
+    rules = _Rules(held)
+    originals = [shown for record in records for shown in as_shown(record)]
+    summaries: dict[int, int] = {}
+    for _, shown, _ in as_decided(originals, held):
+        if shown.treatment == "summarised":
+            summaries[shown.records[0]] = summaries.get(shown.records[0], 0) + count(shown.message)
+    accounts = {shown.records[0]: rules.account(shown, count) for shown in originals}
+    return Explanation(accounts, tuple(made), summaries)
+
+
+class _Rules:
+    """The decisions that hold, ready to be asked about one message after another."""
+
+    def __init__(self, held: Mapping[int, Decision]) -> None:
+        self._effects = Effects.of(held)
+        self._hiding = {n: Effects.of({n: one}) for n, one in held.items() if one.action in HIDING}
+        self._stands = {n: stand_ins(n, one) for n, one in held.items()}
+        self._changing: dict[int, list[int]] = {}
+        self._pins: dict[int, list[int]] = {}
+        for n, decision in held.items():
+            for record in Effects.of({n: decision}).changes:
+                self._changing.setdefault(record, []).append(n)
+            if decision.action == "pin":
+                self._pins.setdefault(decision.first, []).append(n)
+
+    def account(self, original: Shown, count: Callable[[Message], int]) -> Account:
+        """What became of a message as it is on record."""
+        n, tokens = original.records[0], count(original.message)
+        if self._effects.hides(n, original.message):
+            by, told = self._hidden(n, original.message)
+            return Account(n, "summarised" if told else "left out", by, tokens, 0)
+        treated = self._effects.treat(original)
+        if treated is original:
+            return Account(n, "kept", tuple(self._pins.get(n, ())), tokens, tokens)
+        return Account(n, _FATES[treated.treatment], tuple(self._changing[n]), tokens, count(treated.message))
+
+    def _hidden(self, n: int, message: Message) -> tuple[tuple[int, ...], bool]:
+        """The decisions that a hidden message is gone by, and whether a summary tells of it.
+
+        A summary may itself have been merged into a later one, or left out.
+        """
+        by: list[int] = []
+        told = 0
+        for number, effects in self._hiding.items():
+            _, standing = self._stands[number]
+            inside = bool(told) and effects.hides_stand_in(told, self._stands[told][0])
+            if effects.hides(n, message) or inside:
+                by.append(number)
+                told = number if standing else 0 if inside else told
+        return tuple(by), bool(told)

@@ -1,0 +1,159 @@
+"""`turnlog context`, `compact`, `why`, `undo` and `fit`: what fills a window, what gives way, and how it comes back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HOSTILE = "rm\x1b[2J\u202egnp.exe\nforged line " + "x" * 200
+
+
+def body(turns: int = 12, tool: str = "read") -> dict[str, Any]:
+    """A request body of so many turns with a tool call each, about 450 tokens a turn."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}]
+    for n in range(turns):
+        call = {"id": f"c{n}", "type": "function", "function": {"name": tool, "arguments": json.dumps({"path": n})}}
+        messages += [
+            {"role": "user", "content": f"Please look into file {n}."},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": f"line {n} of it " * 90},
+            {"role": "assistant", "content": f"File {n} is in order."},
+        ]
+    tools = [{"type": "function", "function": {"name": tool, "parameters": {"type": "object", "properties": {}}}}]
+    return {"model": "gpt-4o", "messages": messages, "tools": tools}
+
+
+@pytest.fixture
+def session(turnlog: Any, tmp_path: Path) -> str:
+    """The id of a session of twelve turns in the store."""
+    (tmp_path / "s.json").write_text(json.dumps({"session_id": "s", "request": body()}), "utf-8")
+    assert turnlog("import", "s.json").code == 0
+    (tmp_path / "s.json").unlink()
+    return "s"
+
+
+def test_compacting_says_what_went_and_undoing_brings_it_back(turnlog: Any, session: str) -> None:
+    """The figures are those of the decisions on record; after as many undos everything is shown again."""
+    whole = turnlog("request", session, "--to", "openai-chat").out
+    tried = turnlog("compact", session, "--keep", "3", "--dry-run")
+    assert (tried.code, tried.err) == (0, "nothing recorded: a dry run\n")
+    assert turnlog("request", session, "--to", "openai-chat").out == whole
+    done = turnlog("compact", session, "--keep", "3")
+    assert done.out == tried.out.replace("would become", "became")
+    assert "kept" in done.out and "36 summarised" not in tried.err
+    assert "`turnlog undo s`" in done.err
+    rows = turnlog("why", session, "--json").rows
+    decision = next(row for row in rows if "decision" in row)
+    fates = [row["fate"] for row in rows if "record" in row]
+    assert (decision["action"], decision["ended_by"]) == ("compact", 0)
+    assert decision["before"] > decision["after"] > 0
+    assert fates.count("summarised") == 8 * 4 + 3  # not the system text, the task, the newest three turns
+    undone = turnlog("undo", session)
+    assert undone.out.startswith(f"took back decision {decision['decision']}: compact, records ")
+    assert "35 messages shown as before it" in undone.out
+    assert turnlog("request", session, "--to", "openai-chat").out == whole
+    again = turnlog("undo", session)
+    assert (again.code, again.out) == (2, "")
+    assert "no compaction that could be taken back" in again.err
+
+
+def test_compacting_as_json(turnlog: Any, session: str) -> None:
+    """One object with the decisions, each with its figures."""
+    tried, done = (turnlog("compact", session, "--json", *more) for more in (["--dry-run"], []))
+    assert [tried.rows[0].pop("recorded"), done.rows[0]["recorded"]] == [False, True]
+    found = json.loads(done.out)
+    assert {key: found[key] for key in ("before", "after", "decisions")} == {
+        key: json.loads(tried.out)[key] for key in ("before", "after", "decisions")
+    }
+    assert found["after"] == found["decisions"][-1]["after"]
+    undone = json.loads(turnlog("undo", session, "--json").out)
+    assert (undone["decision"], undone["tokens_back"] > 0) == (found["decisions"][-1]["decision"], True)
+
+
+def test_why_one_record(turnlog: Any, session: str) -> None:
+    """A record's own story: what became of it, by which decisions, and what is shown in its place."""
+    turnlog("compact", session, "--budget", "4000", "--strategy", "mask")
+    rows = [row for row in turnlog("why", session, "--json").rows if row.get("fate") == "masked"]
+    masked = turnlog("why", session, str(rows[0]["record"]))
+    assert masked.out.startswith(f"record {rows[0]['record']}: masked by decision {rows[0]['by'][0]}; ")
+    assert masked.out.splitlines()[-1].startswith("shown as: [Result of read(")
+    kept = turnlog("why", session, "3")
+    assert kept.out.splitlines()[0].startswith("record 3: kept")
+    one = json.loads(turnlog("why", session, str(rows[0]["record"]), "--json").out)
+    assert (one["fate"], [row["decision"] for row in one["decisions"]]) == ("masked", rows[0]["by"])
+    assert turnlog("why", session, "1").out == "record 1 is no message: kept in the log, never sent to a model\n"
+    missing = turnlog("why", session, "999")
+    assert missing.code == 2 and "not 999" in missing.err
+
+
+def test_a_request_within_a_budget_changes_no_log(turnlog: Any, session: str, tmp_path: Path) -> None:
+    """A look at what a budget would leave must not become a decision, whatever the session's own target is."""
+    before = (tmp_path / "log.db").read_bytes()
+    for strategy in ("auto", "sliding", "codex"):
+        ended = turnlog("request", session, "--to", "openai-chat", "--budget", "2,000", "--strategy", strategy)
+        assert ended.code == 0
+        assert len(json.loads(ended.out)["messages"]) < len(body()["messages"]) or strategy == "auto"
+    assert (tmp_path / "log.db").read_bytes() == before
+    assert turnlog("request", session, "--to", "openai-chat", "--budget", "20").code == 7
+    wrong = turnlog("request", session, "--to", "openai-chat", "--strategy", "slidng")
+    assert (wrong.code, "did you mean 'sliding'?" in wrong.err) == (2, True)
+
+
+def test_the_picture(turnlog: Any, session: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kind with its tokens and share, in as many columns as there are; the sum is the conversation's."""
+    for columns in (20, 28, 40, 80, 200):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        ended = turnlog("context", session, "--budget", "3000")
+        assert ended.code == 0
+        assert "\x1b" not in ended.out
+        drawn = ended.out.splitlines()[3:]
+        assert max(map(len, drawn)) <= max(28, columns)
+        assert {"system", "tools", "user", "assistant", "framing", "free"} <= {line.split(" ")[0] for line in drawn}
+    found = json.loads(turnlog("context", session, "--budget", "8000", "--json").out)
+    assert sum(part["tokens"] for part in found["parts"]) == found["tokens"]
+    assert found["limit"] - found["tokens"] == found["free"]
+    assert [part["name"] for part in found["parts"] if part["kind"] == "tool results"] == ["read"]
+    assert found["tokens"] == json.loads(turnlog("count", session, "--json").out)["tokens"]
+
+
+def test_hostile_names_stay_words(turnlog: Any, tmp_path: Path) -> None:
+    """A tool's name that moves the cursor, turns text round or forges a line would draw what it likes."""
+    (tmp_path / "h.json").write_text(json.dumps(body(3, HOSTILE)), "utf-8")
+    for words in (["context", "h.json", "--budget", "5000"], ["why", "h.json"], ["why", "h.json", "5"]):
+        ended = turnlog(*words)
+        assert ended.code == 0
+        assert not {"\x1b", "\u202e"} & set(ended.out + ended.err)
+        assert "\nforged" not in ended.out
+
+
+def test_what_has_no_target(turnlog: Any, transcript: Path) -> None:
+    """A transcript that names no provider is measured for the model that spoke last in it; options say otherwise."""
+    turnlog("import", transcript.name)
+    name = "demo-invoice-rounding"
+    assert json.loads(turnlog("context", name, "--json").out)["provider"] == "anthropic"
+    other = json.loads(turnlog("context", name, "--to", "google", "--json").out)
+    assert (other["provider"], other["model"]) == ("google", "gemini-2.5-pro")
+    assert turnlog("compact", name, "--to", "nobody").code == 2
+    assert turnlog("compact", "absent").code == 4
+    assert turnlog("compact", name, "--keep", "0").code == 2
+
+
+def test_fitting_a_body(turnlog: Any, tmp_path: Path) -> None:
+    """The fitted request alone on stdout, what was done on stderr; from a file or standard input the same."""
+    (tmp_path / "b.json").write_text(json.dumps(body()), "utf-8")
+    ended = turnlog("fit", "b.json", "--max-tokens", "2000", "--strategy", "sliding")
+    fitted = json.loads(ended.out)
+    assert (ended.code, fitted["model"]) == (0, "gpt-4o")
+    assert fitted["messages"][0] == body()["messages"][0]
+    assert fitted["messages"][-1] == body()["messages"][-1]
+    assert ended.err.splitlines()[0].startswith("edit slide: ")
+    assert "tokens" in ended.err.splitlines()[-1]
+    piped = turnlog("fit", "-", "--max-tokens", "2000", "--strategy", "sliding", stdin=json.dumps(body()).encode())
+    assert piped.out == ended.out
+    assert json.loads(turnlog("fit", "b.json").out) == body()
+    assert turnlog("fit", "b.json", "--max-tokens", "30").code == 7
+    assert turnlog("fit", "b.json", "--max-tokens", "many").code == 2
+    assert turnlog("fit", "absent.json").code == 2

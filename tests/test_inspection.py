@@ -1,0 +1,119 @@
+"""What a session says of its own requests, and requests that leave no trace."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from turnlog.content import Media, Message, Text, ToolCall, ToolResult, sha256_hex
+from turnlog.errors import BudgetError
+from turnlog.log import Draft
+from turnlog.models import Target, target
+from turnlog.policy import PRESETS
+from turnlog.records import Configuration, Decision, MessageRecord
+from turnlog.session import Session
+from turnlog.stores import MemoryStore
+
+OURS = target("openai-chat", "gpt-4o")
+CLAUDE = target("anthropic", "claude-sonnet-4-5")
+TOOLS = [{"name": "read", "description": "Reads a file", "parameters": {"type": "object", "properties": {}}}]
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(64)
+
+
+def turns(count: int) -> list[Message]:
+    """Turns in which a tool is called, one of them with an image."""
+    said = [Message("system", (Text("Be brief."),))]
+    for n in range(count):
+        said.append(Message("user", (Text(f"Please look into file {n}."),)))
+        said.append(Message("assistant", (ToolCall(f"c{n}", "read", {"path": f"{n}.txt"}),)))
+        said.append(Message("user", (ToolResult(f"c{n}", "read", (Text(f"line {n} of it " * 120),)),)))
+        said.append(Message("assistant", (Text(f"File {n} is in order."),)))
+    image = Media("image", mime="image/png", sha256=sha256_hex(PICTURE), size=len(PICTURE))
+    said.insert(2, Message("user", (Text("This is what it looks like."), image)))
+    return said
+
+
+@pytest.fixture
+def session() -> Session:
+    """A session of 20 turns, about 12,000 tokens, that nothing was decided on."""
+    store = MemoryStore()
+    store.create("s")
+    store.put_blob(PICTURE)
+    made = Session(store, store.info("s"))
+    made.switch(OURS)
+    made.configure(tools=TOOLS)
+    made.extend(turns(20))
+    return made
+
+
+@pytest.mark.parametrize("aim", [OURS, CLAUDE], ids=lambda aim: aim.provider)
+@pytest.mark.parametrize("strategy", PRESETS)
+def test_a_preview_is_the_request_and_leaves_no_trace(session: Session, strategy: str, aim: Target) -> None:
+    """A look at the next request that changed the log, or showed another one, would be no look."""
+    session.switch(aim)
+    before = session.history()
+    preview = session.preview(budget=5_000, strategy=strategy)
+    assert session.history() == before
+    assert session.preview().request == session.preview(budget=1_000_000).request != preview.request
+    session.configure(budget=5_000, strategy=strategy)
+    session.preview()
+    made = session.request()
+    assert (made.request, made.cache) == (preview.request, None)
+    assert session.preview().edits == made.edits
+
+
+def test_a_preview_that_cannot_fit(session: Session) -> None:
+    """A budget below what has to stay would give a request that breaks it."""
+    with pytest.raises(BudgetError):
+        session.preview(budget=50)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "mask", "codex", "sliding"])
+@pytest.mark.parametrize("aim", [OURS, CLAUDE], ids=lambda aim: aim.provider)
+def test_a_dry_run_says_what_a_compaction_then_does(session: Session, strategy: str, aim: Target) -> None:
+    """Figures of a dry run that the real one does not keep would be made up."""
+    before = session.history()
+    tried = session.compact(aim=aim, budget=5_000, strategy=strategy, dry_run=True)
+    foreseen = session.explain(tried.decisions).accounts
+    assert session.history() == before
+    done = session.compact(aim=aim, budget=5_000, strategy=strategy)
+    assert done == tried
+    assert session.explain().accounts == foreseen
+    recorded = {record.n: record.body for record in session.history() if record.n in done.decisions}
+    assert msgspec.json.encode(recorded) == msgspec.json.encode(done.decisions)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "codex", "graded", "images"])
+def test_a_breakdown_adds_up_to_what_requests_are_counted_as(session: Session, strategy: str) -> None:
+    """Kinds that leave something out, or count it twice, would hide where tokens go."""
+    assert session.breakdown().tokens == session.token_count
+    session.configure(budget=4_000, strategy=strategy)
+    session.compact()
+    found = session.breakdown()
+    assert found.tokens == session.token_count
+    assert found.marks.goal <= found.marks.trigger <= found.marks.limit
+    assert found.free == max(0, found.marks.limit - found.tokens)
+    assert all(share.tokens > 0 for share in found.shares)
+
+
+def test_a_breakdown_names_tools_images_and_summaries(session: Session) -> None:
+    """Each kind has its own line; tokens in the wrong one send a reader the wrong way."""
+    kinds = {(share.kind, share.name) for share in session.breakdown().shares}
+    rest = {"system", "tools", "user", "assistant", "images", "framing"}
+    assert kinds == {("tool results", "read"), *((kind, "") for kind in rest)}
+    session.compact(keep=1)
+    assert "summary" in {share.kind for share in session.breakdown().shares}
+
+
+def test_what_stands_in_is_counted_wherever_it_stands(session: Session) -> None:
+    """A summary that stands at its own decision's place, as imported ones do, would be taken to have no size: a
+    request could then be larger than its budget."""
+    told = Message("user", (Text("what happened before " * 500),))
+    store = MemoryStore()
+    store.create("s")
+    bodies = [Configuration("openai-chat", "gpt-4o"), *map(MessageRecord, turns(2))]
+    detail = {"replacement": [msgspec.to_builtins(told)]}
+    store.append("s", list(map(Draft, [*bodies, Decision("compact", 1, len(bodies), detail=detail)])))
+    counted = Session(store, store.info("s"))
+    assert counted.token_count > 1_000
+    assert counted.token_count == counted.breakdown().tokens
