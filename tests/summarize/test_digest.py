@@ -194,6 +194,8 @@ def test_originals_win_over_an_earlier_digest() -> None:
     """A digest of a digest, where the originals are at hand, fails here."""
     earlier = digest(SESSION, 200)
     assert digest(SESSION, 400, previous=earlier) == digest(SESSION, 400)
+    headed = f"[Summary of records 1 to 14 of this conversation, which are left out here.]\n{earlier}"
+    assert digest(SESSION, 400, previous=headed) == digest(SESSION, 400)
 
 
 def test_forty_merges_without_originals() -> None:

@@ -23,7 +23,7 @@ from .reading import Said, clip, read
 __all__ = ["Digest"]
 
 _TITLE = "Digest of records {} to {}; [n] is record n"
-_TITLED = re.compile(r"Digest of records (\d+) to (\d+);")
+_TITLED = re.compile(r"(?:\[[^\n]*\]\n)?Digest of records (\d+) to (\d+);")  # under the heading that a view may give it
 _EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files changed"
 _DONE, _ERRORS, _OPEN = "## Done and found", "## Errors", "## Open"
 _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _ERRORS: 0.05, _OPEN: 0.04}
@@ -144,7 +144,7 @@ class _Draft:
             self._last = max(self._last, int(titled[2]))
         asked: list[_Line] = []
         other: list[tuple[float, _Line]] = []
-        lines = previous.splitlines()
+        lines = previous[titled.start(1) if titled is not None else 0 :].splitlines()
         under: tuple[_Line, ...] = ()
         section, nth = "", 0
         for place, text in enumerate(lines, start=-len(lines)):
