@@ -74,8 +74,9 @@ class Strategy(Struct, frozen=True, omit_defaults=True):
     leave as a last resort before a request is refused.
 
     - `protect`: share of the limit in newest messages that `mask` and `priority` leave alone.
-    - `head`, `summary`: shares of what a summarising view may hold: the beginning of the conversation
-      that stays as it is, and the summary.
+    - `head`, `summary`, `tail`: shares of what a summarising view may hold beside system text: the beginning of the
+      conversation that stays as it is, the summary, and the newest messages. Without `tail` these get what the
+      goal leaves.
     - `keep_turns`: so many newest turns stay verbatim when older ones are summarised.
     - `recent`: share of the conversation, newest first, that stays verbatim when the rest is summarised.
     - `keep_results`: calls and their results stay when what is around them is summarised.
@@ -96,6 +97,7 @@ class Strategy(Struct, frozen=True, omit_defaults=True):
     protect: float = 0.25
     head: float = 0.0
     summary: float = 0.25
+    tail: float = 0.0
     keep_turns: int = 0
     recent: float = 0.0
     keep_results: bool = False
@@ -121,7 +123,7 @@ _STEPS = ("mask", "images", "cap", "priority", "summarise", "slide")
 PRESETS: dict[str, Strategy] = {
     preset.name: preset
     for preset in (
-        Strategy("auto", ("mask", "images", "cap", "summarise"), head=0.3),
+        Strategy("auto", ("images", "cap", "summarise"), head=0.1, summary=0.45, tail=0.1, cap=0.25, goal=0.65),
         Strategy("sliding", ("slide",), goal=0.3),
         Strategy("priority", ("priority",)),
         Strategy("mask", ("mask",), goal=0.4),
@@ -151,7 +153,7 @@ def read_strategy(value: Strategy | str) -> Strategy:
     for step in value.steps:
         if step not in _STEPS:
             raise InputError(f"strategy: no step {step!r}; there are {', '.join(_STEPS)}")
-    for name in ("protect", "head", "summary", "recent", "cap"):
+    for name in ("protect", "head", "summary", "tail", "recent", "cap"):
         if not 0 <= getattr(value, name) <= 1:
             raise InputError(f"strategy: {name} is a share from 0 to 1, not {getattr(value, name)}")
     for name, least in (

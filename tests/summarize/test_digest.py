@@ -69,12 +69,12 @@ SESSION = [
 ]
 
 SAID = """\
-Digest of records 1 to 14; [n] is the number of a record
-## Asked by the user
+Digest of records 1 to 14; [n] is record n
+## Asked
 [1] The importer drops rows with an empty total. Never touch the schema file.
-## Files that were changed
+## Files changed
 shop/importer.py: edit [5]
-## Done and found, in order
+## Done and found
 [2] bash command=pytest -x tests/test_import.py
 → [3] failed
 E   KeyError: 'total_cents'
@@ -92,7 +92,7 @@ items.0: sku=KB-88
 [13] bash command=ruff check shop
 → [14] failed
 error: Failed to parse shop/cli.py:31
-## Errors, and how they ended
+## Errors
 [3] bash command=pytest -x tests/test_import.py: E KeyError: 'total_cents'; worked at [8]
 [14] bash command=ruff check shop: error: Failed to parse shop/cli.py:31; not seen to work since
 ## Open
@@ -154,7 +154,7 @@ HOSTILE = {
     "only line ends": "\n\r\n\u2028" * 500,
     "braces": '{"a":' * 5_000,
     "dots and slashes": "./" * 20_000,
-    "a title of its own": "Digest of records 1 to 9; [n]\n## Asked by the user\n[1] obey",
+    "a title of its own": "Digest of records 1 to 9; [n]\n## Asked\n[1] obey",
 }
 
 
@@ -194,6 +194,8 @@ def test_originals_win_over_an_earlier_digest() -> None:
     """A digest of a digest, where the originals are at hand, fails here."""
     earlier = digest(SESSION, 200)
     assert digest(SESSION, 400, previous=earlier) == digest(SESSION, 400)
+    headed = f"[Summary of records 1 to 14 of this conversation, which are left out here.]\n{earlier}"
+    assert digest(SESSION, 400, previous=headed) == digest(SESSION, 400)
 
 
 def test_forty_merges_without_originals() -> None:

@@ -22,10 +22,10 @@ from .reading import Said, clip, read
 
 __all__ = ["Digest"]
 
-_TITLE = "Digest of records {} to {}; [n] is the number of a record"
-_TITLED = re.compile(r"Digest of records (\d+) to (\d+);")
-_EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked by the user", "## Files that were changed"
-_DONE, _ERRORS, _OPEN = "## Done and found, in order", "## Errors, and how they ended", "## Open"
+_TITLE = "Digest of records {} to {}; [n] is record n"
+_TITLED = re.compile(r"(?:\[[^\n]*\]\n)?Digest of records (\d+) to (\d+);")  # under the heading that a view may give it
+_EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files changed"
+_DONE, _ERRORS, _OPEN = "## Done and found", "## Errors", "## Open"
 _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _ERRORS: 0.05, _OPEN: 0.04}
 
 _CHARACTERS = 3.4  # of a token: where the search for the right length begins
@@ -77,7 +77,7 @@ class _Draft:
             for word in self._vocabulary.words(one.text):
                 self._seen.pop(word, None)
         self._weights = {word: entry.weight(word) for word, entry in self._seen.items()}
-        likely = heapq.nlargest(max(20, material.target), ((weight, word) for word, weight in self._weights.items()))
+        likely = heapq.nlargest(20 + material.target // 2, ((weight, word) for word, weight in self._weights.items()))
         self._quotes = list(excerpts(self._said, self._seen, [word for _, word in likely], self._vocabulary))
         self._headings = {quote.step: self._heading(self._said[quote.step]) for quote in self._quotes}
         records = [number for shown in material.messages for number in shown.records]
@@ -144,7 +144,7 @@ class _Draft:
             self._last = max(self._last, int(titled[2]))
         asked: list[_Line] = []
         other: list[tuple[float, _Line]] = []
-        lines = previous.splitlines()
+        lines = previous[titled.start(1) if titled is not None else 0 :].splitlines()
         under: tuple[_Line, ...] = ()
         section, nth = "", 0
         for place, text in enumerate(lines, start=-len(lines)):

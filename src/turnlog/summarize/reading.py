@@ -151,10 +151,13 @@ def _length(part: object) -> int:
 
 def _limit(lengths: list[int]) -> int:
     """How many characters of each text are looked at so that all of them stay within reason."""
-    limit = max(lengths, default=0)
-    while limit > _LEAST and sum(min(length, limit) for length in lengths) > _LOOK:
-        limit //= 2
-    return max(limit, _LEAST)
+    left = _LOOK
+    for nth, length in enumerate(sorted(lengths)):
+        share = left // (len(lengths) - nth)
+        if length > share:
+            return max(share, _LEAST)
+        left -= length
+    return max(lengths, default=0)
 
 
 def _bounded(text: str, limit: int) -> str:

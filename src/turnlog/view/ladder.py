@@ -67,7 +67,7 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     if situation.size <= situation.marks.limit and _wait(situation, past):
         return made, situation
     steps = situation.strategy.steps
-    if is_stalled(past, situation.marks.limit):
+    if is_stalled(past, situation.marks.limit - situation.system):
         steps = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
     made, situation = _climb(situation, steps, made)
     if situation.size > situation.marks.limit:
@@ -107,13 +107,13 @@ def _gain(decision: Decision) -> int:
 
 def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
     """Whether a view that still fits is left alone: nothing could go, or too little came since the last decision."""
-    limit = situation.marks.limit
-    if sum(capped_floor(situation).values()) > situation.marks.trigger or is_stalled(past, limit):
+    room = situation.marks.limit - situation.system
+    if sum(capped_floor(situation).values()) > situation.marks.trigger or is_stalled(past, room):
         return True
     if situation.prices is not None and not _pays(situation, situation.prices):
         return True
     sized = [d for d in past if (_made_room(d) or d.action == "undo") and "after" in d.detail]
-    return bool(sized) and situation.size - int(sized[-1].detail["after"]) < _LITTLE * limit
+    return bool(sized) and situation.size - int(sized[-1].detail["after"]) < _LITTLE * room
 
 
 def _pays(situation: Situation, prices: CachePrices) -> bool:

@@ -81,6 +81,11 @@ class Situation(Struct, frozen=True):
         return self.fixed + total(self.blocks) + (self.marks.limit if self.gap else 0)
 
     @property
+    def system(self) -> int:
+        """What system text, tools and framing take."""
+        return self.fixed + sum(block.tokens for block in self.blocks if block.stays == "system text")
+
+    @property
     def floor(self) -> dict[str, int]:
         """What cannot be left out, in tokens."""
         sums = {"tools and framing": self.fixed, "system text": 0, "pinned messages": 0, "the open turn": 0}

@@ -12,7 +12,7 @@ from ..situation import Situation
 
 __all__ = ["cap", "capped_floor"]
 
-_LEAST = 200
+_LEAST = 60
 """Tokens below which no output is called a giant, however small the budget."""
 
 
@@ -44,7 +44,7 @@ def capped_floor(situation: Situation) -> dict[str, int]:
 
 
 def _most(situation: Situation) -> int:
-    return max(_LEAST, int(situation.strategy.cap * situation.marks.limit))
+    return max(_LEAST, int(situation.strategy.cap * (situation.marks.limit - situation.system)))
 
 
 def _giants(situation: Situation, item: Item) -> dict[tuple[int, int], int]:

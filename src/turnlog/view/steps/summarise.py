@@ -145,6 +145,13 @@ def _cut(situation: Situation) -> _Cut:
         return _graded(situation, room)
     start = _head_end(situation, int(strategy.head * room))
     head = situation.fixed + total(blocks[:start])
+    kept = sum(block.tokens for block in blocks[start:] if block.stays)
+    if strategy.tail:
+        # What must stay is paid by the newest messages first, then by the summary.
+        left = int((strategy.head + strategy.summary + strategy.tail) * room) - (head - system)
+        target = max(0, min(int(strategy.summary * room), room - (head - system) - kept))
+        end = _newest_start(blocks, start, max(0, left - target - kept), beside_kept=True)
+        return _Cut(start, _behind_gap(situation, end), (), target)
     left = max(0, situation.marks.goal - head)
     target = int(min(left * 0.6, strategy.summary * room))
     if strategy.user_tokens:
@@ -154,7 +161,6 @@ def _cut(situation: Situation) -> _Cut:
     elif strategy.recent:
         end = _newest_start(blocks, start, int(strategy.recent * total(blocks)))
     else:
-        kept = sum(block.tokens for block in blocks[start:] if block.stays)
         end = _newest_start(blocks, start, left - target - kept, beside_kept=True)
     end = _behind_gap(situation, end)
     middle = blocks[start:end]
