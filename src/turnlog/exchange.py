@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .content import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from .content import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from .costs import Cost, cost
 from .errors import InputError
 from .models import Target
 from .providers.protocol import Reply
 from .records import MessageRecord, Record
 
-__all__ = ["Answer", "Content", "is_stream", "parts_of", "target_of"]
+__all__ = ["Answer", "Content", "is_stream", "media_of", "parts_of", "target_of"]
 
 Content = str | Part | Sequence[str | Part]
 """What a message is given as: text, a part, or several."""
@@ -72,3 +72,13 @@ def is_stream(answer: Any) -> bool:
     if isinstance(answer, (Mapping, str, bytes)) or hasattr(answer, "model_dump"):
         return False
     return hasattr(answer, "__iter__") or hasattr(answer, "__next__")
+
+
+def media_of(data: bytes, mime: str, name: str = "") -> Media:
+    """The media part of these bytes, which have to be put into a store."""
+    if not isinstance(data, bytes) or not isinstance(mime, str):
+        raise InputError("media is given as bytes and a MIME type, e.g. media(data, 'image/png')")
+    kind = mime.partition("/")[0]
+    if kind not in ("image", "audio", "video"):
+        kind = "document" if mime in ("application/pdf", "text/plain") else "file"
+    return Media(kind, mime=mime, sha256=sha256_hex(data), size=len(data), name=name)  # type: ignore[arg-type]

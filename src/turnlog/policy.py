@@ -123,7 +123,7 @@ _STEPS = ("mask", "images", "cap", "priority", "summarise", "slide")
 PRESETS: dict[str, Strategy] = {
     preset.name: preset
     for preset in (
-        Strategy("auto", ("images", "cap", "summarise"), head=0.1, summary=0.45, tail=0.1, cap=0.25, goal=0.65),
+        Strategy("auto", ("images", "cap", "summarise", "mask"), head=0.1, summary=0.45, tail=0.1, cap=0.25, goal=0.65),
         Strategy("sliding", ("slide",), goal=0.3),
         Strategy("priority", ("priority",)),
         Strategy("mask", ("mask",), goal=0.4),

@@ -15,11 +15,11 @@ from typing import Any, Self
 import msgspec
 
 from .compaction import Compaction, Compactor
-from .content import Media, Message, Opaque, Outcome, Text, Tool, ToolCall, ToolResult, sha256_hex
+from .content import Media, Message, Opaque, Outcome, Text, Tool, ToolCall, ToolResult
 from .context import Context, Terms
 from .costs import Cost, total_cost, total_usage
 from .errors import InputError
-from .exchange import Answer, Content, parts_of, target_of
+from .exchange import Answer, Content, media_of, parts_of, target_of
 from .filewatch import FileRecorder
 from .inspection import broken_down, explained
 from .journal import Journal
@@ -147,13 +147,9 @@ class Session:
 
     def media(self, data: bytes, mime: str, *, name: str = "") -> Media:
         """A media part of these bytes, kept in the store, to be used in a message."""
-        if not isinstance(data, bytes) or not isinstance(mime, str):
-            raise InputError("media is given as bytes and a MIME type, e.g. media(data, 'image/png')")
-        kind = mime.partition("/")[0]
-        if kind not in ("image", "audio", "video"):
-            kind = "document" if mime in ("application/pdf", "text/plain") else "file"
+        part = media_of(data, mime, name)
         self._store.put_blob(data)
-        return Media(kind, mime=mime, sha256=sha256_hex(data), size=len(data), name=name)  # type: ignore[arg-type]
+        return part
 
     def files(self, root: str | Path = ".") -> FileRecorder:
         """What records changes of files under `root`: one by one, or all of a `watch()`."""
