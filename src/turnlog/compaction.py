@@ -203,7 +203,7 @@ def _pressed(situation: Situation, keep: int | None) -> Situation:
     strategy: Strategy = situation.strategy
     if keep is not None:
         strategy = msgspec.structs.replace(
-            strategy, steps=("summarise",), keep_turns=keep, head=0.0, recent=0.0, user_tokens=0, grades=()
+            strategy, steps=("summarise",), keep_turns=keep, head=0.0, tail=0.0, recent=0.0, user_tokens=0, grades=()
         )
     size = situation.size
     pressed = Marks(min(marks.limit, size), min(marks.trigger, size), min(marks.goal, size // 2))

@@ -17,7 +17,7 @@ from .log import Store
 from .models import Target
 from .models import target as make_target
 from .pieces import Piece, assemble
-from .policy import PRESETS, Budget, Marks, Strategy
+from .policy import PRESETS, Budget, Marks, Strategy, read_budget, read_strategy
 from .records import Configuration, Count, Decision, MessageRecord, PartialAnswer, Record, UsageRecord
 from .request import Plan, Prepared, follow, plan
 from .tokens.calibration import Calibration, calibrated
@@ -279,6 +279,14 @@ class Context:
                 images += sum(media.kind == "image" for media in media_parts(record.message))
         self._images = (n, images)
         return images
+
+    def terms(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
+        """The budget and strategy in force, with these in place of them; None if neither is given."""
+        self.refresh()
+        if budget is None and strategy is None:
+            return None
+        own = self.budget if budget is None else read_budget(budget)
+        return Terms(own, self.strategy if strategy is None else read_strategy(strategy))
 
     # -- making requests -------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ import msgspec
 
 from .compaction import Compaction, Compactor
 from .content import Media, Message, Opaque, Outcome, Text, Tool, ToolCall, ToolResult
-from .context import Context, Terms
+from .context import Context
 from .costs import Cost, total_cost, total_usage
 from .errors import InputError
 from .exchange import Answer, Content, media_of, parts_of, target_of
@@ -257,7 +257,7 @@ class Session:
     ) -> Prepared:
         """The request as it would be now, for this once under another budget or strategy if one is given. Nothing
         is put on record and no model is asked for a summary. Errors as `request`."""
-        return self._compactor.preview(self._aim(aim), self._terms(budget, strategy))
+        return self._compactor.preview(self._aim(aim), self._context.terms(budget, strategy))
 
     def compact(
         self,
@@ -271,7 +271,7 @@ class Session:
         """Make the view smaller now, and say what went. With `keep`, all before the newest `keep` turns is
         summarised; without, the strategy's steps are taken until the view is half as large. `aim`, `budget` and
         `strategy` hold for this once; with `dry_run` nothing is put on record."""
-        return self._compactor.compact(self._aim(aim), keep, self._terms(budget, strategy), dry_run=dry_run)
+        return self._compactor.compact(self._aim(aim), keep, self._context.terms(budget, strategy), dry_run=dry_run)
 
     def undo_compaction(self) -> Record:
         """Take back the last decision that made the view smaller: what it left out is shown again."""
@@ -297,7 +297,7 @@ class Session:
         self, aim: Target | None = None, *, budget: Budget | int | None = None, strategy: Strategy | str | None = None
     ) -> Breakdown:
         """What takes how many tokens of the conversation as it stands, beside the budget."""
-        found, terms = self._aim(aim), self._terms(budget, strategy)
+        found, terms = self._aim(aim), self._context.terms(budget, strategy)
         return broken_down(self._store, self.id, self._context, found, self._compactor.marks(found, terms), terms)
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
@@ -385,13 +385,6 @@ class Session:
     def _last(self) -> int:
         self._context.refresh()
         return self._context.last
-
-    def _terms(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
-        self._context.refresh()
-        if budget is None and strategy is None:
-            return None
-        own = self._context.budget, self._context.strategy
-        return Terms(own[0] if budget is None else read_budget(budget), read_strategy(strategy or own[1]))
 
     def _aim(self, aim: Target | None) -> Target:
         found = self.target if aim is None else target_of(aim)
