@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .shapes import Expression
+
 __all__ = ["Named", "entropy", "find_named", "is_placeholder", "looks_random", "name_kind", "plausible"]
 
 
@@ -45,23 +47,23 @@ _NAME = (
     r"(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_-]?(?:access)?[_-]?key|[_-]?token)?|token|key)"
     r"(?:[_-]?(?:value|prod|live|[0-9]{1,2}))?"
 )
-_PAIR = re.compile(
+_PAIR = Expression(
     rf"(?i:{_NAME})(?![A-Za-z0-9_\-])"
     r"(?:(?:\\{0,3}[\"'`])?\]?[ \t]{0,12}(?P<op>=>|:=|={1,3}|:)[ \t]{0,12}(?:(?:str|String|string)[ ]?=[ ]?)?"
     r"|(?P<flag>[ ]{1,2}(?=[^ =:]))|(?P<tag>>))"
     r"(?:[brf]{0,2}(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n]){1,256}+)(?P=quote)"
     r"|(?P<plain>[^\s\"'`<>,;&\\|]{1,256}+)(?P<after>[ \t]*.?))",
 )
-_FULL_NAME = re.compile(rf"(?i:.*?(?P<name>{_NAME}))\Z", re.DOTALL)
+_FULL_NAME = Expression(rf"(?i:.*?(?P<name>{_NAME}))\Z", re.DOTALL)
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = Expression(
     r"^<.*>$|^\{.*\}$|^\[.*\]$|^%\(|^%[A-Z_]+%$|^\$|\$\{|\{\{|x{4,}|\*{3,}|\.{3,}|^your|[_-]here$|placeholder|change.?me"
     r"|dummy|replace|insert|^(?:my|some|the|an?|test|fake|sample|example)?[_-]?(?:example|password|passwd|pass|pwd|secret|token"
     r"|api[_-]?key|key|value|string)[_-]?[0-9]?$"
     r"|environ|getenv|env\.|\[redacted:|^(?:none|null|nil|undefined|true|false|str|text|required|optional|hidden|masked|empty)$",
     re.IGNORECASE,
 )
-_EXPRESSION = re.compile(r"[A-Za-z_][\w.\-]*(?:\(|\[|\{|\?\.|::|->)|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[({\[!@]")
+_EXPRESSION = Expression(r"[A-Za-z_][\w.\-]*(?:\(|\[|\{|\?\.|::|->)|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[({\[!@]")
 _QUOTES = ('"', "'", "`")
 _NAME_END = re.compile(r"[A-Za-z0-9_\-.]*\Z")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
@@ -90,7 +92,7 @@ def looks_random(text: str, least: int = 12) -> bool:
 
 def name_kind(name: str) -> str:
     """The kind of secret that something of this name is: `password`, `secret`, `token`, `key`; else ""."""
-    found = _FULL_NAME.match(name) if len(name) <= 128 else None
+    found = _FULL_NAME.pattern.match(name) if len(name) <= 128 else None
     return _kind_at(name.lower(), found.start("name"), found["name"].lower()) if found else ""
 
 
@@ -108,7 +110,7 @@ def _kind_at(lower: str, start: int, keyword: str) -> str:
 
 def is_placeholder(value: str) -> bool:
     """Whether `value` stands for a secret and is none: `<your key>`, `${TOKEN}`, `changeme`."""
-    return _PLACEHOLDER.search(value[:_LOOKED_AT]) is not None
+    return _PLACEHOLDER.pattern.search(value[:_LOOKED_AT]) is not None
 
 
 def plausible(kind: str, value: str) -> bool:
@@ -134,7 +136,7 @@ def find_named(text: str) -> Iterator[Named]:
         at = lower.find(keyword)
         while at >= 0:
             after = at + len(keyword)
-            pair = _PAIR.match(text, at)
+            pair = _PAIR.pattern.match(text, at)
             if pair is not None and (found := _judged(pair, text, lower)) is not None:
                 yield found
                 after = found.end
@@ -175,7 +177,7 @@ def _is_flag(text: str, start: int) -> bool:
 
 def _is_literal(value: str, pair: re.Match[str], text: str, kind: str) -> bool:
     """Whether an unquoted value is a text and no variable or expression of a program."""
-    if _EXPRESSION.match(value) or not any(map(str.isalnum, value)):
+    if _EXPRESSION.pattern.match(value) or not any(map(str.isalnum, value)):
         return False
     if len(value) < 6:
         return False

@@ -12,9 +12,27 @@ rule sets of secret scanners (GitHub's supported secret scanning patterns, gitle
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
-__all__ = ["LONG", "RUN", "SHAPES", "Shape"]
+__all__ = ["Expression", "LONG", "RUN", "SHAPES", "Shape"]
+
+
+@cache
+def _compiled(expression: str, flags: int = 0) -> re.Pattern[str]:
+    return re.compile(expression, flags)
+
+
+class Expression(NamedTuple):
+    """A regular expression that is compiled when it is first used, so that importing turnlog compiles none."""
+
+    expression: str
+    flags: int = 0
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """It, compiled."""
+        return _compiled(self.expression, self.flags)
 
 
 class Shape(NamedTuple):
@@ -27,10 +45,15 @@ class Shape(NamedTuple):
 
     kind: str
     needles: tuple[str, ...]
-    pattern: re.Pattern[str]
+    expression: str
     before: int = 0
     random: bool = True
     spread: bool = False
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The regular expression, compiled when its needle is first met: most never are."""
+        return _compiled(self.expression)
 
 
 LONG = 16
@@ -49,12 +72,12 @@ _END = r"(?![A-Za-z0-9])"
 
 def _shape(kind: str, needles: str, body: str, *, before: int = 0, dashed: bool = False, spread: bool = False) -> Shape:
     start = _START_DASHED if dashed else _START
-    return Shape(kind, tuple(needles.split()), re.compile(f"{start}(?:{body}){_END}"), before, spread=spread)
+    return Shape(kind, tuple(needles.split()), f"{start}(?:{body}){_END}", before, spread=spread)
 
 
 def _inside(kind: str, needles: tuple[str, ...], pattern: str, *, random: bool = True) -> Shape:
     """A shape told by what stands around the secret."""
-    return Shape(kind, needles, re.compile(pattern), 0, random, spread=True)
+    return Shape(kind, needles, pattern, 0, random, spread=True)
 
 
 _MODELS = (
