@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -236,6 +235,8 @@ class FileRecorder:
         if self._size + len(data) > self._total_limit:
             return _with(found, name, -1, f"more than {self._total_limit:,} bytes would have to be put aside")
         if self._aside is None:
+            import tempfile  # 10 ms of import, which only a watch needs
+
             self._aside = tempfile.TemporaryFile(prefix="turnlog-")  # noqa: SIM115 - open as long as the recorder
         self._aside.seek(self._size)
         self._aside.write(data)

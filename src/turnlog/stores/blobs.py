@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -42,6 +41,8 @@ class BlobFolder:
             os.utime(self._path / name)
             return
         self._path.mkdir(mode=0o700, exist_ok=True)
+        import tempfile  # 10 ms of import, which only media in files need
+
         handle, temporary = tempfile.mkstemp(dir=self._path, prefix="tmp-")  # mode 0600
         try:
             with open(handle, "wb") as file:
