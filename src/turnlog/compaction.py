@@ -155,7 +155,7 @@ class Compactor:
         if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
             return
         situation = self._context.situation(aim, self._summarise)
-        if is_stalled(self._context.past, situation.marks.limit):
+        if is_stalled(self._context.past, situation.marks.limit - situation.system):
             return  # no summary is going to be asked for
         wanted = summary_ahead(situation)
         if wanted is not None:

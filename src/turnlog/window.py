@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from .content import Message
+from .content import Message, ToolCall, ToolResult
 from .log import RecordStore
 from .records import Decision, Record
 from .view.effects import Effects
@@ -91,8 +91,11 @@ def _beginning(
     size: Callable[[Record], int],
     room: int,
 ) -> list[Record]:
-    """The first records up to the first user message, and on as far as `room` tokens reach."""
+    """The first records up to the first user message, and on as far as `room` tokens reach; no call is among them
+    without its result, if that can be helped."""
     oldest: list[Record] = []
+    whole = 0  # so many of them stand before a place where no call waits for its result
+    waiting: set[str] = set()
     task_seen = False
     for record in _read(store, session_id, iter(segments), reverse=False):
         room -= size(record)
@@ -100,7 +103,13 @@ def _beginning(
             break
         oldest.append(record)
         task_seen = task_seen or any(starts_turn(shown) for shown in as_shown(record))
-    return oldest
+        for part in record.message.parts if record.message is not None else ():
+            if isinstance(part, ToolCall):
+                waiting.add(part.id)
+            elif isinstance(part, ToolResult):
+                waiting.discard(part.call_id)
+        whole = len(oldest) if not waiting else whole
+    return oldest[:whole] or oldest
 
 
 def _pinned(
