@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnlog.content import Message, Text, ToolResult, sha256_hex
+from turnlog.content import sha256_hex
 from turnlog.diffs import (
     FileDiff,
     NetChange,
@@ -21,12 +21,11 @@ from turnlog.diffs import (
     read_hunks,
     reverse_hunks,
     root_of,
-    turn_spans,
     write_hunks,
 )
 from turnlog.diffs.composing import compose
 from turnlog.errors import InputError
-from turnlog.records import FileChange, MessageRecord, Record, TurnOpened
+from turnlog.records import FileChange, Record
 from turnlog.testing.edits import File, edit_sequence, git_judges, has_git
 
 needs_git = pytest.mark.skipif(not has_git(), reason="git is not there to judge the patches")
@@ -232,14 +231,3 @@ def test_no_patch_names_what_is_outside(path: str) -> None:
     """A transcript could have a hook or a file elsewhere written by whoever applies its patch."""
     assert not is_inside(path)
     assert not NetChange(path, "created").applies
-
-
-def test_turns_run_from_one_input_to_the_next() -> None:
-    """A turn that begins with a tool's result, or that ends with the next question, fails here."""
-    said = MessageRecord(Message("user", (Text("go"),)))
-    result = MessageRecord(Message("user", (ToolResult("c1"),)))
-    answer = MessageRecord(Message("assistant", (Text("yes"),)))
-    records = [Record(n, "", body) for n, body in enumerate((said, answer, result, answer, said, answer), 1)]
-    assert turn_spans(records, 6) == [(1, 4), (5, 6)]
-    assert turn_spans([Record(1, "", said), Record(2, "", TurnOpened("t")), Record(3, "", said)], 9) == [(2, 9)]
-    assert turn_spans([], 9) == []

@@ -11,7 +11,8 @@ from .compaction import Compaction
 from .content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
 from .costs import Cost, cost
 from .counting import TokenCount, count
-from .errors import BudgetError, InputError, StoreError, TurnlogError
+from .errors import BudgetError, InputError, StoreError, TurnCancelled, TurnlogError
+from .events import Event
 from .fitting import Fitted, Fitter, fit
 from .models import Target, UnknownModelWarning, target
 from .oneshot import Violation, check, convert, repair
@@ -30,6 +31,7 @@ __all__ = [
     "Compaction",
     "Cost",
     "Edit",
+    "Event",
     "Fitted",
     "Fitter",
     "InputError",
@@ -49,6 +51,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolResult",
+    "TurnCancelled",
     "TurnlogError",
     "UnknownModelWarning",
     "Violation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -59,8 +59,10 @@ class Compactor:
         context: Context,
         summarizer: Summarizer | Complete | None = None,
         timeout: float = TIMEOUT,
+        tell: Callable[[Sequence[Record]], None] = lambda records: None,
     ) -> None:
         self._store = store
+        self._tell = tell
         self._id = session_id
         self._context = context
         self._models = as_ladder(summarizer)
@@ -136,6 +138,7 @@ class Compactor:
         decision = Decision("undo", why="taken back", detail=shown_again, supersedes=made[-1])
         record = self._store.append(self._id, [Draft(decision)])
         self._context.take(record)
+        self._tell(record)
         return record[0]
 
     # -- inside ----------------------------------------------------------------------------------
@@ -171,9 +174,11 @@ class Compactor:
         """Whether the decisions could be put on record before anybody else appended something."""
         drafts = [Draft(decision) for decision in decisions]
         try:
-            self._context.take(self._store.append(self._id, drafts, expected=self._context.last))
+            records = self._store.append(self._id, drafts, expected=self._context.last)
         except Conflict:
             return False
+        self._context.take(records)
+        self._tell(records)
         return True
 
     def _digest(self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown]) -> Summary:

@@ -13,7 +13,8 @@
     │   ├── CorruptRecord         bytes on disk do not match what was written
     │   ├── BlobMissing           media bytes that a record names are gone
     │   └── NewerStore            written by a newer turnlog
-    └── BudgetError               the irreducible part does not fit the window
+    ├── BudgetError               the irreducible part does not fit the window
+    └── TurnCancelled             a turn that was cancelled is asked for more
 
 Each class carries the exit code that the command line ends with. Damage in a conversation is no
 error: it comes back as values (`Violation`, `Edit`, `Loss`).
@@ -34,6 +35,7 @@ __all__ = [
     "SessionIdError",
     "SessionNotFound",
     "StoreError",
+    "TurnCancelled",
     "TurnlogError",
     "UnknownProvider",
 ]
@@ -122,6 +124,15 @@ class NewerStore(StoreError):
     """The store was written by a newer turnlog, which this one must not touch."""
 
     exit_code = 6
+
+
+class TurnCancelled(TurnlogError):
+    """A turn was cancelled, and something more was asked of it. The turn's own `with` block ends it."""
+
+    def __init__(self, turn_id: str, reason: str) -> None:
+        super().__init__(f"turn {turn_id!r} was cancelled" + (f": {reason}" if reason else ""))
+        self.turn_id = turn_id
+        self.reason = reason
 
 
 class BudgetError(TurnlogError):

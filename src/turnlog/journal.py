@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from .content import Message, Part, ToolCall
+from .content import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult
 from .context import Context
-from .errors import InputError
-from .exchange import Answer, is_stream
+from .errors import Conflict, InputError
+from .exchange import Answer, Content, is_stream, parts_of
 from .intake import admitted
 from .log import Draft, Store
 from .models import Target
@@ -22,28 +22,66 @@ from .tokens.counters import count_message, counter_for
 
 __all__ = ["Journal"]
 
+_RACES = 8
+"""So often somebody else may append first to what names its own number."""
+
 
 class Journal:
     """The writing side of one session."""
 
-    def __init__(self, store: Store, session_id: str, context: Context) -> None:
+    def __init__(
+        self,
+        store: Store,
+        session_id: str,
+        context: Context,
+        tell: Callable[[Sequence[Record]], None] = lambda records: None,
+    ) -> None:
         self._store = store
         self._id = session_id
         self._context = context
+        self._tell = tell
 
     def append(self, *bodies: Body) -> tuple[Record, ...]:
         """Put these on record, all or none."""
-        records = self._store.append(self._id, [Draft(self._counted(admitted(body))) for body in bodies])
+        return self._append(bodies)
+
+    def append_at(self, make: Callable[[int], Sequence[Body]]) -> tuple[Record, ...]:
+        """Put on record what `make` makes of the number that the first of it gets. Raises Conflict if others
+        append all the time."""
+        for _ in range(_RACES):
+            self._context.refresh()
+            last = self._context.last
+            try:
+                return self._append(make(last + 1), expected=last)
+            except Conflict:
+                continue
+        raise Conflict(self._id, expected=last, actual=self._store.info(self._id).records)
+
+    def _append(self, bodies: Sequence[Body], *, expected: int | None = None) -> tuple[Record, ...]:
+        drafts = [Draft(self._counted(admitted(body))) for body in bodies]
+        records = self._store.append(self._id, drafts, expected=expected)
         self._context.take(records)
+        self._tell(records)
         return records
 
     def receive(self, answer: Any, asked: Target) -> Answer:
         """Put a model's answer on record; arguments and errors as for `Session.receive`."""
         if hasattr(answer, "__aiter__"):
-            raise InputError("this stream is asynchronous: collect it first, `[chunk async for chunk in stream]`")
+            raise InputError("this stream is asynchronous: `await areceive(stream)` takes it")
         if is_stream(answer):
             return self._receive_stream(answer, asked)
         return self._keep(provider(asked.provider).parse_response(answer), asked)
+
+    async def areceive(self, chunks: AsyncIterable[Any], asked: Target) -> Answer:
+        """Put a streamed answer on record; arguments and errors as for `Session.areceive`."""
+        assembler = provider(asked.provider).assembler()
+        try:
+            async for chunk in chunks:
+                assembler.feed(chunk)
+        except BaseException as error:
+            self._keep(assembler.reply(), asked, reason=f"{type(error).__name__}: {error}")
+            raise
+        return self._keep(assembler.reply(), asked)
 
     def call(self, call_id: str) -> ToolCall | None:
         """The newest call of that id."""
@@ -52,6 +90,21 @@ class Journal:
                 if isinstance(part, ToolCall) and part.id == call_id:
                     return part
         return None
+
+    def result_of(self, call: ToolCall | str, content: Content, outcome: Outcome) -> ToolResult:
+        """The result of a call, given as the call itself or its id. Raises InputError for what is none."""
+        found = call if isinstance(call, ToolCall) else self.call(call)
+        parts = parts_of(content)
+        allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
+        if len(allowed) != len(parts):
+            raise InputError("a tool result holds text and media only")
+        return ToolResult(
+            call_id=call.id if isinstance(call, ToolCall) else call,
+            name=found.name if found else "",
+            parts=allowed,
+            outcome=outcome,
+            kind=found.kind if found else "function",
+        )
 
     def record_of(self, call: ToolCall) -> int:
         """The number of the record that holds a call. Raises InputError if none does."""

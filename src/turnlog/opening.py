@@ -53,7 +53,7 @@ def open(
     redactor = Redactor() if redact is True else redact
     if redactor:
         home = RedactingStore(home, redactor)
-    info = _found_or_made(home, session_id or _new_id(title), title)
+    info, created = _found_or_made(home, session_id or _new_id(title), title)
     session = Session(home, info, owns_store=owns, summarizer=summarizer, summary_timeout=summary_timeout)
     if target is not None and not _holds(session, target):
         session.switch(target, why="resumed with another target" if session.target else "opened")
@@ -64,18 +64,20 @@ def open(
     )
     if wanted != (now.budget, now.strategy):
         session.configure(budget=wanted[0], strategy=wanted[1])
+    session.begin(created=created)
     return session
 
 
-def _found_or_made(store: Store, session_id: str, title: str) -> SessionInfo:
+def _found_or_made(store: Store, session_id: str, title: str) -> tuple[SessionInfo, bool]:
+    """The session of that id, and whether it was made."""
     try:
-        return store.info(session_id)
+        return store.info(session_id), False
     except SessionNotFound:
         pass
     try:
-        return store.create(session_id, title=title)
+        return store.create(session_id, title=title), True
     except SessionExists:  # another process was quicker, or an id that differs by case alone
-        return store.info(session_id)
+        return store.info(session_id), False
 
 
 def _holds(session: Session, target: Target) -> bool:

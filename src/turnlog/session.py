@@ -6,19 +6,20 @@ the log, so that a session opened again after a crash makes the same one.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
+from .calls import CallInfo
 from .compaction import Compaction, Compactor
-from .content import Media, Message, Opaque, Outcome, Text, Tool, ToolCall, ToolResult
+from .content import Media, Message, Outcome, Tool, ToolCall
 from .context import Context
-from .costs import Cost, total_cost, total_usage
 from .errors import InputError
+from .events import Event, Events, Feed
 from .exchange import Answer, Content, media_of, parts_of, target_of
 from .filewatch import FileRecorder
 from .inspection import broken_down, explained
@@ -37,12 +38,14 @@ from .records import (
     Record,
     ToolFinished,
     ToolStarted,
-    Usage,
 )
 from .request import Prepared, plan, translate
+from .session_log import SessionLog
 from .summarize import TIMEOUT, Complete, Summarizer
 from .tokens.calibration import Drift, Prediction
 from .tools import read_tools
+from .turning import Turn, close_left_open
+from .view.arrange import synthetic_result
 from .view.breakdown import Breakdown
 from .view.explain import Explanation
 from .view.select import select
@@ -51,7 +54,14 @@ from .view.shown import Loss, Shown
 __all__ = ["Session"]
 
 
-class Session:
+class _Closable(Protocol):
+    def close(self) -> object: ...
+
+
+_Service = TypeVar("_Service", bound=_Closable)
+
+
+class Session(SessionLog):
     """One conversation. Use `turnlog.open` to get one; it is a context manager.
 
     Sessions are made for one thread at a time. Several processes may append to one session: what
@@ -67,12 +77,15 @@ class Session:
         summarizer: Summarizer | Complete | None = None,
         summary_timeout: float = TIMEOUT,
     ) -> None:
-        self._store = store
+        super().__init__(store, info.id)
         self._owns_store = owns_store
-        self.id = info.id
+        self._services = ExitStack()
+        self._events = Events(info.id)
+        self._turn: Turn | None = None
         self._context = Context(store, info.id)
-        self._journal = Journal(store, info.id, self._context)
-        self._compactor = Compactor(store, info.id, self._context, summarizer, summary_timeout)
+        tell = self._events.tell
+        self._journal = Journal(store, info.id, self._context, tell)
+        self._compactor = Compactor(store, info.id, self._context, summarizer, summary_timeout, tell)
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -85,10 +98,67 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Let go of what works in the background, and of the store, if this session opened it."""
-        self._compactor.close()
-        if self._owns_store:
-            self._store.close()
+        """Let go of what was attached, of what works in the background, and of the store, if this session opened it.
+        A turn that is open is closed as failed."""
+        with ExitStack() as closing:  # each is closed, whatever another does
+            if self._owns_store:
+                closing.callback(self._store.close)
+            closing.callback(self._events.close)
+            closing.callback(self._compactor.close)
+            closing.callback(self._services.close)
+            if self._turn is not None:
+                self._turn.abandon()
+
+    def begin(self, *, created: bool) -> None:
+        """What an opened session does first, called by `turnlog.open`: a turn that a crash left open is closed as
+        failed, and listeners are told."""
+        with self._events.opening():
+            if created:
+                self._events.emit("session_opened", "session opened")
+            else:
+                self._events.emit("session_resumed", f"session resumed at record {self._context.last}")
+                self._close_left_open()
+
+    def attach(self, service: _Service) -> _Service:
+        """Close `service` (a model client, a tool, anything with a `close`) with this session, the last first."""
+        self._services.callback(service.close)
+        return service
+
+    def on_event(self, callback: Callable[[Event], object]) -> Callable[[], None]:
+        """Call `callback` with everything that happens from here on, and with how the session was opened if nobody
+        listened before. Returns a function that ends that. What a callback raises is logged, never raised here."""
+        return self._events.on(callback)
+
+    def events(self) -> Feed:
+        """The same to iterate over, with `for` or `async for`."""
+        return self._events.feed()
+
+    # -- turns -----------------------------------------------------------------------------------
+
+    def turn(self, content: Content, *, watch: str | Path | None = None) -> Turn:
+        """A turn that begins with what the user says, to be used in `with` or `async with`. With `watch`, what
+        changes in that folder during the turn is recorded. One turn is open at a time."""
+        return Turn(self, self._journal, content, watch)
+
+    def take_turn(self, turn: Turn | None) -> None:
+        """Have `turn` as the one that is open: called by a turn that is entered or left."""
+        if turn is not None and self._turn is not None:
+            raise InputError(
+                f"turn {self._turn.id!r} is still open: leave its `with` block first, or end it with its cancel(); "
+                "what a subagent does belongs into a session of its own"
+            )
+        if turn is not None:
+            self._close_left_open()
+        self._turn = turn
+
+    def answer_unfinished(self) -> list[CallInfo]:
+        """Put on record, for every call without a result, one that says what is known of it: what requests say
+        anyway. A real result that comes later takes its place. Returns the calls."""
+        found = self.unfinished()
+        if found:
+            results = tuple(synthetic_result(info.call, info.outcome or "lost") for info in found)
+            self.add(Message("user", results))
+        return found
 
     # -- recording -------------------------------------------------------------------------------
 
@@ -106,20 +176,7 @@ class Session:
 
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
         """Record the result of a call, given as the call itself or its id."""
-        found = call if isinstance(call, ToolCall) else self._journal.call(call)
-        parts = parts_of(content)
-        allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
-        if len(allowed) != len(parts):
-            raise InputError("a tool result holds text and media only")
-        call_id = call.id if isinstance(call, ToolCall) else call
-        result = ToolResult(
-            call_id=call_id,
-            name=found.name if found else "",
-            parts=allowed,
-            outcome=outcome,
-            kind=found.kind if found else "function",
-        )
-        return self.add(Message("user", (result,)))
+        return self.add(Message("user", (self._journal.result_of(call, content, outcome),)))
 
     def add(self, message: Message, *, model: str = "") -> Record:
         """Record a canonical message."""
@@ -228,10 +285,6 @@ class Session:
 
     # -- views and requests ----------------------------------------------------------------------
 
-    def history(self) -> list[Record]:
-        """The full view: every record, notes and decisions too, oldest first."""
-        return list(self._store.read(self.id))
-
     def view(self, aim: Target | None = None) -> list[Shown]:
         """The prompt view: the messages that the next request for a target shows, with the records they
         come from. In a session without a target: the conversation as it stands, unrepaired and uncut."""
@@ -309,6 +362,10 @@ class Session:
         """
         return self._journal.receive(answer, self._aim(aim))
 
+    async def areceive(self, chunks: AsyncIterable[Any], aim: Target | None = None) -> Answer:
+        """Record an answer that is streamed asynchronously, else as `receive`."""
+        return await self._journal.areceive(chunks, self._aim(aim))
+
     # -- figures ---------------------------------------------------------------------------------
 
     @property
@@ -324,11 +381,6 @@ class Session:
             return None
         usual = make_target(now.provider, now.model)
         return msgspec.structs.replace(usual, input_limit=now.input_limit) if now.input_limit else usual
-
-    @property
-    def message_count(self) -> int:
-        """How many messages the log holds."""
-        return self._store.info(self.id).messages
 
     @property
     def token_count(self) -> int:
@@ -357,30 +409,14 @@ class Session:
         counted = self._context.tokens(aim)
         return self._context.calibration.drift(aim.provider, counted.counter)
 
-    @property
-    def usage(self) -> Usage:
-        """What all requests of this session were billed, summed."""
-        return total_usage(self._store.usage(self.id))
-
-    @property
-    def cost(self) -> Cost:
-        """What they cost at list prices, each at its own model's."""
-        return total_cost(self._store.usage(self.id))
-
-    @property
-    def redacted(self) -> dict[str, int]:
-        """How many secrets were replaced by marks in what was recorded, by kind."""
-        return dict(sum((Counter(record.redacted) for record in self.history()), Counter()))
-
-    @property
-    def title(self) -> str:
-        """The session's title."""
-        return self._store.info(self.id).title
-
     # -- inside ----------------------------------------------------------------------------------
 
     def _append(self, *bodies: Body) -> tuple[Record, ...]:
         return self._journal.append(*bodies)
+
+    def _close_left_open(self) -> None:
+        marks = self._store.of_kinds(self.id, ("turn_opened", "turn_closed"))
+        close_left_open(self._journal, marks, self.records)
 
     def _last(self) -> int:
         self._context.refresh()

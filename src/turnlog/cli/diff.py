@@ -9,11 +9,12 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from ..diffs import FileDiff, NetChange, file_diff, net_changes, patch_lines, root_of, turn_spans
+from ..diffs import FileDiff, NetChange, file_diff, net_changes, patch_lines, root_of
 from ..errors import BlobMissing, CorruptRecord, InputError
 from ..export import visible
 from ..log import Store
 from ..records import FileChange
+from ..turns import turn_spans
 from .stores import opened
 from .terminal import counted, is_terminal, out, out_bytes, out_coloured, out_json, say
 
@@ -67,8 +68,7 @@ def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
 
 def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int]:
     """The records of a turn. Raises InputError if there is none of that number."""
-    spans = turn_spans(store.of_kinds(session_id, ("turn_opened",)), last)
-    spans = spans or turn_spans(store.of_kinds(session_id, ("message",)), last)
+    spans = turn_spans(store.of_kinds(session_id, ("message", "turn_opened", "turn_closed")), last)
     if abs(turn) > len(spans):
         raise InputError(f"--turn: session {session_id!r} has {counted(len(spans), 'turn')}, none with number {turn}")
     return spans[turn - 1 if turn > 0 else turn]

@@ -19,6 +19,7 @@ from . import (
     count,
     demo,
     diff,
+    doctor,
     exports,
     fit,
     imports,

@@ -6,7 +6,6 @@ from .folding import NetChange, Step, file_diff, net_changes, root_of
 from .hunks import Hunk, apply_hunks, make_hunks, read_hunks, reverse_hunks, write_hunks
 from .patch import FileDiff, diff_contents, diff_hunks, patch_lines
 from .paths import is_inside, place_of, relative_to
-from .spans import turn_spans
 
 __all__ = [
     "FileDiff",
@@ -26,6 +25,5 @@ __all__ = [
     "relative_to",
     "reverse_hunks",
     "root_of",
-    "turn_spans",
     "write_hunks",
 ]

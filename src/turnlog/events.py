@@ -1,0 +1,268 @@
+"""What happens in a session, told as it happens: to callbacks, to iterators, and to the logger `turnlog`.
+
+Most events are told of records that were just appended; what the log cannot hold (a session opened or closed, a
+callback that failed) is told beside it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, get_args
+from weakref import WeakSet
+
+from msgspec import Struct
+
+from .errors import InputError
+from .records import (
+    Approval,
+    Decision,
+    FileChange,
+    PartialAnswer,
+    Record,
+    ToolFinished,
+    ToolStarted,
+    TurnClosed,
+    TurnOpened,
+)
+from .view.ladder import SIZING
+
+__all__ = ["Event", "EventKind", "Events", "Feed"]
+
+EventKind = Literal[
+    "session_opened",
+    "session_resumed",
+    "session_closed",
+    "turn_started",
+    "turn_completed",
+    "turn_failed",
+    "turn_cancelled",
+    "tool_started",
+    "tool_finished",
+    "approval_asked",
+    "approval_given",
+    "approval_denied",
+    "compacted",
+    "diff",
+    "warning",
+]
+"""What can happen."""
+
+_LOG = logging.getLogger("turnlog")
+_KINDS: frozenset[str] = frozenset(get_args(EventKind))
+_LOUD = ("turn_failed", "warning")
+
+
+class Event(Struct, frozen=True):
+    """Something that happened in the session of id `session`: a `kind`, one line for people, and the record that
+    says the rest, where one does."""
+
+    kind: EventKind
+    session: str
+    text: str
+    record: Record | None = None
+
+
+class Feed:
+    """The events of a session as they come. `for` waits for the next one until the session is closed, `async for`
+    likewise; `waiting` takes those that are there. A feed that nobody refers to any more gets none."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._changed = threading.Condition()
+        self._wakers: list[tuple[Any, Any]] = []
+        self._closed = False
+
+    def push(self, event: Event) -> None:
+        """Put an event at the end."""
+        with self._changed:
+            self._events.append(event)
+            self._wake()
+
+    def close(self) -> None:
+        """Let iterations end once they have taken what is there."""
+        with self._changed:
+            self._closed = True
+            self._wake()
+
+    def waiting(self) -> list[Event]:
+        """The events that have come and were not taken yet, without waiting for more."""
+        with self._changed:
+            found = list(self._events)
+            self._events.clear()
+        return found
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        with self._changed:
+            while not self._events:
+                if self._closed:
+                    raise StopIteration
+                self._changed.wait()
+            return self._events.popleft()
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        import asyncio  # here: whoever iterates so has loaded it, and nobody else should pay for it
+
+        while True:
+            with self._changed:
+                if self._events:
+                    return self._events.popleft()
+                if self._closed:
+                    raise StopAsyncIteration
+                loop = asyncio.get_running_loop()
+                turned = loop.create_future()
+                self._wakers.append((loop, turned))
+            await turned
+
+    def _wake(self) -> None:
+        self._changed.notify_all()
+        wakers, self._wakers = self._wakers, []
+        for loop, turned in wakers:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_resolve, turned)
+
+
+def _resolve(turned: Any) -> None:
+    if not turned.done():
+        turned.set_result(None)
+
+
+class Events:
+    """Who is told of what happens in one session."""
+
+    def __init__(self, session_id: str) -> None:
+        self._id = session_id
+        self._callbacks: list[Callable[[Event], object]] = []
+        self._feeds: WeakSet[Feed] = WeakSet()
+        self._opening: list[Event] = []
+        self._in_opening = self._closed = False
+
+    def on(self, callback: Callable[[Event], object]) -> Callable[[], None]:
+        """Call `callback` with every event from here on, and with those of the opening if it is the first to
+        listen. Returns what ends that. Raises InputError."""
+        if not callable(callback):
+            raise InputError(f"on_event takes a function of an event, not {type(callback).__name__}")
+        self._callbacks.append(callback)
+        for event in self._of_opening():
+            self._call(callback, event)
+
+        def stop() -> None:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+        return stop
+
+    def feed(self) -> Feed:
+        """Every event from here on, and those of the opening if nobody has listened before, to iterate over."""
+        made = Feed()
+        for event in self._of_opening():
+            made.push(event)
+        if self._closed:
+            made.close()
+        else:
+            self._feeds.add(made)
+        return made
+
+    def tell(self, records: Iterable[Record]) -> None:
+        """Tell what was appended."""
+        for record in records:
+            found = _told(record)
+            if found is not None:
+                self.emit(*found, record)
+
+    def emit(self, kind: EventKind, text: str, record: Record | None = None) -> None:
+        """Tell that something happened. What listeners do wrong is told to the others, and raised nowhere."""
+        assert kind in _KINDS
+        event = Event(kind, self._id, _one_line(text), record)
+        _LOG.log(logging.WARNING if kind in _LOUD else logging.INFO, "%s: %s", self._id, event.text)
+        if self._in_opening:
+            self._opening.append(event)
+        for callback in tuple(self._callbacks):
+            self._call(callback, event)
+        for feed in tuple(self._feeds):
+            feed.push(event)
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """While this lasts nobody can listen yet: what happens is kept for the first who does."""
+        self._in_opening = True
+        try:
+            yield
+        finally:
+            self._in_opening = False
+
+    def close(self) -> None:
+        """Tell that the session is closed, once; nothing follows."""
+        if self._closed:
+            return
+        self._closed = True
+        self.emit("session_closed", "session closed")
+        for feed in tuple(self._feeds):
+            feed.close()
+        self._callbacks.clear()
+
+    def _of_opening(self) -> list[Event]:
+        found, self._opening = self._opening, []
+        return found
+
+    def _call(self, callback: Callable[[Event], object], event: Event) -> None:
+        try:
+            callback(event)
+        except Exception as error:  # noqa: BLE001 - a listener's mistake must not break what it listens to
+            text = f"{_name_of(callback)} failed at {event.kind!r}: {type(error).__name__}: {error}"
+            _LOG.warning("%s: %s", self._id, _one_line(text), exc_info=error)
+            if event.kind != "warning":
+                self._warn_others(callback, Event("warning", self._id, _one_line(text), event.record))
+
+    def _warn_others(self, failed: Callable[[Event], object], warning: Event) -> None:
+        for callback in tuple(self._callbacks):
+            if callback is not failed:
+                self._call(callback, warning)
+        for feed in tuple(self._feeds):
+            feed.push(warning)
+
+
+def _name_of(callback: Callable[[Event], object]) -> str:
+    return getattr(callback, "__qualname__", type(callback).__name__)
+
+
+def _one_line(text: str) -> str:
+    """Text of other people, so that it cannot pass for another line of a log file."""
+    shown = "".join(char if char.isprintable() else " " for char in text[:500])
+    return " ".join(shown.split())
+
+
+def _told(record: Record) -> tuple[EventKind, str] | None:
+    """The event that a new record is, and a line about it."""
+    match record.body:
+        case TurnOpened(turn_id=turn_id):
+            return "turn_started", f"turn {turn_id} started"
+        case TurnClosed(turn_id=turn_id, status=status, reason=reason):
+            text = f"turn {turn_id} {status}: {reason}" if reason else f"turn {turn_id} {status}"
+            kinds: dict[str, EventKind] = {"failed": "turn_failed", "cancelled": "turn_cancelled"}
+            return kinds.get(status, "turn_completed"), text
+        case ToolStarted(call_id=call_id, name=name):
+            return "tool_started", f"{name} ({call_id}) started"
+        case ToolFinished(call_id=call_id, outcome=outcome, reason=reason):
+            return "tool_finished", f"{call_id} ended: {outcome}" + (f", {reason}" if reason else "")
+        case Approval(call_id=call_id, state=state, reason=reason):
+            asked: dict[str, EventKind] = {"asked": "approval_asked", "given": "approval_given"}
+            text = f"approval of {call_id} {state}"
+            return asked.get(state, "approval_denied"), f"{text}: {reason}" if reason else text
+        case Decision(action=action, why=why) if action in SIZING:
+            return "compacted", f"{action}: {why}"
+        case FileChange(path=path, action=action):
+            return "diff", f"{path} {action}"
+        case PartialAnswer(reason=reason):
+            return "warning", f"the answer was interrupted: {reason}"
+        case _:
+            return None

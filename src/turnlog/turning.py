@@ -1,0 +1,345 @@
+"""A turn while it is lived: opened with what the user said, closed whatever happens in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+from .calls import CallInfo, unanswered
+from .content import Message, Outcome, Text, ToolCall, ToolResult
+from .diffs import NetChange, net_changes
+from .errors import InputError, TurnCancelled
+from .exchange import Answer, Content, is_stream, parts_of
+from .filewatch import FileRecorder
+from .journal import Journal
+from .models import Target
+from .records import Approval, Body, FileChange, MessageRecord, Record, ToolFinished, TurnClosed, TurnOpened
+from .request import Prepared
+from .turns import TurnInfo, turns_of
+
+__all__ = ["Desk", "ToolRun", "Turn", "close_left_open"]
+
+_LEFT_OPEN = "left open: the process ended, or the session was forked, in the midst of it"
+_DENIED = "The user did not allow this call; it did not run."
+
+
+class Desk(Protocol):
+    """What a turn needs of its session."""
+
+    id: str
+
+    def request(self, aim: Target | None = None) -> Prepared:
+        """The next request."""
+
+    def receive(self, answer: Any, aim: Target | None = None) -> Answer:
+        """Record a model's answer."""
+
+    async def areceive(self, chunks: AsyncIterable[Any], aim: Target | None = None) -> Answer:
+        """Record an answer that is streamed asynchronously."""
+
+    def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
+        """Record the result of a call."""
+
+    def tool_started(self, call: ToolCall) -> Record:
+        """Record that a tool begins to run."""
+
+    def files(self, root: str | Path = ".") -> FileRecorder:
+        """What records changes of files."""
+
+    def records(self, first: int = 1) -> Iterator[Record]:
+        """The records from number `first` on."""
+
+    def take_turn(self, turn: Turn | None) -> None:
+        """Have `turn` as the one that is open. Raises InputError if another is."""
+
+
+class Turn:
+    """A turn of a session, made by `Session.turn`: a context manager.
+
+    On leaving it is closed as completed, as failed (an exception, which goes on), or as cancelled (`cancel`, Ctrl-C,
+    a cancelled task).
+    """
+
+    def __init__(self, desk: Desk, journal: Journal, content: Content, watch: str | Path | None = None) -> None:
+        self._desk = desk
+        self._journal = journal
+        self._parts = parts_of(content)
+        self._watch = watch
+        self._stack = ExitStack()
+        self._opened = 0
+        self._over = ""
+        self._cancelled: str | None = None
+
+    # -- opening and closing ---------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        if self._opened:
+            raise InputError(f"turn {self.id!r} was entered already: a turn is used once, make another")
+        self._desk.take_turn(self)
+        try:
+            if self._watch is not None:
+                files = self._stack.enter_context(self._desk.files(self._watch))
+                self._stack.enter_context(files.watch())
+            records = self._journal.append_at(self._opening)
+        except BaseException:
+            self._desk.take_turn(None)
+            self._stack.close()
+            raise
+        self._opened = records[-2].n
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        ours = isinstance(error, TurnCancelled) and error.turn_id == self.id
+        if self._over:
+            return ours
+        try:
+            self._stack.close()
+        finally:
+            self._close(*self._ending(error))
+        return ours
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        return self.__exit__(kind, error, trace)
+
+    def cancel(self, reason: str = "") -> None:
+        """End the turn as cancelled: a stream that is being received stops at its next chunk, whatever else is asked
+        of the turn raises TurnCancelled, and its `with` block ends quietly. May be called from any thread."""
+        if self._opened and not self._over and self._cancelled is None:
+            self._cancelled = reason
+
+    def abandon(self) -> None:
+        """Close a turn whose session goes: it is never left."""
+        if not self._over:
+            try:
+                self._stack.close()
+            finally:
+                self._close("failed", "the session was closed in the midst of it")
+
+    # -- the model -------------------------------------------------------------------------------
+
+    def request(self, aim: Target | None = None) -> Prepared:
+        """The next request, as `Session.request`."""
+        self._check()
+        return self._desk.request(aim)
+
+    def receive(self, answer: Any, aim: Target | None = None) -> Answer:
+        """Record a model's answer, as `Session.receive`; `cancel` interrupts a stream."""
+        self._check()
+        if is_stream(answer) and not hasattr(answer, "__aiter__"):
+            return self._desk.receive(self._until_cancelled(answer), aim)
+        return self._desk.receive(answer, aim)
+
+    async def areceive(self, chunks: AsyncIterable[Any], aim: Target | None = None) -> Answer:
+        """Record an answer that is streamed asynchronously, as `Session.areceive`; `cancel` interrupts it."""
+        self._check()
+        return await self._desk.areceive(self._auntil_cancelled(chunks), aim)
+
+    # -- tools -----------------------------------------------------------------------------------
+
+    def ask_approval(self, call: ToolCall, *, reason: str = "") -> Record:
+        """Record that somebody is asked whether a call may run."""
+        return self._approval(call, "asked", "", reason)[0]
+
+    def approve(self, call: ToolCall, *, by: str = "", reason: str = "") -> Record:
+        """Record that a call may run, asked for or not."""
+        return self._approval(call, "given", by, reason)[0]
+
+    def deny(self, call: ToolCall, *, by: str = "", reason: str = "") -> Record:
+        """Record that a call may not run. The model is told so, with the reason."""
+        text = f"{_DENIED} {reason}".rstrip()
+        result = ToolResult(call.id, call.name, (Text(text),), "canceled", call.kind, synthetic=True)
+        return self._approval(call, "denied", by, reason, MessageRecord(Message("user", (result,))))[0]
+
+    def tool(self, call: ToolCall) -> ToolRun:
+        """A context manager around the run of a tool: it is recorded as started, and as finished with how it ended,
+        after how long, and the result given to `ToolRun.result`."""
+        return ToolRun(self, self._journal, call)
+
+    def tool_started(self, call: ToolCall) -> Record:
+        """Record that a tool begins to run. Raises InputError if somebody was asked and has not said yes."""
+        self._check()
+        info = self._open_call(call)
+        if info is not None and info.approval in ("asked", "denied"):
+            said = "was denied" if info.approval == "denied" else "waits for approval: approve() or deny() it first"
+            raise InputError(f"call {call.id!r} of {call.name!r} {said}")
+        return self._desk.tool_started(call)
+
+    def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
+        """Record the result of a call, as `Session.tool_result`."""
+        self._check()
+        return self._desk.tool_result(call, content, outcome=outcome)
+
+    # -- files -----------------------------------------------------------------------------------
+
+    def files(self, root: str | Path = ".") -> FileRecorder:
+        """What records changes of files under `root`, as `Session.files`; closed with the turn."""
+        self._check()
+        return self._stack.enter_context(self._desk.files(root))
+
+    @property
+    def changes(self) -> list[NetChange]:
+        """What became of each file in this turn, net."""
+        info = self.info
+        records = (record for record in self._desk.records(info.first) if record.n <= info.last)
+        return net_changes(record for record in records if isinstance(record.body, FileChange))
+
+    # -- figures ---------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """The turn's id: the number of the record that opened it. Empty before it is entered."""
+        return str(self._opened) if self._opened else ""
+
+    @property
+    def info(self) -> TurnInfo:
+        """What the log says of this turn so far. Raises InputError before it is entered."""
+        if not self._opened:
+            raise InputError("the turn has not begun: use it as `with session.turn(...) as turn`")
+        return turns_of(self._desk.records(self._opened))[0]
+
+    @property
+    def status(self) -> str:
+        """Where it stands: a `turnlog.turns.TurnStatus`."""
+        return "cancelled" if self._cancelled is not None and not self._over else self.info.status
+
+    @property
+    def awaiting(self) -> tuple[CallInfo, ...]:
+        """The calls that it waits for; `awaits` of each says whether for approval or its result."""
+        return self.info.awaiting
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _opening(self, n: int) -> Sequence[Body]:
+        return TurnOpened(str(n)), MessageRecord(Message("user", self._parts))
+
+    def _ending(self, error: BaseException | None) -> tuple[str, str]:
+        if self._cancelled is not None:
+            return "cancelled", self._cancelled
+        if error is None:
+            open_calls = unanswered(self.info.calls)
+            return "completed", _told(open_calls) if open_calls else ""
+        # what is no Exception ends a block from outside: Ctrl-C, a cancelled task, sys.exit
+        return ("failed" if isinstance(error, Exception) else "cancelled"), f"{type(error).__name__}: {error}".rstrip(
+            ": "
+        )
+
+    def _close(self, status: str, reason: str) -> None:
+        try:
+            self._journal.append(TurnClosed(self.id, status, reason))
+        finally:
+            self._over = status
+            self._desk.take_turn(None)
+
+    def _check(self) -> None:
+        if not self._opened:
+            raise InputError("the turn has not begun: use it as `with session.turn(...) as turn`")
+        if self._over:
+            raise InputError(f"turn {self.id!r} is over ({self._over}): open another with session.turn(...)")
+        if self._cancelled is not None:
+            raise TurnCancelled(self.id, self._cancelled)
+
+    def _until_cancelled(self, chunks: Iterable[Any]) -> Iterator[Any]:
+        for chunk in chunks:
+            self._check()
+            yield chunk
+
+    async def _auntil_cancelled(self, chunks: AsyncIterable[Any]) -> Any:
+        async for chunk in chunks:
+            self._check()
+            yield chunk
+
+    def _open_call(self, call: ToolCall) -> CallInfo | None:
+        """What is known of a call of this turn."""
+        n = self._journal.record_of(call)
+        return next((info for info in self.info.calls if (info.record, info.call.id) == (n, call.id)), None)
+
+    def _approval(
+        self, call: ToolCall, state: Literal["asked", "given", "denied"], by: str, reason: str, *more: Body
+    ) -> tuple[Record, ...]:
+        self._check()
+        info = self._open_call(call)
+        if info is not None and (info.result or info.started):
+            raise InputError(f"call {call.id!r} of {call.name!r} is past approval: {info.standing}")
+        return self._journal.append(Approval(call.id, state, self._journal.record_of(call), by, reason), *more)
+
+
+class ToolRun:
+    """The run of a tool, on record from its start to its end. See `Turn.tool`.
+
+    An exception goes on; it is recorded as `timeout` if it is a TimeoutError, as `aborted` (it may have run) if it
+    came from outside (Ctrl-C, a cancelled task), else as `failed`.
+    """
+
+    def __init__(self, turn: Turn, journal: Journal, call: ToolCall) -> None:
+        self.call = call
+        self._turn = turn
+        self._journal = journal
+        self._result: tuple[Content, Outcome] | None = None
+        self._begun = 0.0
+
+    def __enter__(self) -> Self:
+        self._turn.tool_started(self.call)
+        self._begun = time.perf_counter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        seconds = round(time.perf_counter() - self._begun, 3)
+        content, outcome = self._result or ((), "ok")
+        reason = ""
+        if error is not None:
+            outside = not isinstance(error, Exception) or isinstance(error, TurnCancelled)
+            outcome = "timeout" if isinstance(error, TimeoutError) else "aborted" if outside else "failed"
+            reason = f"{type(error).__name__}: {error}".rstrip(": ")
+        bodies: list[Body] = [ToolFinished(self.call.id, self._journal.record_of(self.call), outcome, seconds, reason)]
+        if self._result is not None and error is None:
+            bodies.append(MessageRecord(Message("user", (self._journal.result_of(self.call, content, outcome),))))
+        self._journal.append(*bodies)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def result(self, content: Content, *, outcome: Outcome = "ok") -> None:
+        """What the tool gave, or said of its failure; recorded when the block ends."""
+        self._journal.result_of(self.call, content, outcome)  # wrong content is told here, not at the end
+        self._result = (content, outcome)
+
+
+def close_left_open(
+    journal: Journal, marks: Iterable[Record], read: Callable[[int], Iterable[Record]]
+) -> TurnInfo | None:
+    """Close as failed the turn that nobody closed, if the newest is one; returns it as it was. `marks` are the
+    records of turns that were opened or closed, `read` gives the records from a number on."""
+    newest = list(marks)
+    opened = next((record for record in reversed(newest) if isinstance(record.body, TurnOpened)), None)
+    closed = {record.body.turn_id for record in newest if isinstance(record.body, TurnClosed)}
+    if opened is None or not isinstance(opened.body, TurnOpened) or opened.body.turn_id in closed:
+        return None
+    info = turns_of(read(opened.n))[0]
+    open_calls = unanswered(info.calls)
+    reason = f"{_LEFT_OPEN}; {_told(open_calls)}" if open_calls else _LEFT_OPEN
+    journal.append(TurnClosed(opened.body.turn_id, "failed", reason))
+    return info
+
+
+def _told(calls: Sequence[CallInfo]) -> str:
+    """Calls without a result, for people: the first of them, and how many more."""
+    names = ", ".join(f"{info.call.name} ({info.call.id}: {info.standing})" for info in calls[:3])
+    return f"without a result: {names}" + (f" and {len(calls) - 3} more" if len(calls) > 3 else "")

@@ -1,0 +1,186 @@
+"""Turns as a log tells of them: from what a user put in to the answer that ends it. A fold over records.
+
+Turns that were recorded count as such; where none was open, each message that a user wrote begins one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from .calls import CallInfo, calls_of
+from .content import Reasoning, ToolCall, ToolResult, text_of
+from .costs import Bills, Cost, total_cost, total_usage, usage_by_model
+from .records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, Usage
+
+__all__ = ["TurnInfo", "TurnStatus", "turn_spans", "turns_of"]
+
+TurnStatus = Literal["processing", "awaiting_approval", "awaiting_tool_result", "completed", "failed", "cancelled"]
+"""Where a turn stands: the first three while it is open."""
+
+_NEVER_CLOSED = "the next turn began before this one ended"
+
+
+class TurnInfo(Struct, frozen=True):
+    """A turn: the records `first` to `last`.
+
+    `id` is empty if the turn was not recorded but told from messages. `status` is one of `TurnStatus`, `reason` why
+    it ended so. `started` is a record's time; `seconds` how long it took, None while it is open. `input` is the text
+    that began it, `answer` the text of the last answer without calls. `reasoning` is what the model showed of its
+    thinking: summaries, else its text. `bills` are what requests were billed, by model.
+    """
+
+    id: str
+    first: int
+    last: int
+    status: str
+    reason: str = ""
+    started: str = ""
+    seconds: float | None = None
+    input: str = ""
+    answer: str = ""
+    reasoning: str = ""
+    calls: tuple[CallInfo, ...] = ()
+    bills: Bills = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it goes on."""
+        return self.status in ("processing", "awaiting_approval", "awaiting_tool_result")
+
+    @property
+    def awaiting(self) -> tuple[CallInfo, ...]:
+        """The calls that an open turn waits for: `awaits` says whether for approval or for a result."""
+        return tuple(info for info in self.calls if info.awaits) if self.is_open else ()
+
+    @property
+    def usage(self) -> Usage:
+        """What all its requests were billed, summed."""
+        return total_usage(self.bills)
+
+    @property
+    def cost(self) -> Cost:
+        """What they cost at list prices."""
+        return total_cost(self.bills)
+
+
+def turn_spans(records: Iterable[Record], last: int) -> list[tuple[int, int]]:
+    """The first and the last record of each turn of a log that ends with record `last`: up to where the next
+    begins. `records` may leave out what is neither message nor the opening or closing of a turn."""
+    starts = [n for n, _ in _starts(list(records))]
+    return list(zip(starts, [*(start - 1 for start in starts[1:]), last], strict=False))
+
+
+def turns_of(records: Iterable[Record]) -> list[TurnInfo]:
+    """Every turn of a log, oldest first."""
+    records = list(records)
+    starts = _starts(records)
+    place = {record.n: i for i, record in enumerate(records)}
+    edges = [*(place[n] for n, _ in starts), len(records)]
+    closings = {record.body.turn_id: record for record in records if isinstance(record.body, TurnClosed)}
+    calls: dict[int, list[CallInfo]] = {}
+    for info in calls_of(records):
+        calls.setdefault(info.record, []).append(info)
+    found = []
+    for (_, turn_id), start, end in zip(starts, edges, edges[1:], strict=False):
+        part = records[start:end]
+        own = tuple(info for record in part for info in calls.get(record.n, ()))
+        found.append(_turn(turn_id, part, own, closings.get(turn_id), newest=end == len(records)))
+    return found
+
+
+def _starts(records: Sequence[Record]) -> list[tuple[int, str]]:
+    """Where turns begin, and their ids, empty for those that were not recorded."""
+    closed = {record.body.turn_id: record.n for record in records if isinstance(record.body, TurnClosed)}
+    starts: list[tuple[int, str]] = []
+    until: int | None = 0
+    for record in records:
+        if isinstance(record.body, TurnOpened):
+            starts.append((record.n, record.body.turn_id))
+            until = closed.get(record.body.turn_id)  # the last closing holds: one by another process may be wrong
+        elif until is not None and record.n > until and _is_word_of_user(record):
+            starts.append((record.n, ""))
+    return starts
+
+
+def _is_word_of_user(record: Record) -> bool:
+    body = record.body
+    return (
+        isinstance(body, MessageRecord)
+        and body.message.role == "user"
+        and not all(isinstance(part, ToolResult) for part in body.message.parts)
+    )
+
+
+def _turn(
+    turn_id: str, records: Sequence[Record], calls: tuple[CallInfo, ...], closing: Record | None, *, newest: bool
+) -> TurnInfo:
+    inputs = [text_of(record.message) for record in records if record.message and _is_word_of_user(record)]
+    answers = [record for record in records if record.message is not None and record.message.role == "assistant"]
+    said = [text_of(a.message) for a in answers if a.message is not None and not _has_calls(a)]
+    info = TurnInfo(
+        id=turn_id,
+        first=records[0].n,
+        last=records[-1].n,
+        status="processing",
+        started=records[0].time,
+        input=inputs[0] if inputs else "",
+        answer=said[-1] if said else "",
+        reasoning=_reasoning(answers),
+        calls=calls,
+        bills=usage_by_model(records),
+    )
+    if turn_id and closing is not None:
+        body = closing.body
+        assert isinstance(body, TurnClosed)
+        seconds = _seconds(info.started, closing.time)
+        return msgspec.structs.replace(info, status=body.status, reason=body.reason, seconds=seconds)
+    status, reason = _standing(answers[-1] if answers else None, calls, recorded=bool(turn_id), newest=newest)
+    info = msgspec.structs.replace(info, status=status, reason=reason)
+    if info.is_open:
+        return info
+    ends = [record.time for record in records if record.message is not None]
+    return msgspec.structs.replace(info, seconds=_seconds(info.started, ends[-1]) if ends else None)
+
+
+def _standing(
+    answer: Record | None, calls: tuple[CallInfo, ...], *, recorded: bool, newest: bool
+) -> tuple[TurnStatus, str]:
+    """Where a turn stands of which no closing is on record."""
+    if not newest and recorded:
+        return "failed", _NEVER_CLOSED
+    if not recorded and answer is not None and isinstance(answer.body, PartialAnswer):
+        return "failed", answer.body.reason
+    if not recorded and answer is not None and not _has_calls(answer):
+        return "completed", ""
+    if not newest:
+        return "failed", _NEVER_CLOSED
+    waiting = {info.awaits for info in calls}
+    if "approval" in waiting:
+        return "awaiting_approval", ""
+    return ("awaiting_tool_result" if "result" in waiting else "processing"), ""
+
+
+def _has_calls(record: Record) -> bool:
+    return record.message is not None and any(isinstance(part, ToolCall) for part in record.message.parts)
+
+
+def _reasoning(answers: Iterable[Record]) -> str:
+    shown: list[str] = []
+    for record in answers:
+        for part in record.message.parts if record.message else ():
+            if isinstance(part, Reasoning):
+                shown += part.summary or (part.text,)
+    return "\n\n".join(text for text in shown if text)
+
+
+def _seconds(start: str, end: str) -> float | None:
+    """Seconds between two times of records; None if one of them is no time."""
+    try:
+        return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
+    except (ValueError, TypeError):
+        return None
