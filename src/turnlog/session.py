@@ -6,24 +6,19 @@ the log, so that a session opened again after a crash makes the same one.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any
 
 import msgspec
 
-from .calls import CallInfo
 from .compaction import Compaction, Compactor
 from .content import Media, Message, Outcome, Tool, ToolCall
-from .context import Context
 from .errors import InputError
-from .events import Event, Events, Feed
 from .exchange import Answer, Content, media_of, parts_of, target_of
 from .filewatch import FileRecorder
 from .inspection import broken_down, explained
-from .journal import Journal
+from .lifecycle import Lifecycle
 from .log import SessionInfo, Store
 from .models import Target
 from .models import target as make_target
@@ -40,12 +35,10 @@ from .records import (
     ToolStarted,
 )
 from .request import Prepared, plan, translate
-from .session_log import SessionLog
 from .summarize import TIMEOUT, Complete, Summarizer
 from .tokens.calibration import Drift, Prediction
 from .tools import read_tools
-from .turning import Turn, close_left_open
-from .view.arrange import synthetic_result
+from .turning import Turn
 from .view.breakdown import Breakdown
 from .view.explain import Explanation
 from .view.select import select
@@ -54,14 +47,7 @@ from .view.shown import Loss, Shown
 __all__ = ["Session"]
 
 
-class _Closable(Protocol):
-    def close(self) -> object: ...
-
-
-_Service = TypeVar("_Service", bound=_Closable)
-
-
-class Session(SessionLog):
+class Session(Lifecycle):
     """One conversation. Use `turnlog.open` to get one; it is a context manager.
 
     Sessions are made for one thread at a time. Several processes may append to one session: what
@@ -77,61 +63,10 @@ class Session(SessionLog):
         summarizer: Summarizer | Complete | None = None,
         summary_timeout: float = TIMEOUT,
     ) -> None:
-        super().__init__(store, info.id)
-        self._owns_store = owns_store
-        self._services = ExitStack()
-        self._events = Events(info.id)
-        self._turn: Turn | None = None
-        self._context = Context(store, info.id)
+        super().__init__(store, info.id, owns_store=owns_store)
         tell = self._events.tell
-        self._journal = Journal(store, info.id, self._context, tell)
         self._compactor = Compactor(store, info.id, self._context, summarizer, summary_timeout, tell)
-
-    # -- opening and closing ---------------------------------------------------------------------
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of what was attached, of what works in the background, and of the store, if this session opened it.
-        A turn that is open is closed as failed."""
-        with ExitStack() as closing:  # each is closed, whatever another does
-            if self._owns_store:
-                closing.callback(self._store.close)
-            closing.callback(self._events.close)
-            closing.callback(self._compactor.close)
-            closing.callback(self._services.close)
-            if self._turn is not None:
-                self._turn.abandon()
-
-    def begin(self, *, created: bool) -> None:
-        """What an opened session does first, called by `turnlog.open`: a turn that a crash left open is closed as
-        failed, and listeners are told."""
-        with self._events.opening():
-            if created:
-                self._events.emit("session_opened", "session opened")
-            else:
-                self._events.emit("session_resumed", f"session resumed at record {self._context.last}")
-                self._close_left_open()
-
-    def attach(self, service: _Service) -> _Service:
-        """Close `service` (a model client, a tool, anything with a `close`) with this session, the last first."""
-        self._services.callback(service.close)
-        return service
-
-    def on_event(self, callback: Callable[[Event], object]) -> Callable[[], None]:
-        """Call `callback` with everything that happens from here on, and with how the session was opened if nobody
-        listened before. Returns a function that ends that. What a callback raises is logged, never raised here."""
-        return self._events.on(callback)
-
-    def events(self) -> Feed:
-        """The same to iterate over, with `for` or `async for`."""
-        return self._events.feed()
+        self._closing.callback(self._compactor.close)
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -139,26 +74,6 @@ class Session(SessionLog):
         """A turn that begins with what the user says, to be used in `with` or `async with`. With `watch`, what
         changes in that folder during the turn is recorded. One turn is open at a time."""
         return Turn(self, self._journal, content, watch)
-
-    def take_turn(self, turn: Turn | None) -> None:
-        """Have `turn` as the one that is open: called by a turn that is entered or left."""
-        if turn is not None and self._turn is not None:
-            raise InputError(
-                f"turn {self._turn.id!r} is still open: leave its `with` block first, or end it with its cancel(); "
-                "what a subagent does belongs into a session of its own"
-            )
-        if turn is not None:
-            self._close_left_open()
-        self._turn = turn
-
-    def answer_unfinished(self) -> list[CallInfo]:
-        """Put on record, for every call without a result, one that says what is known of it: what requests say
-        anyway. A real result that comes later takes its place. Returns the calls."""
-        found = self.unfinished()
-        if found:
-            results = tuple(synthetic_result(info.call, info.outcome or "lost") for info in found)
-            self.add(Message("user", results))
-        return found
 
     # -- recording -------------------------------------------------------------------------------
 
@@ -413,10 +328,6 @@ class Session(SessionLog):
 
     def _append(self, *bodies: Body) -> tuple[Record, ...]:
         return self._journal.append(*bodies)
-
-    def _close_left_open(self) -> None:
-        marks = self._store.of_kinds(self.id, ("turn_opened", "turn_closed"))
-        close_left_open(self._journal, marks, self.records)
 
     def _last(self) -> int:
         self._context.refresh()

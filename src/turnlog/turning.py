@@ -68,6 +68,8 @@ class Turn:
         self._desk = desk
         self._journal = journal
         self._parts = parts_of(content)
+        if any(isinstance(part, ToolResult) for part in self._parts):
+            raise InputError("turns begin with what a user says; results of tools go to tool_result()")
         self._watch = watch
         self._stack = ExitStack()
         self._opened = 0

@@ -57,7 +57,7 @@ _EPILOG = "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meanin
 
 _NOUNS = (
     *(imports, sessions, show, diff, search, request, context, compact, why),
-    *(check, fit, count, exports, verify, scrub, demo),
+    *(check, fit, count, exports, verify, doctor, scrub, demo),
 )
 """The commands' modules, in the order of the help."""
 

@@ -1,0 +1,148 @@
+"""Tool calls: what became of each, what is left open, and what a late result changes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents import says, session_in
+from judging import TARGETS
+from turnlog.calls import CallInfo, ToolUse, calls_of, tools_used
+from turnlog.content import Message, Outcome, Text, ToolCall, ToolResult
+from turnlog.models import Target
+from turnlog.records import Approval, Body, Count, MessageRecord, Record, ToolFinished, ToolStarted
+from turnlog.stores import MemoryStore
+from turnlog.testing.histories import HistoryWriter
+from turnlog.view.arrange import synthetic_result
+
+CALL = ToolCall("c1", "ls")
+
+
+def log(*bodies: Body) -> list[Record]:
+    """Records of these bodies."""
+    return [Record(n, "t", body) for n, body in enumerate(bodies, 1)]
+
+
+def calling(*calls: ToolCall) -> MessageRecord:
+    """A model that calls."""
+    return MessageRecord(Message("assistant", calls or (CALL,)))
+
+
+def result(text: str, call_id: str = "c1", *, tokens: int = 0, outcome: Outcome = "ok") -> MessageRecord:
+    """What a tool gave."""
+    count = Count(tokens, "x/1") if tokens else None
+    return MessageRecord(Message("user", (ToolResult(call_id, "ls", (Text(text),), outcome),)), count)
+
+
+START, GIVEN = ToolStarted("c1", 1, "ls"), Approval("c1", "given", 1, "kim")
+
+
+@pytest.mark.parametrize(
+    "after, expected, awaits, standing",
+    [
+        ((), {}, "result", "not on record whether it started"),
+        ((Approval("c1", "asked", 1),), {"approval": "asked"}, "approval", "waits for approval"),
+        ((Approval("c1", "asked"),), {"approval": "asked"}, "approval", "waits for approval"),
+        ((GIVEN,), {"approval": "given", "approved_by": "kim"}, "result", "approved, not started"),
+        (
+            (Approval("c1", "denied", 1, reason="no"),),
+            {"approval": "denied", "outcome": "canceled", "reason": "no"}, "result", "denied",
+        ),
+        ((START,), {"started": 2, "outcome": "aborted"}, "result", "started and never ended: it may have run"),
+        (
+            (START, ToolFinished("c1", 1, "timeout", 1.5, "slow")),
+            {"started": 2, "finished": 3, "seconds": 1.5, "outcome": "timeout", "reason": "slow"}, "result",
+            "ended (timeout), but its result is not on record",
+        ),
+        (
+            (START, result("x", outcome="failed", tokens=7)),
+            {"started": 2, "result": 3, "outcome": "failed", "tokens": 7}, "", "answered in record 3",
+        ),
+        ((ToolStarted("c1", 7), result("x", "c9")), {}, "result", "not on record whether it started"),
+    ],
+)  # fmt: skip
+def test_how_a_call_stands(after: tuple[Body, ...], expected: dict[str, object], awaits: str, standing: str) -> None:
+    """Each entry of the ledger, and each gap in it, is told apart."""
+    (info,) = calls_of(log(calling(), *after))
+    assert info == CallInfo(CALL, 1, "t", **expected)  # type: ignore[arg-type]
+    assert (info.awaits, info.standing) == (awaits, standing)
+
+
+def test_a_call_whose_id_comes_twice_is_told_by_its_record() -> None:
+    """Ids repeat in real logs: the ledger's entry of one call must not count for the other."""
+    records = log(calling(), START, result("x"), calling(), ToolStarted("c1", 4, "ls"))
+    assert [(info.record, info.started, info.outcome) for info in calls_of(records)] == [
+        (1, 2, "ok"),
+        (4, 5, "aborted"),
+    ]
+
+
+def test_telemetry_counts_what_was_done_with_each_tool() -> None:
+    """Calls, outcomes, times and tokens by tool; results that no tool made cost nothing."""
+    other = ToolCall("c2", "rm")
+    both = (ToolResult("c1", "ls", (Text("a" * 8),)), ToolResult("c2", "rm", (Text("b" * 28),), "failed"))
+    records = log(
+        calling(CALL, other),
+        START,
+        ToolFinished("c1", 1, "ok", 0.5),
+        MessageRecord(Message("user", both), Count(80, "x/1")),
+        calling(),
+        ToolStarted("c1", 5, "ls"),
+        ToolFinished("c1", 5, "ok", 1.5),
+        MessageRecord(Message("user", (synthetic_result(CALL, "ok"),)), Count(50, "x/1")),
+        calling(),
+    )
+    assert tools_used(calls_of(records)) == [
+        ToolUse("ls", 3, {"ok": 2, "unknown": 1}, 2, 2.0, 1.5, 20),
+        ToolUse("rm", 1, {"failed": 1}, 0, 0.0, 0.0, 60),
+    ]
+
+
+@given(seed=st.integers(0, 500))
+def test_kinds_of_calls_are_all_alike(seed: int) -> None:
+    """Free-form, shell and function calls of any provider: each is found once and answered by its own result."""
+    writer = HistoryWriter(random.Random(seed))
+    messages = writer.history()
+    infos = calls_of(log(*map(MessageRecord, messages)))
+    wanted = [part for message in messages for part in message.parts if isinstance(part, ToolCall)]
+    assert [info.call for info in infos] == wanted
+    for info in infos:
+        parts = messages[info.result - 1].parts
+        assert info.outcome in [p.outcome for p in parts if isinstance(p, ToolResult) and p.call_id == info.call.id]
+
+
+FATES: tuple[tuple[Body, ...], ...] = (
+    (),
+    (ToolStarted("c1", 3, "weather"),),
+    (ToolStarted("c1", 3, "weather"), ToolFinished("c1", 3, "failed")),
+    (ToolStarted("c1", 3, "weather"), ToolFinished("c1", 3, "ok")),
+    (ToolStarted("c1", 3, "weather"), ToolFinished("c1", 3, "timeout")),
+    (Approval("c1", "denied", 3),),
+)
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+@pytest.mark.parametrize("fate", FATES)
+def test_putting_answers_on_record_changes_no_request(aim: Target, fate: tuple[Body, ...]) -> None:
+    """What requests say of open calls anyway is what `answer_unfinished` records: the same bytes, and a late real
+    result takes the place of either."""
+    store = MemoryStore()
+    session = session_in(store)
+    session.user("go")
+    call = session.receive(says("", "c1", "c2")).tool_calls[0]
+    session._journal.append(*fate)
+    before = session.request(aim)
+    assert [edit.kind for edit in before.edits].count("unanswered") == 2
+    answered = session.answer_unfinished()
+    assert [info.call.id for info in answered] == ["c1", "c2"]
+    after = session.request(aim)
+    assert [edit.kind for edit in after.edits if edit.kind in ("unanswered", "orphan", "duplicate")] == []
+    assert after.request == before.request
+    assert (session.unfinished(), session.answer_unfinished()) == ([], [])
+    session.tool_result(call, "4 degrees after all")
+    late = session.request(aim)
+    assert "4 degrees after all" in late.body().decode()
+    assert (session.calls()[0].outcome, session.calls()[0].synthetic) == ("ok", False)

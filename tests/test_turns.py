@@ -1,0 +1,369 @@
+"""Turns: opened, lived and closed whatever happens, and told from the log alone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from agents import chunks, says, session_in
+from turnlog.content import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from turnlog.errors import InputError, TurnCancelled
+from turnlog.records import (
+    MessageRecord,
+    PartialAnswer,
+    Record,
+    TurnClosed,
+    TurnOpened,
+    Usage,
+    UsageRecord,
+)
+from turnlog.session import Session
+from turnlog.stores import MemoryStore
+from turnlog.turns import TurnInfo, turn_spans, turns_of
+
+
+@pytest.fixture
+def store() -> Iterator[MemoryStore]:
+    """A store in memory."""
+    made = MemoryStore()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def session(store: MemoryStore) -> Session:
+    """A session of it."""
+    return session_in(store)
+
+
+def kinds(session: Session) -> list[str]:
+    """What the log holds behind its configuration."""
+    return [type(record.body).__name__ for record in session.history()][1:]
+
+
+# -- lived -----------------------------------------------------------------------------------------
+
+
+def test_a_turn_is_on_record_from_the_word_to_the_answer(session: Session) -> None:
+    """Everything that a turn is about must be told by the log, in order, and add up."""
+    with session.turn("Weather in Oslo?") as turn:
+        assert turn.request().request["messages"][-1]["content"] == "Weather in Oslo?"
+        answer = turn.receive(says("", "call_1"))
+        assert (turn.status, [info.awaits for info in turn.awaiting]) == ("awaiting_tool_result", ["result"])
+        with turn.tool(answer.tool_calls[0]) as run:
+            run.result("4 degrees")
+        assert turn.status == "processing"
+        turn.receive(says("Cold.", bill=150))
+    assert kinds(session) == [
+        "TurnOpened", "MessageRecord", "MessageRecord", "UsageRecord", "ToolStarted", "ToolFinished", "MessageRecord",
+        "MessageRecord", "UsageRecord", "TurnClosed",
+    ]  # fmt: skip
+    (told,) = session.turns()
+    assert told == turn.info
+    assert (told.id, told.first, told.last, told.status, told.reason) == ("2", 2, 11, "completed", "")
+    assert (told.input, told.answer) == ("Weather in Oslo?", "Cold.")
+    assert [(info.call.name, info.outcome, info.result) for info in told.calls] == [("weather", "ok", 8)]
+    assert told.usage == session.usage == Usage(input=250, output=20)
+    assert told.cost == session.cost
+    assert told.cost.total is not None and told.cost.total > Decimal(0)
+    assert told.seconds is not None and told.seconds >= 0 and not told.is_open
+
+
+@pytest.mark.parametrize(
+    "raised, status, reason",
+    [
+        (ValueError("no luck"), "failed", "ValueError: no luck"),
+        (KeyboardInterrupt(), "cancelled", "KeyboardInterrupt"),
+        (asyncio.CancelledError(), "cancelled", "CancelledError"),
+        (SystemExit(1), "cancelled", "SystemExit: 1"),
+    ],
+)
+def test_what_ends_a_turn_is_kept_and_goes_on(
+    session: Session, raised: BaseException, status: str, reason: str
+) -> None:
+    """An exception that a turn swallowed, or a turn that stayed open behind one, fails here."""
+    with pytest.raises(type(raised)), session.turn("go"):
+        raise raised
+    assert [(turn.status, turn.reason) for turn in session.turns()] == [(status, reason)]
+    with session.turn("again"):
+        pass
+    assert [turn.status for turn in session.turns()] == [status, "completed"]
+
+
+def test_a_turn_that_is_cancelled_ends_quietly(session: Session) -> None:
+    """Whoever presses stop wants neither a traceback nor another request."""
+    with session.turn("go") as turn:
+        turn.cancel("the user pressed stop")
+        assert turn.status == "cancelled"
+        turn.request()
+        pytest.fail("the turn went on")
+    assert (turn.status, turn.info.reason) == ("cancelled", "the user pressed stop")
+    with pytest.raises(TurnCancelled), session.turn("another"):
+        raise TurnCancelled("7", "of a turn that is not this one")
+
+
+def test_cancel_stops_a_stream_from_another_thread(session: Session) -> None:
+    """A stop button that waits for the end of the answer is none; what had come must stay."""
+
+    def stopped() -> Iterator[Any]:
+        yield from chunks("It is ", "rather ")
+        stopper = threading.Thread(target=turn.cancel, args=("stopped",))
+        stopper.start()
+        stopper.join()
+        yield from chunks("cold.")
+
+    with session.turn("Weather?") as turn:
+        turn.receive(stopped())
+    assert turn.info.status == "cancelled"
+    partial = next(record.body for record in session.history() if isinstance(record.body, PartialAnswer))
+    assert partial.message == Message("assistant", (Text("It is rather "),))
+
+
+def test_an_asynchronous_turn(session: Session) -> None:
+    """`async with`, an asynchronous stream, and a task that is cancelled in its midst."""
+
+    async def stream(forever: bool) -> AsyncIterator[Any]:
+        for chunk in chunks("It is ", "cold"):
+            yield chunk
+        if forever:
+            await asyncio.Event().wait()
+
+    async def live(forever: bool) -> None:
+        async with session.turn("Weather?") as turn:
+            await turn.areceive(stream(forever))
+
+    async def main() -> None:
+        await live(False)
+        task = asyncio.create_task(live(True))
+        while len(session.history()) < 7:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert [turn.status for turn in session.turns()] == ["completed", "cancelled"]
+    partials = [record.body for record in session.history() if isinstance(record.body, PartialAnswer)]
+    assert [(one.message.parts, one.reason) for one in partials] == [
+        ((Text("It is cold"),), "the stream ended before a finish reason came"),
+        ((Text("It is cold"),), "CancelledError: "),
+    ]
+
+
+def test_approval_is_asked_given_and_denied(session: Session) -> None:
+    """A tool that runs before somebody said yes, or after a no, must not get by unseen; a no is told to the model."""
+    with session.turn("go") as turn:
+        one, two = turn.receive(says("", "c1", "c2")).tool_calls
+        turn.ask_approval(one, reason="it writes")
+        assert turn.status == "awaiting_approval"
+        with pytest.raises(InputError, match="waits for approval"), turn.tool(one):
+            pytest.fail("it ran")
+        turn.approve(one, by="kim")
+        with turn.tool(one) as run:
+            run.result("done")
+        turn.deny(two, reason="Not today.")
+        with pytest.raises(InputError, match="past approval"):
+            turn.approve(two)
+        with pytest.raises(InputError, match="was denied"):
+            turn.tool_started(two)
+        assert turn.status == "processing"
+        assert [m["content"] for m in turn.request().request["messages"][-2:]] == [
+            "done",
+            "The user did not allow this call; it did not run. Not today.",
+        ]
+        assert [edit.kind for edit in turn.request().edits] == ["tool"]  # declared from its call, nothing repaired
+    first, second = turn.info.calls
+    assert (first.approval, first.approved_by, first.outcome) == ("given", "kim", "ok")
+    assert (second.approval, second.outcome, second.synthetic) == ("denied", "canceled", True)
+
+
+@pytest.mark.parametrize(
+    "raised, outcome", [(ValueError("x"), "failed"), (TimeoutError(), "timeout"), (KeyboardInterrupt(), "aborted")]
+)
+def test_how_a_tool_ended_is_on_record(session: Session, raised: BaseException, outcome: str) -> None:
+    """A tool that failed, ran out of time or was interrupted is told apart from one that ran."""
+    with session.turn("go") as turn:
+        (call,) = turn.receive(says("", "c1")).tool_calls
+        with pytest.raises(type(raised)), turn.tool(call):
+            raise raised
+    (info,) = session.unfinished()
+    assert (info.outcome, info.reason.split(":")[0], info.awaits) == (outcome, type(raised).__name__, "result")
+    assert len(session.request().request["messages"]) == 3
+
+
+def test_a_turn_keeps_what_changed_in_files(session: Session, tmp_path: Path) -> None:
+    """Changes of a watched folder belong to the turn, also where it fails."""
+    turn = session.turn("write", watch=tmp_path).__enter__()
+    (tmp_path / "a.txt").write_text("a")
+    turn.__exit__(ValueError, ValueError(), None)
+    assert turn.status == "failed"
+    with session.turn("write more") as other:
+        other.files(tmp_path).record("b.txt", None, b"b")
+    assert [(change.path, change.action) for change in turn.changes] == [("a.txt", "created")]
+    assert [(change.path, change.action) for change in other.changes] == [("b.txt", "created")]
+    assert kinds(session)[-1] == "TurnClosed"
+
+
+def test_mistakes_say_what_to_do(session: Session) -> None:
+    """Nested, forgotten, used again, never entered: each with the way out of it."""
+    turn = session.turn("never entered")
+    with pytest.raises(InputError, match=r"with session.turn\(...\) as turn"):
+        turn.request()
+    with session.turn("one") as one, pytest.raises(InputError, match="turn '2' is still open: leave its `with`"):
+        session.turn("two").__enter__()
+    with pytest.raises(InputError, match=r"turn '2' is over \(completed\): open another"):
+        one.receive(says("late"))
+    with pytest.raises(InputError, match="entered already"):
+        one.__enter__()
+    with pytest.raises(InputError, match="turns begin with what a user says"):
+        session.turn(ToolResult("c1"))
+    with session.turn("after all that"):
+        pass
+    assert [turn.status for turn in session.turns()] == ["completed", "completed"]
+
+
+def test_closing_a_session_closes_its_turn(store: MemoryStore) -> None:
+    """A turn that is never left must not look as if it went on."""
+    session = session_in(store)
+    turn = session.turn("go").__enter__()
+    session.close()
+    assert (turn.status, turn.info.reason) == ("failed", "the session was closed in the midst of it")
+
+
+def test_a_turn_that_a_crash_left_open_is_closed_at_the_next_opening(store: MemoryStore) -> None:
+    """After a kill the turn is not open any more, and what may have run is named."""
+    killed = session_in(store)
+    turn = killed.turn("go").__enter__()
+    (call,) = turn.receive(says("", "c1")).tool_calls
+    turn.tool_started(call)
+    assert turn.status == "awaiting_tool_result"
+    del turn, killed
+    session = session_in(store)
+    (told,) = session.turns()
+    assert (told.status, told.id) == ("failed", "2")
+    assert told.reason == (
+        "left open: the process ended, or the session was forked, in the midst of it; "
+        "without a result: weather (c1: started and never ended: it may have run)"
+    )
+    records = len(session.history())
+    assert len(session_in(store).history()) == records  # closed once
+
+
+def test_a_fork_from_the_midst_of_a_turn_may_open_its_own(session: Session) -> None:
+    """The fork's log says that a turn is open which nobody in it can close."""
+    with session.turn("go") as turn:
+        turn.receive(says("", "c1"))
+        fork = session.fork("other")
+        with fork.turn("another way"):
+            fork.receive(says("yes"))
+    assert [told.status for told in fork.turns()] == ["failed", "completed"]
+    assert [(told.status, told.reason) for told in session.turns()] == [
+        ("completed", "without a result: weather (c1: not on record whether it started)")
+    ]
+
+
+def test_a_turn_closed_by_another_process_goes_on(store: MemoryStore) -> None:
+    """Whoever opens a session takes a turn of a living process for one left by a crash; the turn's own end holds."""
+    session = session_in(store)
+    with session.turn("go") as turn:
+        session_in(store)
+        assert turn.info.status == "failed"
+        session.user("and hurry")
+        turn.receive(says("done"))
+    assert [(told.status, told.first, told.last) for told in session.turns()] == [("completed", 2, 8)]
+
+
+def test_services_are_closed_with_the_session(store: MemoryStore) -> None:
+    """A client that outlives its session leaks; one that fails to close must not keep the others open."""
+    closed: list[str] = []
+
+    class Service:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def close(self) -> None:
+            closed.append(self.name)
+            if self.name == "bad":
+                raise OSError("cannot close")
+
+    session = session_in(store)
+    assert [session.attach(Service(name)).name for name in ("client", "bad", "tool")] == ["client", "bad", "tool"]
+    with pytest.raises(OSError):
+        session.close()
+    assert closed == ["tool", "bad", "client"]
+
+
+# -- told from the log -----------------------------------------------------------------------------
+
+
+def log(*bodies: Any) -> list[Record]:
+    """Records of these bodies, a second apart."""
+    return [Record(n, f"2026-03-01T09:00:{n:02}.000Z", body) for n, body in enumerate(bodies, 1)]
+
+
+def user(text: str) -> MessageRecord:
+    """What a user says."""
+    return MessageRecord(Message("user", (Text(text),)))
+
+
+def model(*parts: Part) -> MessageRecord:
+    """What a model says."""
+    return MessageRecord(Message("assistant", parts))
+
+
+RESULT = MessageRecord(Message("user", (ToolResult("c1"),)))
+CALL = model(ToolCall("c1", "ls"))
+ANSWER = model(Reasoning("p", text="hm", summary=("thought it over",)), Text("yes"))
+
+
+def test_turns_are_told_from_messages_where_none_was_recorded() -> None:
+    """Imported sessions have no records of turns: each word of the user begins one."""
+    bill = UsageRecord("openai-chat", "gpt-4o", Usage(input=5))
+    first, second = turns_of(log(user("a"), CALL, bill, RESULT, ANSWER, user("b")))
+    assert msgspec.structs.replace(first, calls=()) == TurnInfo(
+        id="", first=1, last=5, status="completed", started="2026-03-01T09:00:01.000Z", seconds=4.0, input="a",
+        answer="yes", reasoning="thought it over", bills={"gpt-4o": Usage(input=5)},
+    )  # fmt: skip
+    assert [info.result for info in first.calls] == [4]
+    assert (second.first, second.status, second.seconds, second.is_open) == (6, "processing", None, True)
+
+
+@pytest.mark.parametrize(
+    "bodies, expected",
+    [
+        ((user("a"), CALL), [("awaiting_tool_result", "")]),
+        ((user("a"), CALL, RESULT), [("processing", "")]),
+        ((user("a"), PartialAnswer(Message("assistant"), "reset")), [("failed", "reset")]),
+        ((user("a"), user("b"), ANSWER), [("failed", "the next turn began before this one ended"), ("completed", "")]),
+        ((TurnOpened("1"), user("a"), user("more"), ANSWER), [("processing", "")]),
+        (
+            (TurnOpened("1"), user("a"), TurnOpened("3"), user("b"), TurnClosed("3", "completed")),
+            [("failed", "the next turn began before this one ended"), ("completed", "")],
+        ),
+        (
+            (user("a"), ANSWER, TurnOpened("3"), user("b"), TurnClosed("3", "failed", "x"), user("c")),
+            [("completed", ""), ("failed", "x"), ("processing", "")],
+        ),
+        ((), []),
+    ],
+)
+def test_where_turns_stand(bodies: tuple[Any, ...], expected: list[tuple[str, str]]) -> None:
+    """Recorded and unrecorded turns side by side: none is lost, none counted twice."""
+    records = log(*bodies)
+    told = turns_of(records)
+    assert [(turn.status, turn.reason) for turn in told] == expected
+    assert turn_spans(records, len(records)) == [(turn.first, turn.last) for turn in told]
+
+
+def test_turns_run_from_one_input_to_the_next() -> None:
+    """A turn that begins with a tool's result, or that ends with the next question, fails here."""
+    assert turn_spans(log(user("a"), ANSWER, RESULT, ANSWER, user("b"), ANSWER), 6) == [(1, 4), (5, 6)]
+    assert turn_spans([], 9) == []
