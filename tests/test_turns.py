@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import turnlog
 from agents import chunks, says, session_in
 from turnlog.content import Message, Part, Reasoning, Text, ToolCall, ToolResult
 from turnlog.errors import InputError, TurnCancelled
@@ -255,6 +256,22 @@ def test_a_turn_that_a_crash_left_open_is_closed_at_the_next_opening(store: Memo
     )
     records = len(session.history())
     assert len(session_in(store).history()) == records  # closed once
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_long_turn_that_was_left_open_is_found(store: MemoryStore, closed: bool) -> None:
+    """Its opening may lie far behind the newest records; one that was closed long ago is left alone."""
+    turn = session_in(store).turn("go").__enter__()
+    killed = turnlog.open("s", store=store) if closed else session_in(store)
+    assert turn.info.status == "failed"
+    if not closed:
+        turn.__exit__(None, None, None)
+        turn = session_in(store).turn("more").__enter__()
+    killed.extend([Message("assistant", (Text("so"),))] * 600)
+    records = len(killed.history())
+    session = turnlog.open("s", store=store)
+    assert [told.status for told in session.turns()] == (["failed"] if closed else ["completed", "failed"])
+    assert len(session.history()) == records + (not closed)
 
 
 def test_a_fork_from_the_midst_of_a_turn_may_open_its_own(session: Session) -> None:

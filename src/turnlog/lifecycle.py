@@ -103,5 +103,9 @@ class Lifecycle(SessionLog):
         return found
 
     def _close_left_open(self) -> None:
-        marks = self._store.of_kinds(self.id, ("turn_opened", "turn_closed"))
-        close_left_open(self._journal, marks, self.records)
+        close_left_open(
+            self._journal,
+            lambda: self._store.read(self.id, reverse=True),
+            lambda: self._store.of_kinds(self.id, ("turn_opened", "turn_closed")),
+            self.records,
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
@@ -24,6 +25,9 @@ from .turns import TurnInfo, turns_of
 __all__ = ["Desk", "ToolRun", "Turn", "close_left_open"]
 
 _LEFT_OPEN = "left open: the process ended, or the session was forked, in the midst of it"
+_NEAR = 500
+"""So many of the newest records are looked through for the opening of a turn before all are."""
+
 _DENIED = "The user did not allow this call; it did not run."
 
 
@@ -325,20 +329,38 @@ class ToolRun:
 
 
 def close_left_open(
-    journal: Journal, marks: Iterable[Record], read: Callable[[int], Iterable[Record]]
+    journal: Journal,
+    backwards: Callable[[], Iterable[Record]],
+    marks: Callable[[], Iterable[Record]],
+    read: Callable[[int], Iterable[Record]],
 ) -> TurnInfo | None:
-    """Close as failed the turn that nobody closed, if the newest is one; returns it as it was. `marks` are the
-    records of turns that were opened or closed, `read` gives the records from a number on."""
-    newest = list(marks)
-    opened = next((record for record in reversed(newest) if isinstance(record.body, TurnOpened)), None)
-    closed = {record.body.turn_id for record in newest if isinstance(record.body, TurnClosed)}
-    if opened is None or not isinstance(opened.body, TurnOpened) or opened.body.turn_id in closed:
+    """Close as failed the turn that nobody closed, if the newest is one; returns it as it was.
+
+    `backwards` gives the newest records, the last first; if these tell of no opening, `marks` gives all records of
+    turns that were opened or closed. `read` gives the records from a number on.
+    """
+    near = list(islice(backwards(), _NEAR))
+    opened = _newest_open(near)
+    if opened is None and len(near) == _NEAR and not any(isinstance(record.body, TurnOpened) for record in near):
+        opened = _newest_open(reversed(list(marks())))
+    if opened is None or not isinstance(opened.body, TurnOpened):
         return None
     info = turns_of(read(opened.n))[0]
     open_calls = unanswered(info.calls)
     reason = f"{_LEFT_OPEN}; {_told(open_calls)}" if open_calls else _LEFT_OPEN
     journal.append(TurnClosed(opened.body.turn_id, "failed", reason))
     return info
+
+
+def _newest_open(backwards: Iterable[Record]) -> Record | None:
+    """The newest opening of a turn, unless that turn was closed."""
+    closed: set[str] = set()
+    for record in backwards:
+        if isinstance(record.body, TurnClosed):
+            closed.add(record.body.turn_id)
+        elif isinstance(record.body, TurnOpened):
+            return None if record.body.turn_id in closed else record
+    return None
 
 
 def _told(calls: Sequence[CallInfo]) -> str:
