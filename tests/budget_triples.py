@@ -313,7 +313,7 @@ class Play:
         shown = [Shown(line.message, (line.record,), "summarised" if line.summary else "verbatim") for line in after]
         config = [record.body for record in log if isinstance(record.body, Configuration)][-1]
         expected = follow(plan(config, made.target), shown, self.store.get_blob, fate_of(log))
-        if expected.request != made.request:
+        if unmarked(expected.request) != unmarked(made.request):
             self.wrong("view", "the request is not what the log's decisions leave of the conversation")
         if msgspec.json.decode(made.body()) != msgspec.json.decode(msgspec.json.encode(made.request)):
             self.wrong("view", "body and request differ")
@@ -393,7 +393,7 @@ class Play:
         """A request begins with the one before it, unless something was decided in between."""
         if decided:
             self.before = []
-        sent = made.request[plan(Configuration(), made.target).provider.conversation]
+        sent = unmarked(made.request[plan(Configuration(), made.target).provider.conversation])
         if self.sound and sent[: len(self.before)] != self.before:
             self.wrong("prefix", f"changed at {_common(sent, self.before)} of {len(self.before)}")
         if closed:
@@ -432,6 +432,17 @@ def _texts(message: Message) -> list[str]:
         elif isinstance(part, ToolResult):
             texts += [inner.text for inner in part.parts if isinstance(inner, Text)]
     return texts
+
+
+def unmarked(value: Any) -> Any:
+    """A request without prompt-cache marks, a text in one spelling: marks say nothing of what is shown."""
+    if isinstance(value, dict):
+        bare = {key: unmarked(item) for key, item in value.items() if key != "cache_control"}
+        for key in ("content", "system"):
+            if isinstance(bare.get(key), str):
+                bare[key] = [{"type": "text", "text": bare[key]}]
+        return bare
+    return [unmarked(item) for item in value] if isinstance(value, list) else value
 
 
 def _gist(made: Any) -> Any:

@@ -53,20 +53,14 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
     return CacheUse(now.tokens, before.tokens, shared, moved_by, later[moved_by].why)
 
 
-def marked(made: Prepared, plan: Plan, blob: BlobReader, now: Sent, before: Sent | None) -> Prepared:
-    """The request with prompt-cache marks, where its provider wants them and it is large enough to be cached."""
+def marked(made: Prepared, plan: Plan, blob: BlobReader, tokens: int) -> Prepared:
+    """The request with prompt-cache marks, where its provider wants them and its `tokens` are enough to be cached."""
     facts = model_facts(plan.target.model)
     smallest = (facts.cache.minimum if facts else None) or _SMALLEST
     mark = plan.provider.mark_cache
-    if mark is None or now.tokens < smallest:
+    if mark is None or tokens < smallest:
         return made
-    known = now.items[: before.length] if before is not None and now.items is before.items else ()
-
-    def request() -> dict[str, Any]:
-        ended = len(_spelled([item.shown for item in known], plan, blob)) if known else 0
-        return mark(made.request, marks_of(made.view, plan, blob, ended))
-
-    return made.changed(request)
+    return made.changed(lambda: mark(made.request, marks_of(made.view, plan, blob)))
 
 
 def cache_prices(model: str) -> CachePrices | None:
@@ -79,21 +73,27 @@ def cache_prices(model: str) -> CachePrices | None:
     return CachePrices(float(prices.cached / prices.input), float(write / prices.input))
 
 
-def marks_of(view: Sequence[Shown], plan: Plan, blob: BlobReader, before: int) -> tuple[int, ...]:
+def marks_of(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> tuple[int, ...]:
     """The wire messages behind which a prompt cache is best marked, by index, at most 3: where what lasts beyond the
-    next decision ends, where the request before ended (after `before` messages), and the end."""
+    next decision ends, where the request before ended (ahead of the newest answer), and the end."""
     wire = len(_spelled(view, plan, blob))
     if not wire:
         return ()
     marks = {wire - 1}
-    if 0 < before < wire:
-        marks.add(before - 1)
-    summary = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), None)
-    if summary:
-        lasting = len(_spelled(view[:summary], plan, blob))
-        if lasting:
-            marks.add(lasting - 1)
+    summary = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
+    for end in (summary, _newest_answer(view)):
+        before = len(_spelled(view[:end], plan, blob)) if end else 0
+        if before:
+            marks.add(before - 1)
     return tuple(sorted(marks))
+
+
+def _newest_answer(view: Sequence[Shown]) -> int:
+    """Where the newest answer begins, 0 if there is none."""
+    for i in range(len(view) - 1, 0, -1):
+        if view[i].message.role == "assistant" and view[i - 1].message.role != "assistant":
+            return i
+    return 0
 
 
 def _spelled(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:

@@ -307,7 +307,7 @@ class Context:
             self._sent.pop((aim.provider, aim.model), None)
             self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
         if marks:
-            made = marked(made, plan, blob, now, before)
+            made = marked(made, plan, blob, now.tokens)
         made.cache = use_of(now, before, self.decisions) if before is not None else None
         return made
 
@@ -319,8 +319,7 @@ class Context:
         new = enumerate(decisions, start=self.last + 1)
         edits = tuple(edit for n, decision in [*self.decisions.items(), *new] for edit in told(n, decision))
         made = made.after(edits)
-        now = Sent(plan, items, len(items), situation.size, self._fixed, self.last)
-        return marked(made, plan, blob, now, None) if self.strategy.cache_marks else made
+        return marked(made, plan, blob, situation.size) if self.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""

@@ -114,7 +114,6 @@ class Fitter:
         self._seen: list[Message] = []
         self._sizes: list[int] = []
         self._decisions: dict[int, Decision] = {}
-        self._sent: list[Any] = []
         self._spare = 0
 
     def fit(self, body: Mapping[str, Any]) -> Fitted:
@@ -191,9 +190,6 @@ class Fitter:
 
     def _fitted(self, made: Prepared, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
         decisions = tuple(self._decisions.values())
-        wire: list[Any] = made.request[ways.provider.conversation]
-        before, self._sent = self._sent, wire
-        continues = len(before) <= len(wire) and wire[: len(before)] == before
         changes = tuple(
             Edit(decision.action, decision.why, (decision.first,), through=decision.last) for decision in decisions
         )
@@ -202,7 +198,7 @@ class Fitter:
             edits=(*changes, *made.edits),
             losses=made.losses,
             tokens=tokens,
-            marks=marks_of(made.view, ways, counting.blob, len(before) if continues else 0),
+            marks=marks_of(made.view, ways, counting.blob),
             decisions=decisions,
             view=made.view,
         )
