@@ -90,8 +90,7 @@ class Compactor:
                 return self._context.request(aim, marks=self._context.strategy.cache_marks)
             if not on_record:
                 return self._context.aside(aim, after, decisions)
-            if self._record(decisions):
-                return self._context.request(aim, marks=self._context.strategy.cache_marks)
+            self._record(decisions)  # and look again: what is at rest now is so for whoever opens the log next, too
         raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
 
     def preview(self, aim: Target, terms: Terms | None = None) -> Prepared:

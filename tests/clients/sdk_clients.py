@@ -13,7 +13,7 @@ from google import genai
 
 from turnlog.providers.google import sdk_arguments
 
-__all__ = ["Ask", "ERRORS", "SdkClient", "sdk_client", "sdk_clients"]
+__all__ = ["Ask", "ERRORS", "SdkClient", "close_clients", "sdk_client", "sdk_clients"]
 
 ERRORS: tuple[type[Exception], ...] = (
     openai.OpenAIError,
@@ -73,8 +73,18 @@ def _anthropic(url: str) -> SdkClient:
     )
 
 
+_OPEN: list[Callable[[], None]] = []
+
+
+def close_clients() -> None:
+    """Close the clients that do not close themselves in time."""
+    while _OPEN:
+        _OPEN.pop()()
+
+
 def _google(url: str) -> SdkClient:
-    client: Any = genai.Client(api_key="k", http_options={"base_url": url})  # closes itself once nobody holds it
+    client: Any = genai.Client(api_key="k", http_options={"base_url": url})
+    _OPEN.append(client.close)  # by itself it closes when it is collected, which may be after its socket was
     return SdkClient(
         send=lambda request, model: client.models.generate_content(**sdk_arguments(request, model)),
         stream=lambda request, model: client.models.generate_content_stream(**sdk_arguments(request, model)),
