@@ -304,3 +304,12 @@ def test_what_is_masked_does_not_count_when_a_session_is_opened() -> None:
         assert again.request().body() == made.body()
         assert (again.message_count, len(again.history())) == records
     assert {decision.action for decision in sizing(session)} == {"mask"}
+
+
+def test_a_gap_is_not_paid_for_twice() -> None:
+    """What is not at hand has to leave; if its size were counted against what is, far too much would go with it."""
+    session = opened(Strategy(name="slides", steps=("slide",), goal=0.5), 4_000)
+    for n in range(2_000):
+        turn(session, n)
+    session.request()
+    assert session.token_count > 1_000

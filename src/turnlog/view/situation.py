@@ -78,7 +78,12 @@ class Situation(Struct, frozen=True):
     @property
     def size(self) -> int:
         """The tokens of a request that shows all blocks; with a gap, only that it is too large is known."""
-        return self.fixed + total(self.blocks) + (self.marks.limit if self.gap else 0)
+        return self.held + (self.marks.limit if self.gap else 0)
+
+    @property
+    def held(self) -> int:
+        """The tokens of a request that shows all blocks, and nothing of the gap."""
+        return self.fixed + total(self.blocks)
 
     @property
     def system(self) -> int:

@@ -37,7 +37,7 @@ def images(situation: Situation) -> Decision | None:
 def _replace(situation: Situation, newest: int, why: str, *, everything: bool = False) -> Decision | None:
     found = [one for block in situation.blocks for item in block.items for one in _images(item)]
     thumbnail = _thumbnail(situation)
-    excess = situation.size - situation.marks.goal
+    excess = situation.held - situation.marks.goal
     texts: list[list[Any]] = []
     for item, path, media in found[: max(0, len(found) - newest)]:
         if not everything and excess <= 0:

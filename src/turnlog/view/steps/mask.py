@@ -25,7 +25,7 @@ def mask(situation: Situation) -> Decision | None:
         newest += block.tokens
         if newest > protected and not block.stays:
             old.append(block)
-    excess = situation.size - situation.marks.goal
+    excess = situation.held - situation.marks.goal
     texts: list[list[Any]] = []
     for block in reversed(old):
         if excess <= 0:

@@ -38,7 +38,7 @@ def priority(situation: Situation) -> Decision | None:
             recent.update(_names(block))
         if newest > protected and not block.stays:
             old.append((age, block))
-    excess = situation.size - situation.marks.goal
+    excess = situation.held - situation.marks.goal
     going: list[Block] = []
     for _, block in sorted(old, key=lambda one: (_rank(one[1], recent), -one[0] * one[1].tokens, -one[0])):
         if excess <= 0:

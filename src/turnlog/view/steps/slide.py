@@ -11,7 +11,7 @@ __all__ = ["leave", "slide", "turns_over"]
 
 def slide(situation: Situation) -> Decision | None:
     """Leave out the oldest blocks that may go, until the goal is met; a summary goes last."""
-    excess = situation.size - situation.marks.goal
+    excess = situation.held - situation.marks.goal
     going: list[Block] = []
     for summaries in (False, True):
         for block in situation.blocks:
