@@ -109,7 +109,7 @@ class Context:
             self._fate[n, call_id] = outcome
             concerned = next((piece for piece in reversed(self._pieces) if piece.start <= n), None)
             if concerned is not None:
-                concerned.plan = None
+                concerned.plan = concerned.last = None
         for shown in as_shown(record):
             self._add(Item(shown, self._size(record), shown, record.n))
 

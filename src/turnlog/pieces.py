@@ -60,6 +60,22 @@ class _Front(Struct, frozen=True):
     losses: tuple[Loss, ...]
 
 
+class _Last(Struct, frozen=True, eq=False):
+    """What a piece was made into when nothing followed it yet, and of how many items."""
+
+    plan: Plan
+    length: int
+    mended: _Mended
+    wire: _Wire
+
+    def serves(self, items: Sequence[Shown], follows: Role, plan: Plan) -> bool:
+        """Whether it is the same now that something follows: only system text and calls of a provider's own are
+        mended with regard to that, and answers that nothing would part any more."""
+        if len(items) != self.length or plan.rules.own_calls or any(s.message.role == "system" for s in items):
+            return False
+        return _ends_alike(items, self.mended.view, follows)
+
+
 class Piece(Struct):
     """A stretch of conversation, and what it was last made into.
 
@@ -72,6 +88,7 @@ class Piece(Struct):
     plan: Plan | None = None
     mended: _Mended | None = None
     wire: _Wire | None = None
+    last: _Last | None = None
 
 
 def assemble(head: Sequence[Shown], pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Prepared:
@@ -103,6 +120,8 @@ def _assembled(
     tools, declared = declare_tools(callers, plan.local.tools, plan.rules)
     front = _front(closed.view[:begin], tools, plan, blob)
     back = _spell(closed.view[end:], plan, blob)
+    if _same(closed.view[end:], tail.view):
+        pieces[-1].last = _Last(plan, len(pieces[-1].items), tail, back)
     if run.counts or _counts(plan, (front.wire, back)):
         return None
     key = plan.provider.conversation
@@ -223,9 +242,13 @@ def _same(left: Sequence[Shown], right: Sequence[Shown]) -> bool:
 
 
 def _kept(piece: Piece, behind: Piece, plan: Plan, blob: BlobReader, fate: Fate) -> tuple[_Mended, _Wire]:
-    """A piece that something follows: made once by each plan."""
+    """A piece that something follows: made once by each plan, if it can be when it was still the last."""
     if piece.mended is None or piece.wire is None or piece.plan is not plan:
         role = behind.items[0].message.role
+        last, piece.last = piece.last, None
+        if last is not None and last.plan is plan and last.serves(piece.items, role, plan):
+            piece.mended, piece.wire, piece.plan = last.mended, last.wire, plan
+            return last.mended, last.wire
         piece.mended = _mend(piece.items, plan, blob, fate, leading=False, follows=role)
         piece.wire = _spell(piece.mended.view, plan, blob)
         piece.plan = plan
@@ -241,8 +264,7 @@ def _mend(
     # What stands before a piece was repaired relying on the role that it begins with.
     same_start = leading or (bool(known and mended.view) and known[0].message.role == mended.view[0].message.role)
     # Answers that nothing parts any more, as what stood between them was left out, are repaired together.
-    last = items[-1].records if items else ()
-    same_end = follows != "assistant" or not items or bool(mended.view and set(last) <= set(mended.view[-1].records))
+    same_end = _ends_alike(items, mended.view, follows)
     callers = tuple(s for s in mended.view if any(isinstance(part, ToolCall) for part in s.message.parts))
     calls = [part for s in callers for part in s.message.parts if isinstance(part, ToolCall)]
     return _Mended(
@@ -256,6 +278,13 @@ def _mend(
         called=frozenset(call.name for call in calls),
         regular=same_start and same_end and not mended.strays,
     )
+
+
+def _ends_alike(items: Sequence[Shown], view: Sequence[Shown], follows: Role | None) -> bool:
+    """Whether what stands before an answer is still there, so that the answer is not joined to one before."""
+    if follows != "assistant" or not items:
+        return True
+    return bool(view) and set(items[-1].records) <= set(view[-1].records)
 
 
 def _are_regular(opening: _Mended, run: _Run, tail: _Mended, plan: Plan) -> bool:
