@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
-
 from sdk_clients import close_clients
 
 
