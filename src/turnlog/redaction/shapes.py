@@ -122,7 +122,7 @@ _CODE = (
     _shape("bitbucket-token", "ATBB", r"ATBB[A-Za-z0-9]{28,64}+"),
     _shape("npm-token", "npm_", r"npm_[A-Za-z0-9]{36,64}+"),  # npm's documentation, about access tokens
     _shape("pypi-token", "pypi-AgE", r"pypi-AgE[A-Za-z0-9_\-]{32,1024}+", dashed=True),  # PyPI's help, about API tokens
-    _shape("rubygems-key", "rubygems_", r"rubygems_[0-9a-f]{48}"),  # guides.rubygems.org
+    _shape("rubygems-key", "rubygems_", r"rubygems_[0-9a-f]{48}"),  # RubyGems' guides
     _shape("docker-token", "dckr_", r"dckr_(?:pat|oat)_[A-Za-z0-9_\-]{20,128}+", dashed=True),  # docs.docker.com
     _shape("sentry-token", "sntrys_ sntryu_", r"sntry[su]_[A-Za-z0-9_\-+/=]{40,1024}+", dashed=True),
     _shape("postman-key", "PMAK-", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
