@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from .facts import model_facts
 from .providers.protocol import BlobReader
 from .records import Decision
-from .request import CacheUse, Plan, Prepared
+from .request import CacheUse, Plan, Prepared, spelled
 from .view.blocks import Item
 from .view.shown import Shown
 from .view.situation import CachePrices
@@ -76,13 +74,13 @@ def cache_prices(model: str) -> CachePrices | None:
 def marks_of(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> tuple[int, ...]:
     """The wire messages behind which a prompt cache is best marked, by index, at most 3: where what lasts beyond the
     next decision ends, where the request before ended (ahead of the newest answer), and the end."""
-    wire = len(_spelled(view, plan, blob))
+    wire = len(spelled(view, plan, blob))
     if not wire:
         return ()
     marks = {wire - 1}
     summary = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
     for end in (summary, _newest_answer(view)):
-        before = len(_spelled(view[:end], plan, blob)) if end else 0
+        before = len(spelled(view[:end], plan, blob)) if end else 0
         if before:
             marks.add(before - 1)
     return tuple(sorted(marks))
@@ -94,11 +92,3 @@ def _newest_answer(view: Sequence[Shown]) -> int:
         if view[i].message.role == "assistant" and view[i - 1].message.role != "assistant":
             return i
     return 0
-
-
-def _spelled(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:
-    local = msgspec.structs.replace(plan.local, tools=())
-    messages: list[Any] = plan.provider.render(view, local, plan.target, blob).request.get(
-        plan.provider.conversation, []
-    )
-    return messages

@@ -162,9 +162,7 @@ class Compactor:
         wanted = summary_ahead(situation)
         if wanted is not None:
             ahead, messages, previous = wanted
-            material = Material(
-                messages=tuple(messages), previous=previous, target=ahead.target, count=self._context.count_text
-            )
+            material = self._material(messages, previous, ahead.target, ())
             self._background.start(material, self._models[0], self._ledger)
             self._ahead = (ahead, tuple(self._context.decisions))
             self._context.refresh()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from .caching import cache_prices, marks_of
@@ -17,7 +16,7 @@ from .policy import Budget, Strategy, read_budget, read_strategy
 from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .records import Decision
-from .request import Plan, Prepared, follow, plan
+from .request import Plan, Prepared, follow, plan, spelled
 from .summarize import Complete, Material, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
 from .tokens.counted import Counter
@@ -232,7 +231,7 @@ class _Counting:
         if self._counter is not None:
             return count_message(message, self._counter, self.blob).tokens
         assert self._count_body is not None
-        return self._count_body(_spelled(self._ways, message, self.blob))
+        return self._count_body(spelled([Shown(message, (1,))], self._ways, self.blob))
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
@@ -246,10 +245,3 @@ class _Counting:
             return self.fixed + sum(count_message(s.message, self._counter, self.blob).tokens for s in made.view)
         assert self._count_body is not None
         return self._count_body(list(made.request[self._ways.provider.conversation]))
-
-
-def _spelled(ways: Plan, message: Message, blob: Callable[[str], bytes]) -> list[Any]:
-    """The wire messages of one message by itself."""
-    local = msgspec.structs.replace(ways.local, tools=())
-    rendered = ways.provider.render([Shown(message, (1,))], local, ways.target, blob)
-    return list(rendered.request.get(ways.provider.conversation) or [])

@@ -29,6 +29,7 @@ __all__ = [
     "follow",
     "plan",
     "prepare",
+    "spelled",
     "translate",
     "without_unknown",
 ]
@@ -193,6 +194,13 @@ def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | Non
         view=repaired.view,
         target=plan.target,
     )
+
+
+def spelled(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:
+    """The wire messages of a view by themselves, not repaired."""
+    local = msgspec.structs.replace(plan.local, tools=())
+    rendered = plan.provider.render(view, local, plan.target, blob).request
+    return list(rendered.get(plan.provider.conversation) or [])
 
 
 def as_text(value: Any) -> tuple[Any, tuple[Edit, ...]]:
