@@ -201,8 +201,10 @@ def floor_of(
 ) -> dict[str, int]:
     """What cannot be left out, in tokens, the giants of the open turn cut if the strategy cuts giants."""
     sums = {"tools and framing": fixed, "system text": 0, "pinned messages": 0, "the open turn": 0}
-    giant = max(200, int(strategy.cap * limit))
-    for why, group in staying(lines, pinned):
+    stays = list(staying(lines, pinned))
+    system = fixed + sum(count(line.message) for why, group in stays if why == "system text" for line in group)
+    giant = max(60, int(strategy.cap * (limit - system)))  # a share of what the conversation may take
+    for why, group in stays:
         if not why:
             continue
         sums[why] += sum(count(line.message) for line in group)

@@ -84,7 +84,7 @@ class Strategy(Struct, frozen=True, omit_defaults=True):
     - `grades`: sizes in tokens: under the first nothing is done, up to the second the middle is
       summarised, above it everything but the last three to five exchanges.
     - `heading`: what a summary begins with.
-    - `cap`: share of the limit that one tool output may take until `cap` cuts it.
+    - `cap`: share of what a view may hold beside system text that one tool output may take until `cap` cuts it.
     - `max_history_images`, `max_history_turns`: plain caps, kept whatever the size (None: no cap).
     - `horizon`: within so many requests a decision that nobody is forced to has to save, in the prompt cache's
       prices, more than it costs; else it waits.

@@ -145,11 +145,11 @@ def _climb(situation: Situation, steps: Sequence[str], made: list[Decision]) -> 
 
 
 def _take(decision: Decision | None, situation: Situation, made: list[Decision]) -> Situation:
-    """The situation after a decision, if it makes the view smaller; else the decision is not taken."""
+    """The situation after a decision, if it makes the view smaller or keeps a plain cap; else it is not taken."""
     if decision is None:
         return situation
     finished, after = with_figures(situation, decision)
-    if after.size >= situation.size and decision.action != "images":
+    if after.size >= situation.size and "rule" not in decision.detail:
         return situation
     made.append(finished)
     return after
