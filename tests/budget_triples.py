@@ -412,7 +412,7 @@ class Play:
             detail = decision.detail
             now = model.conversation(log, decisions[: i + 1])
             if detail["before"] != said:
-                self.tally["before_is_no_sum"] += 1
+                self.wrong("figures", f"before {detail['before']}, is {said}")
             if detail["after"] != self.size(now):
                 self.wrong("figures", f"after {detail['after']}, is {self.size(now)}")
             before = model.conversation(log, decisions[:i])

@@ -313,3 +313,6 @@ def test_a_gap_is_not_paid_for_twice() -> None:
         turn(session, n)
     session.request()
     assert session.token_count > 1_000
+    (decision,) = sizing(session)
+    counts = [record.body.count for record in session.history() if isinstance(record.body, MessageRecord)]
+    assert decision.detail["before"] == sum(count.tokens for count in counts if count) + 3  # framing

@@ -7,6 +7,7 @@ would outgrow that, `situation` is what has to be decided on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -30,7 +31,7 @@ from .view.ledger import fate_of
 from .view.select import as_decided, as_shown
 from .view.shown import Shown, starts_turn
 from .view.situation import Means, Situation, Summary
-from .window import read_window
+from .window import gap_tokens, read_window
 
 __all__ = ["Context", "Summarise", "Terms"]
 
@@ -99,6 +100,7 @@ class Context:
     def _take(self, record: Record) -> None:
         if isinstance(record.body, Configuration):
             self._configure(record.body)
+            self._reach = self._usual_reach(record.body)
             if record.body.model:
                 self._count_by(counter_for(record.body.provider, record.body.model))
             return
@@ -251,11 +253,17 @@ class Context:
                     return
                 yield from as_shown(record)
 
+        gap, decisions = self._gap, self.decisions
+
+        @cache
+        def gap_size() -> int:
+            return gap_tokens(self._store, self._id, gap, decisions, (self._size, self._count)) if gap else 0
+
         made = situation_of(
             self._items,
             terms.budget,
             terms.strategy,
-            Means(self._count, self._counter.text, originals, summarise, self._images_before),
+            Means(self._count, self._counter.text, originals, summarise, self._images_before, gap_size),
             window=aim.input_limit,
             fixed=self._fixed,
             number=self.last + 1,

@@ -16,7 +16,7 @@ from .view.effects import Effects
 from .view.select import as_shown
 from .view.shown import starts_turn
 
-__all__ = ["Sizes", "Window", "read_window"]
+__all__ = ["Sizes", "Window", "gap_tokens", "read_window"]
 
 _BEGINNING = 0.4
 """Share of the reach that the beginning of a conversation may take where there is a gap behind it."""
@@ -49,12 +49,7 @@ def read_window(
     """
     effects = Effects.of(decisions)
     segments = effects.shown_ranges(last)
-
-    def size(record: Record) -> int:
-        if record.n not in effects.changes:
-            return sizes[0](record)
-        return sum(sizes[1](effects.treat(shown).message) for shown in as_shown(record))
-
+    size = _sizer(effects, sizes)
     newest: list[Record] = []
     used = 0
     from_start = True
@@ -74,6 +69,28 @@ def read_window(
         return Window(_with_system([*oldest, *newest], marks), None)
     pinned = _pinned(store, session_id, decisions, gap)
     return Window(_with_system([*oldest, *pinned, *newest], marks), gap)
+
+
+def gap_tokens(
+    store: RecordStore, session_id: str, gap: tuple[int, int], decisions: Mapping[int, Decision], sizes: Sizes
+) -> int:
+    """What of the conversation stands in a gap, in tokens. Reads all of it."""
+    effects = Effects.of(decisions)
+    size = _sizer(effects, sizes)
+    inside = ((max(first, gap[0]), min(last, gap[1])) for first, last in effects.shown_ranges(gap[1]))
+    kept = (one for one in inside if one[0] <= one[1])
+    return sum(map(size, _read(store, session_id, kept, reverse=False)))
+
+
+def _sizer(effects: Effects, sizes: Sizes) -> Callable[[Record], int]:
+    """Tokens of a record as it is shown."""
+
+    def size(record: Record) -> int:
+        if record.n not in effects.changes:
+            return sizes[0](record)
+        return sum(sizes[1](effects.treat(shown).message) for shown in as_shown(record))
+
+    return size
 
 
 def _read(

@@ -46,7 +46,8 @@ class Means(Struct, frozen=True):
 
     `count` gives the tokens of a message and `count_text` those of a text. `originals` reads the messages
     on record in a range, newest first. `summarise` writes a summary: of these messages, after this earlier summary, in
-    so many tokens, beside these messages that stay. `images_before` says how many images come before a record.
+    so many tokens, beside these messages that stay. `images_before` says how many images come before a record,
+    `gap_tokens` how much stands in the gap.
     """
 
     count: Callable[[Message], int]
@@ -54,6 +55,7 @@ class Means(Struct, frozen=True):
     originals: Callable[[int, int], Iterable[Shown]]
     summarise: Callable[[Sequence[Shown], str, int, Sequence[Shown]], Summary]
     images_before: Callable[[int], int]
+    gap_tokens: Callable[[], int] = lambda: 0
 
 
 class Situation(Struct, frozen=True):
@@ -77,8 +79,8 @@ class Situation(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The tokens of a request that shows all blocks; with a gap, only that it is too large is known."""
-        return self.held + (self.marks.limit if self.gap else 0)
+        """The tokens of a request that shows all blocks, and what stands in the gap."""
+        return self.held + (self.means.gap_tokens() if self.gap else 0)
 
     @property
     def held(self) -> int:
