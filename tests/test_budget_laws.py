@@ -135,6 +135,7 @@ def test_two_compactions_that_gain_too_little_stop() -> None:
             raised += 1
     assert summarizer.asked <= 2
     assert raised == 0
+    assert "compacting has stopped" in sizing(session)[-1].why
 
 
 def test_plain_caps_do_not_count_as_compactions_that_gain_too_little() -> None:

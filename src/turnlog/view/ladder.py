@@ -25,6 +25,11 @@ _LITTLE = 0.05
 """Share of the limit: a decision that gains less gains too little, and growth by less is no reason for another."""
 
 
+_STALLED = (
+    "compacting has stopped, since the last two times gained too little: a larger budget, or fewer pins, would help"
+)
+
+
 def situation_of(
     items: Sequence[Item],
     budget: Budget,
@@ -67,14 +72,20 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     if situation.size <= situation.marks.limit and _wait(situation, past):
         return made, situation
     steps = situation.strategy.steps
-    if is_stalled(past, situation.marks.limit - situation.system):
+    stalled = is_stalled(past, situation.marks.limit - situation.system)
+    if stalled:
         steps = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
     made, situation = _climb(situation, steps, made)
     if situation.size > situation.marks.limit:
         made, situation = _climb(situation, ("slide",), made)
     if situation.size > situation.marks.limit:
         raise BudgetError(situation.marks.limit, situation.floor)
-    return made, situation
+    return [_told(decision) if stalled and _made_room(decision) else decision for decision in made], situation
+
+
+def _told(decision: Decision) -> Decision:
+    """A decision of a session that has stopped compacting, saying so."""
+    return msgspec.structs.replace(decision, why=f"{decision.why}; {_STALLED}")
 
 
 def compact(situation: Situation) -> tuple[list[Decision], Situation]:
