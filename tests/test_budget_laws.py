@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from collections.abc import Callable
 from types import ModuleType
@@ -24,6 +25,10 @@ from turnlog.stores import MemoryStore
 from turnlog.summarize import Material
 
 CHAT = target("openai-chat", "gpt-4o")
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+"""An image of one pixel."""
 SEEDS = 20
 
 
@@ -317,3 +322,17 @@ def test_a_gap_is_not_paid_for_twice() -> None:
     (decision,) = sizing(session)
     counts = [record.body.count for record in session.history() if isinstance(record.body, MessageRecord)]
     assert decision.detail["before"] == sum(count.tokens for count in counts if count) + 3  # framing
+
+
+def test_compacting_never_makes_a_view_larger() -> None:
+    """A placeholder may be longer than a tiny image: putting it there would cost and lose at once."""
+    store = MemoryStore()
+    store.create("s")
+    session = Session(store, store.info("s"))
+    session.switch(target("anthropic", "claude-sonnet-4-5"))
+    session.configure(budget=50_000, strategy="images")
+    for n in range(8):
+        session.user([session.media(PIXEL, "image/png"), f"step {n}"])
+        session.assistant(f"done {n}")
+    done = session.compact()
+    assert done.after == done.before and not done.decisions

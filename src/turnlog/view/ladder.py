@@ -25,9 +25,7 @@ _LITTLE = 0.05
 """Share of the limit: a decision that gains less gains too little, and growth by less is no reason for another."""
 
 
-_STALLED = (
-    "compacting has stopped, since the last two times gained too little: a larger budget, or fewer pins, would help"
-)
+_STALLED = "compacting has stopped, as the last two times gained too little: more budget or fewer pins would help"
 
 
 def situation_of(
