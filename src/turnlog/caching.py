@@ -53,10 +53,11 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
 
 def marked(made: Prepared, plan: Plan, blob: BlobReader, tokens: int) -> Prepared:
     """The request with prompt-cache marks, where its provider wants them and its `tokens` are enough to be cached."""
-    facts = model_facts(plan.target.model)
-    smallest = (facts.cache.minimum if facts else None) or _SMALLEST
     mark = plan.provider.mark_cache
-    if mark is None or tokens < smallest:
+    if mark is None:
+        return made
+    facts = model_facts(plan.target.model)
+    if tokens < ((facts.cache.minimum if facts else None) or _SMALLEST):
         return made
     return made.changed(lambda: mark(made.request, marks_of(made.view, plan, blob)))
 

@@ -76,10 +76,10 @@ class Compactor:
         self._background.close(self._ledger)
 
     def request(self, aim: Target, *, on_record: bool = True) -> Prepared:
-        """The next request for a target, within its budget. What has to be decided for it is put on record, unless
-        it is for once only: for another target than the session's. Raises BudgetError."""
+        """The next request for a target, within its budget, of the log as far as the context has taken it in. What has
+        to be decided for it is put on record, unless it is for once only: for another target than the session's.
+        Raises BudgetError."""
         for _ in range(_RACES):
-            self._context.refresh()
             if self._context.is_at_rest(aim):
                 if on_record:
                     self._prepare(aim)
@@ -116,8 +116,8 @@ class Compactor:
         strategy's own steps are taken until the view is half as large. With `dry_run`, only say what would go."""
         if keep is not None and (not isinstance(keep, int) or keep < 1):
             raise InputError(f"compact(keep=...) takes the number of newest turns to keep, at least 1, not {keep!r}")
+        self._context.refresh()
         for _ in range(_RACES):
-            self._context.refresh()
             summarise = self._digest if dry_run else self._summarise
             situation = _pressed(self._context.situation(aim, summarise, terms), keep)
             decisions, after = compact(situation)
@@ -173,6 +173,7 @@ class Compactor:
         try:
             records = self._store.append(self._id, drafts, expected=self._context.last)
         except Conflict:
+            self._context.refresh()
             return False
         self._context.take(records)
         self._tell(records)

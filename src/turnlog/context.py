@@ -25,7 +25,7 @@ from .tokens.calibration import Calibration, calibrated
 from .tokens.counted import Counter
 from .tokens.counters import count_frame, count_message, count_tools, counter_for
 from .view.blocks import Item, starts_block
-from .view.effects import active_decisions, told
+from .view.effects import active_decisions, stand_in_sizes, told
 from .view.ladder import situation_of
 from .view.ledger import fate_of
 from .view.select import as_decided, as_shown
@@ -143,9 +143,14 @@ class Context:
         self._items, self._pieces, self._lead = [], [], 0
         self._tokens = self._turns = self._shown_images = 0
         originals = (shown for record in records for shown in as_shown(record))
+        sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self.decisions.items()}
         for place, shown, raw in as_decided(originals, self.decisions):
-            same = shown is raw and shown.treatment != "summarised"
-            size = self._size(by_number[place]) if same else self._count(shown.message)
+            if shown is not raw:
+                size = self._count(shown.message)
+            elif shown.treatment == "summarised":
+                size = next(sizes[shown.records[0]], None) or self._count(shown.message)
+            else:
+                size = self._size(by_number[place])
             self._add(Item(shown, size, raw, place))
         self._pieces = list(_settled(self._pieces, kept))
 
@@ -263,7 +268,15 @@ class Context:
             self._items,
             terms.budget,
             terms.strategy,
-            Means(self._count, self._counter.text, originals, summarise, self._images_before, gap_size),
+            Means(
+                self._count,
+                self._counter.text,
+                originals,
+                summarise,
+                self._images_before,
+                gap_size,
+                self._counter.id,
+            ),
             window=aim.input_limit,
             fixed=self._fixed,
             number=self.last + 1,

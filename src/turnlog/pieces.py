@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import combinations
+from operator import is_
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from msgspec import Struct
 
 from .content import Role, Tool, ToolCall
 from .providers.protocol import BlobReader
+from .records import Configuration
 from .request import Plan, Prepared, as_known, as_text, follow
 from .view.arrange import Fate
 from .view.repair import close, count_media, declare_tools, mend
@@ -52,9 +54,11 @@ class _Wire(Struct, frozen=True, gc=False):
 
 
 class _Front(Struct, frozen=True):
-    """The request without the conversation behind its head."""
+    """The request without the conversation behind its head; `before` and `behind` are its JSON around the messages."""
 
     request: dict[str, Any]
+    before: bytes
+    behind: bytes
     wire: _Wire
     edits: tuple[Edit, ...]
     losses: tuple[Loss, ...]
@@ -144,7 +148,7 @@ def _assembled(
             *(loss for wire in wires for loss in wire.losses),
         ),
         view=closed.view,
-        fragments=_fragments(front.request, key, wires),
+        fragments=(front.before, *_joined(front.wire.encoded, run.encoded, back.encoded), front.behind),
     )
 
 
@@ -155,6 +159,7 @@ class _Run:
         self.pieces: list[Piece] = []
         self.mended: list[_Mended] = []
         self.wires: list[_Wire] = []
+        self.encoded: list[bytes] = []
         self.view: list[Shown] = []
         self.call_ids: set[str] = set()
         self.called: set[str] = set()
@@ -169,6 +174,8 @@ class _Run:
         self.pieces.append(piece)
         self.mended.append(mended)
         self.wires.append(wire)
+        if wire.encoded:
+            self.encoded += (b",", wire.encoded)
         self.view += mended.view
         self.media += mended.media
         self.regular = self.regular and mended.regular
@@ -192,10 +199,9 @@ def _run(pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> _
 
 
 def _continues(run: _Run, pieces: Sequence[Piece], plan: Plan) -> bool:
-    known = len(run.pieces)
-    return known < len(pieces) and all(
-        a is b and a.plan is plan for a, b in zip(run.pieces, pieces[:known], strict=True)
-    )
+    if len(run.pieces) >= len(pieces) or not all(map(is_, run.pieces, pieces)):
+        return False
+    return all([piece.plan is plan for piece in run.pieces])
 
 
 def _opening(head: Sequence[Shown], follows: Role, plan: Plan, blob: BlobReader, fate: Fate) -> _Mended:
@@ -216,8 +222,11 @@ def _front(view: Sequence[Shown], tools: tuple[Tool, ...], plan: Plan, blob: Blo
         top = plan.provider.tidy(rendered.request, plan.target)
         request, replaced = as_text(top.request)
         messages = request.get(plan.provider.conversation, [])
+        before, behind = _around(request, plan.provider.conversation)
         front = _Front(
             request=request,
+            before=before,
+            behind=behind,
             wire=_Wire(messages=messages, encoded=_encoded(messages), edits=(), losses=()),
             edits=(*rendered.edits, *top.edits, *replaced),
             losses=(*rendered.losses, *top.losses),
@@ -302,8 +311,10 @@ def _are_regular(opening: _Mended, run: _Run, tail: _Mended, plan: Plan) -> bool
 def _spell(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> _Wire:
     """The wire messages of a view; what concerns the request as a whole is the front's to report."""
     key = plan.provider.conversation
-    local = msgspec.structs.replace(plan.local, tools=())
-    rendered = plan.provider.render(view, local, plan.target, blob)
+    bare: Configuration | None = plan.kept.get("bare")
+    if bare is None:
+        bare = plan.kept["bare"] = msgspec.structs.replace(plan.local, tools=())
+    rendered = plan.provider.render(view, bare, plan.target, blob)
     tidied = plan.provider.tidy(rendered.request, plan.target)
     messages = tidied.request.get(key, [])
     replaced: tuple[Edit, ...] = ()
@@ -343,13 +354,17 @@ def _numbered(wires: Sequence[_Wire], key: str) -> list[Edit]:
     return edits
 
 
-def _fragments(request: dict[str, Any], key: str, wires: Sequence[_Wire]) -> tuple[bytes, ...]:
-    """The request as JSON, in pieces: what stands before the conversation, it, and what stands behind."""
+def _around(request: dict[str, Any], key: str) -> tuple[bytes, bytes]:
+    """The JSON of a request up to the messages that stand under `key`, and behind them."""
     names = list(request)
     at = names.index(key) if key in names else len(names)
     before = msgspec.json.encode({name: request[name] for name in names[:at]})[1:-1]
     behind = msgspec.json.encode({name: request[name] for name in names[at + 1 :]})[1:-1]
     opening = b"{" + before + (b"," if before else b"") + b'"' + key.encode() + b'":['
-    encoded = [wire.encoded for wire in wires if wire.encoded]
-    joined = [piece for one in encoded for piece in (b",", one)][1:]
-    return (opening, *joined, b"]" + (b"," if behind else b"") + behind + b"}")
+    return opening, b"]" + (b"," if behind else b"") + behind + b"}"
+
+
+def _joined(first: bytes, between: Sequence[bytes], last: bytes) -> list[bytes]:
+    """The JSON of wire messages with commas where they belong; `between` has one ahead of each."""
+    joined = [first, *between] if first else list(between[1:])
+    return [*joined, b"," if joined and last else b"", last]

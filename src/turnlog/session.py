@@ -67,6 +67,7 @@ class Session(Lifecycle):
         tell = self._events.tell
         self._compactor = Compactor(store, info.id, self._context, summarizer, summary_timeout, tell)
         self._closing.callback(self._compactor.close)
+        self._usual: tuple[Configuration, Target] | None = None
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -215,8 +216,8 @@ class Session(Lifecycle):
         without a target.
         """
         self._context.refresh()
-        found = self._aim(aim)
         own = self.target
+        found = self._aim(aim)
         ours = own is not None and (found.provider, found.model) == (own.provider, own.model)
         return self._compactor.request(found, on_record=ours)
 
@@ -294,8 +295,10 @@ class Session(Lifecycle):
         now = self.configuration
         if not (now.provider and now.model):
             return None
-        usual = make_target(now.provider, now.model)
-        return msgspec.structs.replace(usual, input_limit=now.input_limit) if now.input_limit else usual
+        if self._usual is None or self._usual[0] is not now:
+            made = make_target(now.provider, now.model)
+            self._usual = now, msgspec.structs.replace(made, input_limit=now.input_limit or made.input_limit)
+        return self._usual[1]
 
     @property
     def token_count(self) -> int:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..codec import encode_record
 from ..content import Media, Message, ToolResult, sha256_hex
 from ..log import Draft
-from ..records import Body, FileChange, MessageRecord, PartialAnswer, Record, UnknownRecord
+from ..records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, UnknownRecord
 from .bodies import redacted, redacted_bytes
 from .redactor import Counts, Redactor
 
@@ -38,7 +38,7 @@ def redacted_drafts(
 
 
 def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
-    """A draft without secrets: `draft` itself if it has none. A message that changed has no count.
+    """A draft without secrets: `draft` itself if it has none. What changed has no count.
 
     Encoded bytes that come with a draft are dropped if anything in them is a secret, also in fields
     that this version does not know. Of a kind that it does not know, they are gone through as JSON.
@@ -56,6 +56,8 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
         return draft
     if isinstance(body, (MessageRecord, PartialAnswer)):
         body = replace(body, count=None)
+    elif isinstance(body, Decision) and "tokens" in body.detail:  # the sizes of what stands in for messages
+        body = replace(body, detail={key: value for key, value in body.detail.items() if key != "tokens"})
     together = {kind: draft.redacted.get(kind, 0) + counts.get(kind, 0) for kind in draft.redacted | counts}
     return Draft(body, draft.time, raw if isinstance(body, UnknownRecord) else None, together)
 

@@ -5,6 +5,7 @@ A decision's `detail` says more where its action needs it:
 - `kept`: ranges of record numbers, `[first, last]` each, that stay though the decision covers them;
 - `standing`: numbers of decisions whose replacements stay though this one covers their place;
 - `replacement`: messages that stand in for what left, `at`: before which record (else where the decision stands);
+  `tokens`: their sizes, by `counter`;
 - `texts`: `[record, [part, inner part], text]` each: this text stands in for that part;
 - `cuts`: `[record, [part, inner part], head, tail]` each: of that text, so many characters are left.
 """
@@ -23,7 +24,7 @@ from ..content import Message, Part, Text, ToolResult
 from ..records import Decision, Record
 from .shown import Edit, Shown, Treatment
 
-__all__ = ["Effects", "HIDING", "Hiding", "active_decisions", "cut_text", "ended_decisions", "stand_ins", "told"]
+__all__ = ["Effects", "HIDING", "Hiding", "active_decisions", "cut_text", "ended_decisions", "stand_in_sizes", "stand_ins", "told"]
 
 HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
 """Actions of decisions that leave records out of the conversation."""
@@ -206,3 +207,10 @@ def stand_ins(number: int, decision: Decision) -> tuple[int, list[Shown]]:
     messages: list[Any] = decision.detail.get("replacement") or []
     shown = [Shown(msgspec.convert(message, Message), (number,), "summarised") for message in messages]
     return int(decision.detail.get("at", number)), shown
+
+
+def stand_in_sizes(decision: Decision, counter: str) -> list[int]:
+    """The tokens of each of a decision's replacements as it was counted when it was made, if by this counter."""
+    sizes = decision.detail.get("tokens")
+    known = isinstance(sizes, list) and decision.detail.get("counter") == counter
+    return [int(size) for size in sizes] if known and sizes else []

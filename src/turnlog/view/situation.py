@@ -56,6 +56,7 @@ class Means(Struct, frozen=True):
     summarise: Callable[[Sequence[Shown], str, int, Sequence[Shown]], Summary]
     images_before: Callable[[int], int]
     gap_tokens: Callable[[], int] = lambda: 0
+    counter: str = ""
 
 
 class Situation(Struct, frozen=True):
@@ -134,13 +135,21 @@ def _covered(covered: bool, item: Item, decision: Decision) -> bool:
 
 
 def with_figures(situation: Situation, decision: Decision) -> tuple[Decision, Situation]:
-    """The decision with its figures in `detail`, and the situation after it: `before` and `after` in tokens, and
-    `changes_from`, the first record from which the request differs."""
+    """The decision with its figures in `detail`, and the situation after it: `before` and `after` in tokens, those of
+    what stands in for older messages, and `changes_from`, the first record from which the request differs."""
     after = applied(situation, decision)
     figures = {"strategy": situation.strategy.name, "before": situation.size, "after": after.size}
+    if "replacement" in decision.detail:
+        figures |= {"tokens": _standing(after, situation.number), "counter": situation.means.counter}
     detail = {**decision.detail, **figures, "changes_from": _changes_from(situation, after, decision)}
     finished = Decision(decision.action, decision.first, decision.last, decision.why, detail)
     return finished, after
+
+
+def _standing(situation: Situation, number: int) -> list[int]:
+    """The sizes of what decision `number` put in the place of older messages."""
+    items = (item for block in situation.blocks for item in block.items)
+    return [item.tokens for item in items if item.shown.records == (number,)]
 
 
 def _changes_from(before: Situation, after: Situation, decision: Decision) -> int:
