@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -128,6 +129,12 @@ def _renamed(messages: Sequence[Message], times: int) -> tuple[Message, ...]:
     return tuple(found)
 
 
+@cache
+def _fixed(provider: str, name: str) -> int:
+    counter = counter_for(provider, name)
+    return count_frame(counter, system=True, tools=True).tokens + count_tools(TOOLS, counter).tokens
+
+
 class Play:
     """One triple, played to its end."""
 
@@ -138,6 +145,7 @@ class Play:
         self.strategy = random_strategy(self.chance)
         self.problems: list[str] = []
         self.tally: Counter[str] = Counter()
+        self.counts: dict[tuple[str, str], int] = {}
         self.sound = not self.history.damages
         store = MemoryStore()
         store.create("s")
@@ -148,8 +156,7 @@ class Play:
         self.session.switch(aim)
         counter = counter_for(aim.provider, aim.model)
         size = sum(count_message(m, counter, store.get_blob).tokens for m in self.history.messages)
-        self.fixed(TOOLS)
-        self.budget = random_budget(self.chance, size + self.fixed(TOOLS))
+        self.budget = random_budget(self.chance, size + self.fixed)
         self.session.configure(budget=self.budget, strategy=self.strategy, tools=TOOLS)
         self.before: list[Any] = []
         self.logged: list[Record] = self.session.history()
@@ -157,15 +164,17 @@ class Play:
     # -- the independent sum ---------------------------------------------------------------------
 
     def count(self, message: Message) -> int:
-        counter = counter_for(self.aim.provider, self.aim.model)
-        return count_message(message, counter, self.store.get_blob).tokens
+        """Tokens of a message: pure, so counted once for each spelling of it."""
+        key = self.aim.model, repr(message)
+        if key not in self.counts:
+            counter = counter_for(self.aim.provider, self.aim.model)
+            self.counts[key] = count_message(message, counter, self.store.get_blob).tokens
+        return self.counts[key]
 
-    def count_text(self, text: str) -> int:
-        return counter_for(self.aim.provider, self.aim.model).text(text)
-
-    def fixed(self, tools: Sequence[Tool]) -> int:
-        counter = counter_for(self.aim.provider, self.aim.model)
-        return count_frame(counter, system=True, tools=bool(tools)).tokens + count_tools(tools, counter).tokens
+    @property
+    def fixed(self) -> int:
+        """Tokens of a request beside its messages."""
+        return _fixed(self.aim.provider, self.aim.model)
 
     @property
     def limit(self) -> int:
@@ -173,7 +182,7 @@ class Play:
         return int(self.budget.max_tokens / MARGINS[count_frame(counter, system=False, tools=False).certainty])
 
     def size(self, lines: Sequence[model.Line]) -> int:
-        return self.fixed(TOOLS) + sum(self.count(line.message) for line in lines)
+        return self.fixed + sum(self.count(line.message) for line in lines)
 
     # -- playing ---------------------------------------------------------------------------------
 
@@ -328,9 +337,7 @@ class Play:
             self.wrong("budget", f"refused with {error.floor}, should be {floor}")
 
     def floor(self, lines: Sequence[model.Line], log: Sequence[Record]) -> dict[str, int]:
-        return model.floor_of(
-            lines, model.pins(log), self.fixed(TOOLS), self.count, self.count_text, self.strategy, self.limit
-        )
+        return model.floor_of(lines, model.pins(log), self.fixed, self.count, self.strategy, self.limit)
 
     def within(
         self,
@@ -344,7 +351,7 @@ class Play:
         size = self.size(after)
         if size > self.limit:
             self.wrong("budget", f"{size} tokens, limit {self.limit}")
-        sent = self.fixed(TOOLS) + sum(self.count(shown.message) for shown in made.view)
+        sent = self.fixed + sum(self.count(shown.message) for shown in made.view)
         if sent > self.limit:
             self.tally["over_as_sent"] += 1
         if self.sound and sum(self.floor(lines, log).values()) > self.limit:

@@ -195,7 +195,6 @@ def floor_of(
     pinned: frozenset[int],
     fixed: int,
     count: Callable[[Message], int],
-    count_text: Callable[[str], int],
     strategy: Strategy,
     limit: int,
 ) -> dict[str, int]:
@@ -209,18 +208,23 @@ def floor_of(
             continue
         sums[why] += sum(count(line.message) for line in group)
         if "cap" in strategy.steps and why == "the open turn":
-            sums[why] -= sum(excess for line in group for excess in _excess(line, giant, count, count_text))
+            sums[why] -= sum(excess for line in group for excess in _excess(line, giant, count))
     return sums
 
 
-def _excess(line: Line, giant: int, count: Callable[[Message], int], count_text: Callable[[str], int]) -> Iterator[int]:
-    """By how much the outputs of a message are too large."""
-    if line.changed & {"cap", "mask"} or count(line.message) <= giant:
+def _excess(line: Line, giant: int, count: Callable[[Message], int]) -> Iterator[int]:
+    """By how much the outputs of a message are too large; one that was shortened stays as it is."""
+    if count(line.message) <= giant:
         return
-    for part in line.message.parts:
-        if isinstance(part, ToolResult):
-            sizes = [count_text(inner.text) for inner in part.parts if isinstance(inner, Text)]
-            yield from (size - giant for size in sizes if size > giant)
+
+    def size(text: str) -> int:
+        whole, bare = (Message("user", (ToolResult("", parts=(Text(one),)),)) for one in (text, ""))
+        return count(whole) - count(bare)
+
+    for part, said in zip(line.message.parts, line.original.parts, strict=True):
+        if isinstance(part, ToolResult) and isinstance(said, ToolResult):
+            whole = [inner.text for inner in part.parts if isinstance(inner, Text) and inner in said.parts]
+            yield from (size(text) - giant for text in whole if size(text) > giant)
 
 
 def thumbnail(lines: Sequence[Line]) -> Media | None:

@@ -201,7 +201,7 @@ def _run(pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> _
 def _continues(run: _Run, pieces: Sequence[Piece], plan: Plan) -> bool:
     if len(run.pieces) >= len(pieces) or not all(map(is_, run.pieces, pieces)):
         return False
-    return all([piece.plan is plan for piece in run.pieces])
+    return all(piece.plan is plan for piece in run.pieces)
 
 
 def _opening(head: Sequence[Shown], follows: Role, plan: Plan, blob: BlobReader, fate: Fate) -> _Mended:

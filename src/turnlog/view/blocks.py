@@ -81,7 +81,7 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int]) -> list[Block]:
         stays = ""
         if any(item.raw.message.role == "system" for item in group):
             stays = "system text"
-        elif i == task or any(item.n in pinned for item in group):
+        elif i == task or (not _stands_in(group) and any(item.n in pinned for item in group)):
             stays = "pinned messages"
         elif i == len(groups) - 1 or (said and i == said[-1]):
             stays = "the open turn"

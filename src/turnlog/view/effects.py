@@ -24,7 +24,17 @@ from ..content import Message, Part, Text, ToolResult
 from ..records import Decision, Record
 from .shown import Edit, Shown, Treatment
 
-__all__ = ["Effects", "HIDING", "Hiding", "active_decisions", "cut_text", "ended_decisions", "stand_in_sizes", "stand_ins", "told"]
+__all__ = [
+    "Effects",
+    "HIDING",
+    "Hiding",
+    "active_decisions",
+    "cut_text",
+    "ended_decisions",
+    "stand_in_sizes",
+    "stand_ins",
+    "told",
+]
 
 HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
 """Actions of decisions that leave records out of the conversation."""

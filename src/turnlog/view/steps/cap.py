@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...content import Text, ToolResult
+from ...content import Message, Text, ToolResult
 from ...records import Decision
 from ..blocks import Block, Item
 from ..effects import cut_text
@@ -48,16 +48,24 @@ def _most(situation: Situation) -> int:
 
 
 def _giants(situation: Situation, item: Item) -> dict[tuple[int, int], int]:
+    """The outputs of a message that are too large, by their place in it, and their sizes; what was shortened once is
+    none."""
     most = _most(situation)
-    if item.tokens <= most or item.shown.treatment in ("cut", "masked"):
+    if item.tokens <= most:
         return {}
     return {
         (i, j): size
-        for i, part in enumerate(item.shown.message.parts)
-        if isinstance(part, ToolResult)
-        for j, inner in enumerate(part.parts)
-        if isinstance(inner, Text) and (size := situation.means.count_text(inner.text)) > most
+        for i, (part, raw) in enumerate(zip(item.shown.message.parts, item.raw.message.parts, strict=False))
+        if isinstance(part, ToolResult) and isinstance(raw, ToolResult)
+        for j, (inner, said) in enumerate(zip(part.parts, raw.parts, strict=False))
+        if isinstance(inner, Text) and inner == said and (size := _tokens(situation, inner.text)) > most
     }
+
+
+def _tokens(situation: Situation, text: str) -> int:
+    """What a text takes as a tool's output, without what frames that: some counters count it apart from speech."""
+    whole, bare = (Message("user", (ToolResult("", parts=(Text(one),)),)) for one in (text, ""))
+    return situation.means.count(whole) - situation.means.count(bare)
 
 
 def _cuts(situation: Situation, block: Block) -> list[list[Any]]:
@@ -78,7 +86,7 @@ def _lengths(situation: Situation, text: str, size: int, most: int, n: int) -> t
     length = int(len(text) * most / size)
     while length > 0:
         head, tail = length - length // 3, length // 3
-        tokens = situation.means.count_text(cut_text(text, head, tail, n))
+        tokens = _tokens(situation, cut_text(text, head, tail, n))
         if tokens <= most:
             return head, tail
         length = min(length - 1, int(length * most / tokens * 0.98))
