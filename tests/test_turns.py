@@ -231,6 +231,22 @@ def test_mistakes_say_what_to_do(session: Session) -> None:
     assert [turn.status for turn in session.turns()] == ["completed", "completed"]
 
 
+def test_a_turn_that_is_forgotten_is_no_silence(store: MemoryStore) -> None:
+    """Without `with`, what the user said is not on record: a request would be made without it."""
+    session = session_in(store)
+    heard: list[str] = []
+    session.on_event(lambda event: heard.append(f"{event.kind}: {event.text}"))
+    session.turn("forgotten")
+    with pytest.raises(InputError, match=r"never begun, .*: write `with session.turn\(\.\.\.\) as turn:`"):
+        session.request()
+    session.user("said otherwise")
+    session.request()  # told once
+    session.turn("forgotten too")
+    session.turn("and this")
+    session.close()
+    assert [line.partition(",")[0] for line in heard[1:-1]] == ["warning: a turn was made and never begun"] * 2
+
+
 def test_closing_a_session_closes_its_turn(store: MemoryStore) -> None:
     """A turn that is never left must not look as if it went on."""
     session = session_in(store)
@@ -296,26 +312,6 @@ def test_a_turn_closed_by_another_process_goes_on(store: MemoryStore) -> None:
         session.user("and hurry")
         turn.receive(says("done"))
     assert [(told.status, told.first, told.last) for told in session.turns()] == [("completed", 2, 8)]
-
-
-def test_services_are_closed_with_the_session(store: MemoryStore) -> None:
-    """A client that outlives its session leaks; one that fails to close must not keep the others open."""
-    closed: list[str] = []
-
-    class Service:
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def close(self) -> None:
-            closed.append(self.name)
-            if self.name == "bad":
-                raise OSError("cannot close")
-
-    session = session_in(store)
-    assert [session.attach(Service(name)).name for name in ("client", "bad", "tool")] == ["client", "bad", "tool"]
-    with pytest.raises(OSError):
-        session.close()
-    assert closed == ["tool", "bad", "client"]
 
 
 # -- told from the log -----------------------------------------------------------------------------

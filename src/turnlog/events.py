@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 from weakref import WeakSet
@@ -17,6 +17,7 @@ from weakref import WeakSet
 from msgspec import Struct
 
 from .errors import InputError
+from .models import Target
 from .records import (
     Approval,
     Decision,
@@ -30,7 +31,7 @@ from .records import (
 )
 from .view.ladder import SIZING
 
-__all__ = ["Event", "EventKind", "Events", "Feed"]
+__all__ = ["Appended", "Event", "EventKind", "Events", "Feed"]
 
 EventKind = Literal[
     "session_opened",
@@ -64,6 +65,14 @@ class Event(Struct, frozen=True):
     session: str
     text: str
     record: Record | None = None
+
+
+class Appended(Struct, frozen=True):
+    """Records that a session has put on record together. `asked` is the target that was asked, where they are a
+    model's answer."""
+
+    records: tuple[Record, ...]
+    asked: Target | None = None
 
 
 class Feed:
@@ -142,6 +151,7 @@ class Events:
     def __init__(self, session_id: str) -> None:
         self._id = session_id
         self._callbacks: list[Callable[[Event], object]] = []
+        self._followers: list[Callable[[Appended], object]] = []
         self._feeds: WeakSet[Feed] = WeakSet()
         self._opening: list[Event] = []
         self._in_opening = self._closed = False
@@ -149,17 +159,14 @@ class Events:
     def on(self, callback: Callable[[Event], object]) -> Callable[[], None]:
         """Call `callback` with every event from here on, and with those of the opening if it is the first to
         listen. Returns what ends that. Raises InputError."""
-        if not callable(callback):
-            raise InputError(f"on_event takes a function of an event, not {type(callback).__name__}")
-        self._callbacks.append(callback)
+        stop = _enter(self._callbacks, callback, "on_event takes a function of an event")
         for event in self._of_opening():
             self._call(callback, event)
-
-        def stop() -> None:
-            if callback in self._callbacks:
-                self._callbacks.remove(callback)
-
         return stop
+
+    def on_records(self, callback: Callable[[Appended], object]) -> Callable[[], None]:
+        """Call `callback` with all that is put on record from here on. Returns what ends that. Raises InputError."""
+        return _enter(self._followers, callback, "on_records takes a function of what was appended")
 
     def feed(self) -> Feed:
         """Every event from here on, and those of the opening if nobody has listened before, to iterate over."""
@@ -172,8 +179,13 @@ class Events:
             self._feeds.add(made)
         return made
 
-    def tell(self, records: Iterable[Record]) -> None:
-        """Tell what was appended."""
+    def tell(self, records: Sequence[Record], asked: Target | None = None) -> None:
+        """Tell what was appended; `asked` as in `Appended`."""
+        for follower in tuple(self._followers):
+            try:
+                follower(Appended(tuple(records), asked))
+            except Exception as error:  # noqa: BLE001 - as for callbacks
+                self._tell_failure(follower, f"record {records[0].n}", error, records[0])
         for record in records:
             found = _told(record)
             if found is not None:
@@ -209,6 +221,7 @@ class Events:
         for feed in tuple(self._feeds):
             feed.close()
         self._callbacks.clear()
+        self._followers.clear()
 
     def _of_opening(self) -> list[Event]:
         found, self._opening = self._opening, []
@@ -218,12 +231,16 @@ class Events:
         try:
             callback(event)
         except Exception as error:  # noqa: BLE001 - a listener's mistake must not break what it listens to
-            text = f"{_name_of(callback)} failed at {event.kind!r}: {type(error).__name__}: {error}"
-            _LOG.warning("%s: %s", self._id, _one_line(text), exc_info=error)
-            if event.kind != "warning":
-                self._warn_others(callback, Event("warning", self._id, _one_line(text), event.record))
+            self._tell_failure(callback, repr(event.kind), error, event.record, warn=event.kind != "warning")
 
-    def _warn_others(self, failed: Callable[[Event], object], warning: Event) -> None:
+    def _tell_failure(
+        self, failed: Callable[[Any], object], place: str, error: Exception, record: Record | None, *, warn: bool = True
+    ) -> None:
+        text = _one_line(f"{_name_of(failed)} failed at {place}: {type(error).__name__}: {error}")
+        _LOG.warning("%s: %s", self._id, text, exc_info=error)
+        if not warn:
+            return
+        warning = Event("warning", self._id, text, record)
         for callback in tuple(self._callbacks):
             if callback is not failed:
                 self._call(callback, warning)
@@ -231,7 +248,20 @@ class Events:
             feed.push(warning)
 
 
-def _name_of(callback: Callable[[Event], object]) -> str:
+def _enter(listeners: list[Any], callback: Callable[[Any], object], takes: str) -> Callable[[], None]:
+    """Put a listener on a list; returns what takes it off again."""
+    if not callable(callback):
+        raise InputError(f"{takes}, not {type(callback).__name__}")
+    listeners.append(callback)
+
+    def stop() -> None:
+        if callback in listeners:
+            listeners.remove(callback)
+
+    return stop
+
+
+def _name_of(callback: Callable[[Any], object]) -> str:
     return getattr(callback, "__qualname__", type(callback).__name__)
 
 

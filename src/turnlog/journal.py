@@ -34,7 +34,7 @@ class Journal:
         store: Store,
         session_id: str,
         context: Context,
-        tell: Callable[[Sequence[Record]], None] = lambda records: None,
+        tell: Callable[[Sequence[Record], Target | None], None] = lambda records, asked: None,
     ) -> None:
         self._store = store
         self._id = session_id
@@ -57,11 +57,13 @@ class Journal:
                 continue
         raise Conflict(self._id, expected=last, actual=self._store.info(self._id).records)
 
-    def _append(self, bodies: Sequence[Body], *, expected: int | None = None) -> tuple[Record, ...]:
+    def _append(
+        self, bodies: Sequence[Body], *, expected: int | None = None, asked: Target | None = None
+    ) -> tuple[Record, ...]:
         drafts = [Draft(self._counted(admitted(body))) for body in bodies]
         records = self._store.append(self._id, drafts, expected=expected)
         self._context.take(records)
-        self._tell(records)
+        self._tell(records, asked)
         return records
 
     def receive(self, answer: Any, asked: Target) -> Answer:
@@ -156,7 +158,7 @@ class Journal:
             bodies.append(PartialAnswer(reply.message, why, fragments=reply.fragments, model=reply.model))
         if reply.usage is not None:
             bodies.append(self._bill(reply, reply.usage, asked))
-        records = self.append(*bodies)
+        records = self._append(bodies, asked=asked)
         return Answer(reply, records[0], asked.model)
 
     def _bill(self, reply: Reply, usage: Usage, asked: Target) -> UsageRecord:

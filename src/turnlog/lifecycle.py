@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Any, Self
 
 from .calls import CallInfo
 from .content import Message
 from .context import Context
 from .errors import InputError
-from .events import Event, Events, Feed
+from .events import Appended, Event, Events, Feed
 from .journal import Journal
 from .log import Store
 from .records import MessageRecord
+from .redaction import RedactingStore, Redactor
+from .services import Services
 from .session_log import SessionLog
 from .turning import Turn, close_left_open
 from .view.arrange import synthetic_result
 
 __all__ = ["Lifecycle"]
 
-
-class _Closable(Protocol):
-    def close(self) -> object: ...
-
-
-_Service = TypeVar("_Service", bound=_Closable)
+_UNBEGUN = (
+    "a turn was made and never begun, so what the user said in it is not on record: "
+    "write `with session.turn(...) as turn:`"
+)
 
 
 class Lifecycle(SessionLog):
@@ -34,14 +33,15 @@ class Lifecycle(SessionLog):
 
     def __init__(self, store: Store, session_id: str, *, owns_store: bool) -> None:
         super().__init__(store, session_id)
-        self._closing = ExitStack()  # each is closed, the last first, whatever another does
-        if owns_store:
-            self._closing.callback(store.close)
         self._events = Events(session_id)
-        self._closing.callback(self._events.close)
+        self._services = Services(lambda text: self._events.emit("warning", text))
+        if owns_store:
+            self._services.on_close(store.close)
+        self._services.on_close(self._events.close)
         self._context = Context(store, session_id)
         self._journal = Journal(store, session_id, self._context, self._events.tell)
         self._turn: Turn | None = None
+        self._made: Turn | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -51,12 +51,25 @@ class Lifecycle(SessionLog):
     ) -> None:
         self.close()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
     def close(self) -> None:
-        """Let go of what was attached, of what works in the background, and of the store, if this session opened it.
-        A turn that is open is closed as failed."""
-        with self._closing:
-            if self._turn is not None:
-                self._turn.abandon()
+        """Let go of what was attached, the last first, of what works in the background, and of the store, if this
+        session opened it. A turn that is open is closed as failed. What fails is told as a warning, and the first
+        error raised when all is done."""
+        self._services.on_close(self._give_up_turn)
+        self._services.close()
+
+    async def aclose(self) -> None:
+        """As `close`, for a session with services that are closed asynchronously."""
+        self._services.on_close(self._give_up_turn)
+        await self._services.aclose()
 
     def begin(self, *, created: bool) -> None:
         """What an opened session does first, called by `turnlog.open`: a turn that a crash left open is closed as
@@ -68,22 +81,31 @@ class Lifecycle(SessionLog):
                 self._events.emit("session_resumed", f"session resumed at record {self._context.last}")
                 self._close_left_open()
 
-    def attach(self, service: _Service) -> _Service:
-        """Close `service` (a model client, a tool, anything with a `close`) with this session, the last first."""
-        self._closing.callback(service.close)
-        return service
+    def attach(self, service: Any) -> Any:
+        """Have `service` (a model client, a tool) live with this session: what has a `close` or `aclose` is closed
+        with it, another context manager is entered now and left then. Returns the service, or what entering gives."""
+        return self._services.attach(service)
+
+    async def aattach(self, service: Any) -> Any:
+        """As `attach`, for asynchronous context managers too."""
+        return await self._services.aattach(service)
 
     def on_event(self, callback: Callable[[Event], object]) -> Callable[[], None]:
         """Call `callback` with everything that happens from here on, and with how the session was opened if nobody
         listened before. Returns a function that ends that. What a callback raises is logged, never raised here."""
         return self._events.on(callback)
 
+    def on_records(self, callback: Callable[[Appended], object]) -> Callable[[], None]:
+        """Call `callback` with every record that this session appends from here on, as `on_event` otherwise."""
+        return self._events.on_records(callback)
+
     def events(self) -> Feed:
-        """The same to iterate over, with `for` or `async for`."""
+        """Events to iterate over, with `for` or `async for`."""
         return self._events.feed()
 
     def take_turn(self, turn: Turn | None) -> None:
         """Have `turn` as the one that is open: called by a turn that is entered or left."""
+        self._made = None
         if turn is not None and self._turn is not None:
             raise InputError(
                 f"turn {self._turn.id!r} is still open: leave its `with` block first, or end it with its cancel(); "
@@ -93,6 +115,23 @@ class Lifecycle(SessionLog):
             self._close_left_open()
         self._turn = turn
 
+    def made_turn(self, turn: Turn) -> Turn:
+        """Remember that `turn` was made, until one is entered."""
+        self._warn_of_unbegun()
+        self._made = turn
+        return turn
+
+    def check_begun(self) -> None:
+        """Raises InputError, once, if a turn was made and never entered."""
+        made, self._made = self._made, None
+        if made is not None:
+            raise InputError(_UNBEGUN)
+
+    @property
+    def redactor(self) -> Redactor | None:
+        """What replaces secrets in what this session records; None if nothing does."""
+        return self._store.redactor if isinstance(self._store, RedactingStore) else None
+
     def answer_unfinished(self) -> list[CallInfo]:
         """Put on record, for every call without a result, one that says what is known of it: what requests say
         anyway. A real result that comes later takes its place. Returns the calls."""
@@ -101,6 +140,16 @@ class Lifecycle(SessionLog):
         if results:
             self._journal.append(*(MessageRecord(Message("user", (result,))) for result in results))
         return found
+
+    def _give_up_turn(self) -> None:
+        self._warn_of_unbegun()
+        if self._turn is not None:
+            self._turn.abandon()
+
+    def _warn_of_unbegun(self) -> None:
+        made, self._made = self._made, None
+        if made is not None:
+            self._events.emit("warning", _UNBEGUN)
 
     def _close_left_open(self) -> None:
         close_left_open(

@@ -66,7 +66,7 @@ class Session(Lifecycle):
         super().__init__(store, info.id, owns_store=owns_store)
         tell = self._events.tell
         self._compactor = Compactor(store, info.id, self._context, summarizer, summary_timeout, tell)
-        self._closing.callback(self._compactor.close)
+        self._services.on_close(self._compactor.close)
         self._usual: tuple[Configuration, Target] | None = None
 
     # -- turns -----------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ class Session(Lifecycle):
     def turn(self, content: Content, *, watch: str | Path | None = None) -> Turn:
         """A turn that begins with what the user says, to be used in `with` or `async with`. With `watch`, what
         changes in that folder during the turn is recorded. One turn is open at a time."""
-        return Turn(self, self._journal, content, watch)
+        return self.made_turn(Turn(self, self._journal, content, watch))
 
     # -- recording -------------------------------------------------------------------------------
 
@@ -213,8 +213,9 @@ class Session(Lifecycle):
 
         Where older messages have to give way, what the strategy decides is put on record first, unless `aim` is
         another target than the session's. Raises BudgetError if what cannot be left out does not fit, InputError
-        without a target.
+        without a target, or if a turn was made and never begun.
         """
+        self.check_begun()
         self._context.refresh()
         own = self.target
         found = self._aim(aim)
