@@ -20,7 +20,7 @@ EXCUSE = "# Over 400 lines because "
 BAD_NAMES = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 PROVIDER_NAMES = {"anthropic", "google", "openai", "openai-chat", "openai-responses"}
 NO_PROVIDERS = ("codec", "content", "errors", "intake", "log", "records", "rules", "session", "stores", "view")
-EXTRAS_ROOMS = ("interop", "runners", "stores", "testing", "tokens", "web")
+EXTRAS_ROOMS = ("interop", "runners", "spans", "stores", "testing", "tokens", "web")
 
 
 def _where(path: Path, node: ast.AST | None = None) -> str:

@@ -144,7 +144,7 @@ def test_what_has_to_be_awaited_is_not_dropped_in_silence(store: MemoryStore, ki
     session = session_in(store)
     session.attach(Client("tool", told))
     session.attach(kind("client", told))
-    with pytest.raises(InputError, match="left open: use `async with` for the session, or `await session.aclose"):
+    with pytest.raises(InputError, match=r"left open: use `async with` for the session, or `await session\.aclose"):
         session.close()
     assert told == ["close tool"]
 

@@ -44,7 +44,7 @@ class Services:
         if _is_context(service, "__aenter__", "__aexit__"):
             raise InputError(f"{_name_of(service)} is entered asynchronously: `await session.aattach(...)` takes it")
         raise InputError(
-            f"{_name_of(service)} cannot live with a session: a service has close() or aclose(), or is a context manager"
+            f"{_name_of(service)} cannot live with a session: a service has close() or aclose(), or is entered"
         )
 
     async def aattach(self, service: Any) -> Any:

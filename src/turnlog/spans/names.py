@@ -1,0 +1,108 @@
+"""The words of OpenTelemetry's semantic conventions for generative AI, as data: their version is `VERSION`.
+
+Source: opentelemetry.io, "Semantic conventions for generative AI systems" (agent, client and tool spans), where they
+are marked as in development; the package opentelemetry-semantic-conventions has the same words, and a test compares.
+What begins with `turnlog.` is our own.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AGENT_NAME",
+    "ARGUMENTS",
+    "CACHE_READ",
+    "CACHE_WRITE",
+    "CALL_ID",
+    "CHAT",
+    "CONVERSATION",
+    "ERROR_TYPE",
+    "EXECUTE_TOOL",
+    "FINISH_REASONS",
+    "INPUT_MESSAGES",
+    "INPUT_TOKENS",
+    "INVOKE_AGENT",
+    "OPERATION",
+    "OTHER_ERROR",
+    "OUTCOME",
+    "OUTPUT_MESSAGES",
+    "OUTPUT_TOKENS",
+    "PROVIDER",
+    "PROVIDERS",
+    "REASONING_TOKENS",
+    "RECORD",
+    "REQUEST_MODEL",
+    "RESPONSE_ID",
+    "RESPONSE_MODEL",
+    "RESULT",
+    "SCHEMA_URL",
+    "SETTINGS",
+    "TOOL_NAME",
+    "TOOL_TYPE",
+    "TURN_ID",
+    "TURN_STATUS",
+    "VERSION",
+]
+
+VERSION = "1.44.0"
+"""Which version of the conventions this is."""
+
+SCHEMA_URL = f"https://opentelemetry.io/schemas/{VERSION}"
+"""How spans say so."""
+
+OPERATION = "gen_ai.operation.name"
+INVOKE_AGENT = "invoke_agent"
+CHAT = "chat"
+EXECUTE_TOOL = "execute_tool"
+
+CONVERSATION = "gen_ai.conversation.id"
+AGENT_NAME = "gen_ai.agent.name"
+PROVIDER = "gen_ai.provider.name"
+"""The older conventions call it `gen_ai.system`, which is not written any more."""
+
+REQUEST_MODEL = "gen_ai.request.model"
+RESPONSE_MODEL = "gen_ai.response.model"
+RESPONSE_ID = "gen_ai.response.id"
+FINISH_REASONS = "gen_ai.response.finish_reasons"
+INPUT_TOKENS = "gen_ai.usage.input_tokens"
+"""All that the model read, cached parts included."""
+OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+CACHE_READ = "gen_ai.usage.cache_read.input_tokens"
+CACHE_WRITE = "gen_ai.usage.cache_creation.input_tokens"
+REASONING_TOKENS = "gen_ai.usage.reasoning.output_tokens"
+INPUT_MESSAGES = "gen_ai.input.messages"
+OUTPUT_MESSAGES = "gen_ai.output.messages"
+
+TOOL_NAME = "gen_ai.tool.name"
+TOOL_TYPE = "gen_ai.tool.type"
+CALL_ID = "gen_ai.tool.call.id"
+ARGUMENTS = "gen_ai.tool.call.arguments"
+RESULT = "gen_ai.tool.call.result"
+
+ERROR_TYPE = "error.type"
+OTHER_ERROR = "_OTHER"
+"""The error's type where no name of one is known."""
+
+PROVIDERS = {
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "anthropic": "anthropic",
+    "google": "gcp.gemini",
+}
+"""What the conventions call the providers; another goes by its own name."""
+
+SETTINGS = {
+    "gen_ai.request.frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
+    "gen_ai.request.max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
+    "gen_ai.request.presence_penalty": ("presence_penalty", "presencePenalty"),
+    "gen_ai.request.seed": ("seed",),
+    "gen_ai.request.temperature": ("temperature",),
+    "gen_ai.request.top_k": ("top_k", "topK"),
+    "gen_ai.request.top_p": ("top_p", "topP"),
+}
+"""Settings of requests, by the names that providers have for them."""
+
+RECORD = "turnlog.record"
+"""The number of the record that the span or event tells of, to find it by in the log."""
+TURN_ID = "turnlog.turn.id"
+TURN_STATUS = "turnlog.turn.status"
+OUTCOME = "turnlog.tool.outcome"
