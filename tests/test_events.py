@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+import turnlog
 from agents import CHAT, chunks, says, session_in
 from turnlog.codec import encode_record
 from turnlog.content import Message, Text
 from turnlog.errors import InputError
-from turnlog.events import Event, Events
+from turnlog.events import Appended, Event, EventKind, Events
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
+
+OTHER = turnlog.target("anthropic", "claude-sonnet-4-5")
 
 
 @pytest.fixture
@@ -28,48 +33,157 @@ def store() -> Iterator[MemoryStore]:
     made.close()
 
 
-def lived(session: Session, folder: Path) -> None:
-    """One of everything that is told."""
-    with session.turn("go", watch=folder) as turn:
+def answered(session: Session, _: Path) -> None:
+    """A turn with a tool that was approved, one that was denied, and a file that changed."""
+    with session.turn("go") as turn:
         one, two = turn.receive(says("", "c1", "c2")).tool_calls
-        turn.ask_approval(one)
-        turn.approve(one)
+        turn.ask_approval(one, reason="it costs")
+        turn.approve(one, by="kim")
         with turn.tool(one) as run:
-            (folder / "a.txt").write_text("a")
-            run.result("done")
-        turn.deny(two)
+            run.result("4 degrees")
+        turn.deny(two, reason="Not that.")
+        session.files(".").record("a.txt", None, b"a")
+        turn.receive(says("done"))
+
+
+def interrupted(session: Session, _: Path) -> None:
+    """An answer that breaks off, a tool that fails, a turn that fails of it."""
+    with contextlib.suppress(TimeoutError), session.turn("again") as turn:
         turn.receive(chunks("half"))
+        (call,) = turn.receive(says("", "c3")).tool_calls
+        with turn.tool(call):
+            raise TimeoutError("too\nslow")
+
+
+def cancelled(session: Session, _: Path) -> None:
+    """A turn that is called off."""
     with session.turn("stop") as turn:
-        turn.cancel()
-    with pytest.raises(ValueError), session.turn("fail"):
-        raise ValueError
+        turn.cancel("enough")
+
+
+def watched(session: Session, folder: Path) -> None:
+    """A turn over which a folder is watched."""
+    with session.turn("write", watch=folder):
+        (folder / "b.txt").write_text("b")
+
+
+def compacted(session: Session, _: Path) -> None:
+    """A conversation that is made shorter."""
     for n in range(12):
         session.user(f"word {n} " + "so " * 200)
         session.assistant("yes")
     session.compact(keep=1)
-    session.close()
 
 
-KINDS = [
-    "session_opened", "turn_started", "approval_asked", "approval_given", "tool_started", "tool_finished",
-    "approval_denied", "warning", "diff", "turn_completed", "turn_started", "turn_cancelled", "turn_started",
-    "turn_failed", "compacted", "session_closed",
+def forgotten(session: Session, _: Path) -> None:
+    """A turn that nobody enters, a service that does not close, a turn that nobody leaves."""
+
+    class Client:
+        def close(self) -> None:
+            raise OSError("no route")
+
+    session.attach(Client())
+    session.turn("left open").__enter__()
+    session.turn("never begun")
+    with pytest.raises(OSError):
+        session.close()
+
+
+SCRIPT = [
+    (answered, [
+        ("session_opened", "session opened", ""),
+        ("turn_started", "turn 2 started", "TurnOpened"),
+        ("approval_asked", "approval of c1 asked: it costs", "Approval"),
+        ("approval_given", "approval of c1 given", "Approval"),
+        ("tool_started", "weather (c1) started", "ToolStarted"),
+        ("tool_finished", "c1 ended: ok", "ToolFinished"),
+        ("approval_denied", "approval of c2 denied: Not that.", "Approval"),
+        ("diff", "a.txt created", "FileChange"),
+        ("turn_completed", "turn 2 completed", "TurnClosed"),
+    ]),
+    (interrupted, [
+        ("turn_started", "turn 17 started", "TurnOpened"),
+        ("warning", "the answer was interrupted: the stream ended before a finish reason came", "PartialAnswer"),
+        ("tool_started", "weather (c3) started", "ToolStarted"),
+        ("tool_finished", "c3 ended: timeout, TimeoutError: too slow", "ToolFinished"),
+        ("turn_failed", "turn 17 failed: TimeoutError: too slow", "TurnClosed"),
+    ]),
+    (cancelled, [
+        ("turn_started", "turn 25 started", "TurnOpened"),
+        ("turn_cancelled", "turn 25 cancelled: enough", "TurnClosed"),
+    ]),
+    (watched, [
+        ("turn_started", "turn 28 started", "TurnOpened"),
+        ("diff", "b.txt created", "FileChange"),
+        ("turn_completed", "turn 28 completed", "TurnClosed"),
+    ]),
+    (compacted, [("compacted", "compact: older turns summarised to fit the budget", "Decision")]),
+    (forgotten, [
+        ("turn_started", "turn 57 started", "TurnOpened"),
+        ("warning", "a turn was made and never begun, so what the user said in it is not on record: "
+         "write `with session.turn(...) as turn:`", ""),
+        ("turn_failed", "turn 57 failed: the session was closed in the midst of it", "TurnClosed"),
+        ("warning", "closing test_events.forgotten.<locals>.Client failed: OSError: no route", ""),
+        ("session_closed", "session closed", ""),
+    ]),
 ]  # fmt: skip
+"""What is done with a session, and all that is told of it: kind, text, kind of record."""
+
+AGAIN = [("session_resumed", "session resumed at record 59", ""), ("session_closed", "session closed", "")]
+"""What is told when it is opened again and closed."""
 
 
-def test_everything_that_happens_is_told(store: MemoryStore, tmp_path: Path) -> None:
+def told(event: Event) -> tuple[str, str, str]:
+    """An event as the script has it."""
+    return event.kind, event.text, "" if event.record is None else type(event.record.body).__name__
+
+
+def test_everything_that_happens_is_told(store: MemoryStore, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A user interface follows a session by events alone: one that is missing is a state never shown."""
+    caplog.set_level(logging.INFO, logger="turnlog")
     session = session_in(store)
     heard: list[Event] = []
     session.on_event(heard.append)
-    feed = session.events()
-    lived(session, tmp_path)
-    kinds = [event.kind for event in heard]
-    assert [kind for i, kind in enumerate(kinds) if kinds[i - 1 : i] != [kind]] == KINDS
-    assert heard[1:] == list(feed)  # the first who listened was told of the opening
+    feed, afeed = session.events(), session.events()
+    done = 0
+    for step, expected in SCRIPT:
+        step(session, tmp_path)
+        assert [told(event) for event in heard[done:]] == expected
+        done = len(heard)
+
+    async def follow() -> list[Event]:
+        return [event async for event in afeed]
+
+    assert heard[1:] == list(feed) == asyncio.run(follow())  # the first who listened was told of the opening
     assert {event.session for event in heard} == {"s"}
+    again = session_in(store)
+    again.on_event(heard.append)
+    again.close()
+    assert [told(event) for event in heard[done:]] == AGAIN
+    assert [record.getMessage() for record in caplog.records] == [f"s: {event.text}" for event in heard]
     kept = {encode_record(record) for record in session.history()}
     assert {encode_record(event.record) for event in heard if event.record is not None} <= kept
+
+
+def test_every_kind_of_event_is_made_by_something() -> None:
+    """A kind that nothing tells of is a promise that is not kept."""
+    assert {kind for _, expected in [*SCRIPT, (None, AGAIN)] for kind, _, _ in expected} == {*get_args(EventKind)}
+
+
+def test_records_are_followed(store: MemoryStore) -> None:
+    """What mirrors a log needs every record of it, in order, and whose answer one is."""
+    session = session_in(store)
+    heard: list[Appended] = []
+    stop = session.on_records(heard.append)
+    session.user("go")
+    session.receive(says("yes"))
+    session.receive({"type": "message", "role": "assistant", "content": []}, OTHER)
+    stop()
+    session.note("unheard")
+    assert [record for appended in heard for record in appended.records] == session.history()[1:-1]
+    assert [appended.asked for appended in heard] == [None, CHAT, OTHER]
+    with pytest.raises(InputError, match=r"on_records takes a function of what was appended, not str"):
+        session.on_records("print")  # type: ignore[arg-type]
 
 
 def test_resuming_is_told_with_what_was_left_open(store: MemoryStore) -> None:
