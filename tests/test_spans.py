@@ -431,6 +431,7 @@ def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path) -> None:
         "import sys; sys.modules['opentelemetry'] = None\n"
         "import turnlog; turnlog.open(store=':memory:').close()\n"
         "try:\n    from turnlog import spans\nexcept ImportError as error:\n    print(error)\n"
+        "try:\n    turnlog.spans.attach\nexcept ImportError as error:\n    print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert run.stdout == "spans need OpenTelemetry's API: pip install 'turnlog[otel]'\n"
+    assert run.stdout == "spans need OpenTelemetry's API: pip install 'turnlog[otel]'\n" * 2

@@ -118,6 +118,8 @@ not use it at once, as command lines and servers do at their start, does not wai
 
 
 def __getattr__(name: str) -> Any:
+    if name == "spans":  # a room with a name of its own, which needs an extra
+        return import_module(".spans", __name__)
     if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f".{_ROOMS[name]}", __name__), name)

@@ -13,7 +13,7 @@ from .errors import InputError
 from .events import Appended, Event, Events, Feed
 from .journal import Journal
 from .log import Store
-from .records import MessageRecord
+from .records import MessageRecord, Record, SessionOpened
 from .redaction import RedactingStore, Redactor
 from .services import Services
 from .session_log import SessionLog
@@ -42,6 +42,7 @@ class Lifecycle(SessionLog):
         self._journal = Journal(store, session_id, self._context, self._events.tell)
         self._turn: Turn | None = None
         self._made: Turn | None = None
+        self._opening: Record | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -71,14 +72,21 @@ class Lifecycle(SessionLog):
         self._services.on_close(self._give_up_turn)
         await self._services.aclose()
 
+    def come_from(self, source: str, *, created: bool) -> None:
+        """Put on record from where the session is opened, called by `turnlog.open`: its first record, if it is new."""
+        (self._opening,) = self._journal.append(SessionOpened(source, resumed=not created))
+
     def begin(self, *, created: bool) -> None:
-        """What an opened session does first, called by `turnlog.open`: a turn that a crash left open is closed as
-        failed, and listeners are told."""
+        """What an opened session does once it is configured, called by `turnlog.open`: a turn that a crash left open
+        is closed as failed, and listeners are told."""
+        opening = self._opening
+        source = f", {opening.body.source}" if opening and isinstance(opening.body, SessionOpened) else ""
         with self._events.opening():
             if created:
-                self._events.emit("session_opened", "session opened")
+                self._events.emit("session_opened", f"session opened{source}", opening)
             else:
-                self._events.emit("session_resumed", f"session resumed at record {self._context.last}")
+                text = f"session resumed at record {self._context.last}{source}"
+                self._events.emit("session_resumed", text, opening)
                 self._close_left_open()
 
     def attach(self, service: Any) -> Any:

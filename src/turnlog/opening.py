@@ -14,6 +14,7 @@ from .models import Target
 from .policy import Budget, Strategy, read_budget, read_strategy
 from .redaction import RedactingStore, Redactor
 from .session import Session
+from .session_log import SOURCES
 from .stores import default_path, open_store
 from .summarize import TIMEOUT, Complete, Summarizer
 
@@ -31,6 +32,7 @@ def open(
     summarizer: Summarizer | Complete | None = None,
     summary_timeout: float = TIMEOUT,
     redact: bool | Redactor = True,
+    source: str = "",
 ) -> Session:
     """Open a session, or create it if there is none of that id.
 
@@ -42,12 +44,15 @@ def open(
     prompt to the text of its answer, within `summary_timeout` seconds. Where it fails, as where none is given, the
     summary is made without a model. `redact` puts marks in place of secrets before anything is stored: True for
     those of known shapes and names, a `Redactor` for your own choice, False to record everything as it is said.
+    `source` is put on record: from where the session is opened, `interactive`, `non-interactive` or `embedded-server`.
     """
     for what, value in (("session id", session_id), ("title", title)):
         if not isinstance(value, str):
             raise InputError(f"a {what} is a string, not {type(value).__name__}")
     if not isinstance(redact, (bool, Redactor)):
         raise InputError(f"redact is True, False or a turnlog.Redactor, not {type(redact).__name__}")
+    if source and source not in SOURCES:
+        raise InputError(f"source is one of {', '.join(map(repr, SOURCES))}, not {source!r}")
     owns = store is None or isinstance(store, (str, Path))
     home = open_store(default_path() if store is None else store) if isinstance(store, (str, Path, NoneType)) else store
     redactor = Redactor() if redact is True else redact
@@ -55,6 +60,8 @@ def open(
         home = RedactingStore(home, redactor)
     info, created = _found_or_made(home, session_id or _new_id(title), title)
     session = Session(home, info, owns_store=owns, summarizer=summarizer, summary_timeout=summary_timeout)
+    if source:
+        session.come_from(source, created=created)
     if target is not None and not _holds(session, target):
         session.switch(target, why="resumed with another target" if session.target else "opened")
     now = session.configuration

@@ -25,6 +25,7 @@ __all__ = [
     "Note",
     "PartialAnswer",
     "Record",
+    "SessionOpened",
     "SummaryRecord",
     "ToolFinished",
     "ToolStarted",
@@ -152,6 +153,17 @@ class Decision(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="d
     supersedes: int = 0
 
 
+class SessionOpened(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="session_opened"):
+    """A session was opened for work, and where that was said: from where.
+
+    `source` is `interactive` (somebody sits before it), `non-interactive` (a script, a pipeline) or `embedded-server`
+    (a server inside another program, for its users). `resumed` says that the log was there before.
+    """
+
+    source: str
+    resumed: bool = False
+
+
 class TurnOpened(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="turn_opened"):
     """A turn began."""
 
@@ -256,6 +268,7 @@ Body = (
     | ToolFinished
     | UsageRecord
     | Decision
+    | SessionOpened
     | TurnOpened
     | TurnClosed
     | Configuration

@@ -8,11 +8,18 @@ from collections.abc import Iterator
 from .calls import CallInfo, ToolUse, calls_of, tools_used, unanswered
 from .consistency import Inconsistency, inconsistencies
 from .costs import Cost, total_cost, total_usage
-from .log import Store
-from .records import Record, Usage
+from .errors import CorruptRecord
+from .log import RecordStore, Store
+from .records import Record, SessionOpened, Usage
 from .turns import TurnInfo, turns_of
 
-__all__ = ["SessionLog"]
+__all__ = ["SOURCES", "SessionLog", "source_of", "was_resumed"]
+
+SOURCES = ("interactive", "non-interactive", "embedded-server")
+"""From where a session may be opened: see `SessionOpened`."""
+
+_BEGINNING = 8
+"""A session's first records, among which its source stands."""
 
 _ABOUT_CALLS = ("message", "partial", "tool_started", "tool_finished", "approval")
 
@@ -54,6 +61,11 @@ class SessionLog:
         return inconsistencies(self.records(), strict=strict)
 
     @property
+    def source(self) -> str:
+        """From where the session was opened when that was first said, one of `SOURCES`; empty if it never was."""
+        return source_of(self._store, self.id)
+
+    @property
     def message_count(self) -> int:
         """How many messages the log holds."""
         return self._store.info(self.id).messages
@@ -77,3 +89,21 @@ class SessionLog:
     def title(self) -> str:
         """The session's title."""
         return self._store.info(self.id).title
+
+
+def source_of(store: RecordStore, session_id: str) -> str:
+    """From where a session was opened when that was first said, read from its first records alone; empty where they do
+    not say it, or are damaged, which others tell of. Raises SessionNotFound."""
+    try:
+        for record in store.read(session_id, last=_BEGINNING):
+            if isinstance(record.body, SessionOpened):
+                return record.body.source
+    except CorruptRecord:
+        pass
+    return ""
+
+
+def was_resumed(store: RecordStore, session_id: str) -> bool:
+    """Whether it is on record that a session was opened again. Raises as `Store.of_kinds`."""
+    openings = store.of_kinds(session_id, ("session_opened",))
+    return any(isinstance(record.body, SessionOpened) and record.body.resumed for record in openings)

@@ -58,6 +58,17 @@ class TurnInfo(Struct, frozen=True):
         return tuple(info for info in self.calls if info.awaits) if self.is_open else ()
 
     @property
+    def standing(self) -> str:
+        """Where it stands, for people: for which calls it waits, or how it ended and why."""
+        if self.awaiting:
+            waits = (
+                f"{'approval' if info.awaits == 'approval' else 'the result'} of {info.call.name} ({info.call.id})"
+                for info in self.awaiting
+            )
+            return f"awaiting {', '.join(waits)}"
+        return f"{self.status}: {self.reason}" if self.reason else self.status
+
+    @property
     def usage(self) -> Usage:
         """What all its requests were billed, summed."""
         return total_usage(self.bills)

@@ -32,7 +32,7 @@ def test_what_was_left_half_done_is_named(crashed: None, turnlog: Command) -> No
     """A tool that may have run is what somebody has to look after; nothing is written for looking."""
     shown = turnlog("doctor", "s")
     assert shown.out.splitlines() == [
-        "record 1: turn: turn 1 is open: awaiting tool result",
+        "record 1: turn: turn 1 is open: awaiting the result of ls (c1), the result of rm\\u001b[2J (c2)",
         "record 3: unfinished: ls (c1) started and never ended: it may have run",
         "record 3: unfinished: rm\\u001b[2J (c2) not on record whether it started",
         "record 5: orphan: result of 'c9': no call before it has that id",

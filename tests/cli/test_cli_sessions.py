@@ -156,6 +156,7 @@ def test_ls(turnlog: Any, session: Path) -> None:
         "messages": 7,
         "parent": "",
         "parent_records": 0,
+        "source": "",
     }
     assert (fork["id"], fork["parent"], fork["records"]) == ("a-longer-id", "s", 4)
     assert ended.out == (

@@ -12,7 +12,7 @@ from transcripts import bodies_of, messages_of, of_kind
 from turnlog.content import Form, Message, Text, ToolCall, ToolResult
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
-from turnlog.records import MessageRecord, Note, Usage, UsageRecord
+from turnlog.records import MessageRecord, Note, SessionOpened, Usage, UsageRecord
 
 OWN = "1784000000000_abcde"
 USER = {"id": "m1", "role": "user", "ts": 1_783_376_868_634, "content": [{"type": "text", "text": "Fix it"}]}
@@ -98,6 +98,10 @@ def test_facts_and_messages_are_one_session_from_either_side(tmp_path: Path) -> 
     assert read_file(facts) == read_file(messages)
     (session,) = read_file(facts)
     assert (session.title, session.parent, session.files) == ("Named", "origin", (str(messages), str(facts)))
+    assert not any(isinstance(draft.body, SessionOpened) for draft in session.drafts)
+    for asks, source in ((True, "interactive"), (False, "non-interactive")):
+        facts.write_text(json.dumps({**told, "interactive": asks, "messages_path": path}))
+        assert SessionOpened(source) in [draft.body for draft in read_file(facts)[0].drafts[:2]]
     messages.unlink()
     (alone,) = read_file(facts)
     assert (alone.session_id, messages_of(alone), len(alone.warnings)) == (OWN, [], 1)

@@ -27,7 +27,7 @@ REDACTOR = Redactor()
 # Names, words of an API, ids, proofs, ciphers and hashes: what has to stay byte for byte.
 KEPT = set(
     "action after before call_id encrypted file_id id item_id key kind mime mode model name old_mode patch provider "
-    "response_id sha256 shape signature status stop summarizer turn_id".split()
+    "response_id sha256 shape signature source status stop summarizer turn_id".split()
 )
 AROUND = ("%s", "Here it is: %s ok", '{"x": "%s"}', "a\n%s\n", "(%s)", "`%s`, and", "a\\n%s\\nb", "%s\r\n")
 _PIECES = st.sampled_from(

@@ -52,7 +52,7 @@ def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:
     ]
     newest = log.turns()[-1:]
     found += [
-        Inconsistency("turn", f"turn {turn.id} is open: {turn.status.replace('_', ' ')}", (turn.first,))
+        Inconsistency("turn", f"turn {turn.id} is open: {turn.standing}", (turn.first,))
         for turn in newest
         if turn.id and turn.is_open
     ]

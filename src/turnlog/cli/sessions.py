@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -11,7 +12,8 @@ import msgspec
 from ..costs import Bills, total_cost, total_usage
 from ..errors import InputError
 from ..export import visible
-from ..log import SessionInfo
+from ..log import SessionInfo, Store
+from ..session_log import SOURCES, source_of, was_resumed
 from .costs import bill_json, dollars
 from .stores import is_missing, opened, place
 from .terminal import counted, is_terminal, out_json, out_line, say
@@ -23,6 +25,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
     ls = commands.add_parser("ls", parents=[store], help="list the sessions, the last updated first")
     ls.add_argument("--cost", action="store_true", help="with tokens and cost, which takes longer")
+    ls.add_argument("--source", choices=(*SOURCES, "resumed"), help="only those opened from there, or opened again")
     ls.add_argument("--json", action="store_true", help="one JSON object a line")
     ls.set_defaults(run=_ls)
     fork = commands.add_parser("fork", parents=[store], help="start a session with the records of another")
@@ -45,31 +48,50 @@ def _ls(arguments: Namespace) -> int:
         say(f"no sessions yet: there is no store at {place(arguments)}; `turnlog import FILE` makes it")
         return 0
     with opened(arguments) as store:
-        infos = store.sessions()
+        infos = [info for info in store.sessions() if _is_wanted(store, info, arguments.source)]
+        sources = {info.id: source_of(store, info.id) for info in infos}
         bills = store.usages() if arguments.cost else None
     if arguments.json:
         for info in infos:
             billed = {} if bills is None else bill_json(bills.get(info.id, {}))
-            out_json(msgspec.to_builtins(info) | billed)
+            out_json(msgspec.to_builtins(info) | {"source": sources[info.id]} | billed)
     elif infos:
-        for line in _table(infos, bills):
+        for line in _table(infos, sources, bills):
             out_line(line)
     else:
-        say("no sessions yet")
+        say("no sessions yet" if not arguments.source else f"no session is on record as {arguments.source}")
     return 0
 
 
-def _table(infos: list[SessionInfo], bills: dict[str, Bills] | None) -> list[str]:
+def _is_wanted(store: Store, info: SessionInfo, source: str | None) -> bool:
+    if source == "resumed":
+        return was_resumed(store, info.id)
+    return not source or source_of(store, info.id) == source
+
+
+def _table(infos: list[SessionInfo], sources: dict[str, str], bills: dict[str, Bills] | None) -> list[str]:
     width = max(len(info.id) for info in infos)
-    parents = max(len(info.parent) for info in infos)
-    parents = max(parents, len("PARENT")) + 2 if parents else 0  # no such column where none has one
+    parents = _width("PARENT", (info.parent for info in infos))
+    origins = _width("SOURCE", sources.values())
     titles = "" if bills is None else f"{'TOKENS':>13}  {'COST':>12}  "
-    rows = [f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  {titles}{'PARENT' if parents else '':<{parents}}TITLE"]
+    rows = [
+        f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  {titles}{_cell('PARENT', parents)}{_cell('SOURCE', origins)}TITLE"
+    ]
     for info in infos:
         figures = "" if bills is None else _figures(bills.get(info.id))
         row = f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {figures}"
-        rows.append(f"{row}{info.parent:<{parents}}{info.title}".rstrip())
+        rows.append(f"{row}{_cell(info.parent, parents)}{_cell(sources[info.id], origins)}{info.title}".rstrip())
     return rows
+
+
+def _width(name: str, values: Iterable[str]) -> int:
+    """The width of a column that there is only where a session has something in it, else 0."""
+    longest = max(map(len, values))
+    return max(longest, len(name)) + 2 if longest else 0
+
+
+def _cell(text: str, width: int) -> str:
+    return f"{text:<{width}}" if width else ""
 
 
 def _figures(bills: Bills | None) -> str:

@@ -20,6 +20,7 @@ from ..records import (
     Note,
     PartialAnswer,
     Record,
+    SessionOpened,
     SummaryRecord,
     ToolFinished,
     ToolStarted,
@@ -28,9 +29,11 @@ from ..records import (
     UnknownRecord,
     UsageRecord,
 )
+from ..session_log import SessionLog, source_of
 from .costs import bill_json, bill_lines, dollars, in_short, tokens_of
 from .stores import opened
 from .terminal import counted, out, out_bytes, out_json, out_line, say, shorten
+from .turns import show_tools, show_turns
 
 __all__ = ["add_to", "lines"]
 
@@ -43,7 +46,10 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     show = commands.add_parser("show", parents=[store], help="show the records of a session")
     show.add_argument("id", metavar="ID")
     show.add_argument("--last", metavar="N", type=_count, help="only the last N records")
-    show.add_argument("--cost", action="store_true", help="instead of records, what each model was billed for")
+    instead = show.add_mutually_exclusive_group()
+    instead.add_argument("--cost", action="store_true", help="instead of records, what each model was billed for")
+    instead.add_argument("--tools", action="store_true", help="instead of records, what was done with each tool")
+    instead.add_argument("--turns", action="store_true", help="instead of records, the turns and where each stands")
     show.add_argument("--json", action="store_true", help="the records as they are stored, one JSON object a line")
     show.set_defaults(run=_show)
 
@@ -60,6 +66,13 @@ def _show(arguments: Namespace) -> int:
         if arguments.cost:
             _bill(store.usage(info.id), arguments)
             return 0
+        if arguments.tools or arguments.turns:
+            log = SessionLog(store, info.id)
+            if arguments.tools:
+                show_tools(log.tools_used(), json=arguments.json)
+            else:
+                show_turns(log.turns(), json=arguments.json)
+            return 0
         first = 1 if arguments.last is None else max(1, info.records - arguments.last + 1)
         records = store.read(info.id, first=first, last=info.records)
         if arguments.json:
@@ -70,8 +83,9 @@ def _show(arguments: Namespace) -> int:
         parent = f", belongs to {info.parent}" if info.parent else ""
         if info.parent_records and info.parent:
             parent = f", from {info.parent} up to record {info.parent_records}"
+        source = source_of(store, info.id)
         held = f"{counted(info.records, 'record')}, {counted(info.messages, 'message')}"
-        out(f"{held}, {info.created} to {info.updated}{parent}")
+        out(f"{held}, {info.created} to {info.updated}{parent}{source and f', {source}'}")
         _sum_up(store, info.id)
         for line in lines(records):
             out(line)
@@ -181,6 +195,8 @@ def _small(body: object) -> _Row:
             return "[finished]", f"{outcome}{took}  ({call_id})" + (f": {reason}" if reason else "")
         case UsageRecord(provider=provider, model=model, usage=usage):
             return "[usage]", f"{provider} {model}: {tokens_of(usage)}, {dollars(cost(usage, model))}"
+        case SessionOpened(source=source, resumed=resumed):
+            return "[session]", f"{'resumed' if resumed else 'opened'}, {source}"
         case TurnOpened(turn_id=turn_id):
             return "[turn]", f"{turn_id} opened"
         case TurnClosed(turn_id=turn_id, status=status, reason=reason):

@@ -167,6 +167,7 @@ def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[An
         message = read_message(PROVIDER, {"role": "system", "content": prompt}, log, 0)
         if message is not None:
             log.add(MessageRecord(message=message, source="system_prompt"))
+    log.opened(compact_json(facts.get("interactive")), {"true": "interactive", "false": "non-interactive"})
     kept = {key: facts[key] for key in _LASTING if key in facts}
     if kept:
         log.note("session", kept)

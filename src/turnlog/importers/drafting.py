@@ -11,7 +11,7 @@ from typing import Any
 
 from ..content import Message, ToolCall, ToolResult, sha256_hex
 from ..log import Draft
-from ..records import Body, MessageRecord, Note
+from ..records import Body, MessageRecord, Note, SessionOpened
 from .file_changes import ChangedFiles
 from .protocol import Damage
 
@@ -47,6 +47,7 @@ class Drafting:
         self.files = ChangedFiles(self.add, self.blob, self.blobs)
         self._time = ""
         self._calls: dict[str, tuple[int, str]] = {}
+        self._is_opened = False
         self._context: dict[str, dict[str, Any]] = {}
 
     @property
@@ -85,6 +86,13 @@ class Drafting:
     def warn(self, line: int, message: str) -> None:
         """Report damage on a line (0: the whole file)."""
         self.warnings.append(Damage(self.file, line, message))
+
+    def opened(self, said: Any, sources: Mapping[str, str]) -> None:
+        """Keep from where the session was opened, once, where the transcript says so in a word of `sources`."""
+        source = sources.get(said) if isinstance(said, str) else None
+        if source and not self._is_opened:
+            self._is_opened = True
+            self.add(SessionOpened(source))
 
     def note(self, topic: str, data: Any, text: str = "") -> int:
         """Keep something that is no conversation."""

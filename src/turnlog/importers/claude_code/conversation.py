@@ -38,6 +38,17 @@ _LOCAL = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
 
 _UNKNOWN_TURN = "unknown"
 
+_SOURCES = {
+    "cli": "interactive",
+    "claude-vscode": "interactive",
+    "claude-desktop": "interactive",
+    "sdk-cli": "non-interactive",
+    "sdk-py": "non-interactive",
+    "sdk-ts": "non-interactive",
+    "mcp": "embedded-server",
+}
+"""What Claude Code says in `entrypoint`: `claude -p` and the SDKs ask nobody."""
+
 _TITLES = {"custom-title": ("customTitle", 3), "ai-title": ("aiTitle", 2), "summary": ("summary", 1)}
 """Records that name the session: their key, and how they rank."""
 
@@ -66,6 +77,7 @@ class _Conversation:
         for step in self.steps:
             self.log.at(step.record.get("timestamp"))
             self.log.files.work_in(step.record.get("cwd"))
+            self.log.opened(step.record.get("entrypoint"), _SOURCES)
             self._link(step)
             if step.record.get("type") in _CONVERSATION and message_of(step.record):
                 context = {key: value for key, value in step.record.items() if key not in _IDENTITY}

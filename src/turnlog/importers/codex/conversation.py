@@ -41,6 +41,10 @@ class Facts(Struct, frozen=True):
 _NO_ITEMS = frozenset({"ghost_snapshot", "other"})
 """Items that Codex keeps among the others and never sends."""
 
+_SOURCES = {"cli": "interactive", "vscode": "interactive", "exec": "non-interactive", "mcp": "embedded-server"}
+"""What Codex says in `source` (protocol.rs: SessionSource). `mcp` is its server inside another program; a subagent
+says whose it is instead."""
+
 _UNCOUNTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
 """How messages begin that Codex writes in the user's name."""
 
@@ -103,6 +107,7 @@ class _Rollout:
             named = spawn if isinstance(spawn, dict) else {}
             origin = meta.get("forked_from_id") or meta.get("parent_thread_id") or named.get("parent_thread_id")
             self.parent = origin if isinstance(origin, str) and origin != own else ""
+            self.log.opened(source, _SOURCES)
         base = meta.get("base_instructions")
         text = base.get("text") if isinstance(base, dict) else None
         if isinstance(text, str) and text:

@@ -1,0 +1,95 @@
+"""A session's turns and tools as tables: for `show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ..calls import ToolUse
+from ..export import visible
+from ..turns import TurnInfo
+from .costs import bill_json, dollars
+from .terminal import out_json, out_line
+
+__all__ = ["show_tools", "show_turns"]
+
+_WIDEST = 60
+"""So many characters a cell of a table has at most."""
+
+
+def show_turns(turns: Sequence[TurnInfo], *, json: bool) -> None:
+    """A line for each turn: where it stands, how long it took, what it used and cost, what it began with."""
+    if json:
+        for number, turn in enumerate(turns, 1):
+            out_json(_turn_json(number, turn))
+        return
+    rows = [
+        (
+            str(number),
+            f"{turn.first}-{turn.last}",
+            "" if turn.seconds is None else f"{turn.seconds:,.1f}",
+            str(len(turn.calls)),
+            f"{turn.usage.input + turn.usage.output:,}",
+            dollars(turn.cost) if turn.bills else "-",
+            _cell(turn.standing),
+            _cell(turn.input),
+        )
+        for number, turn in enumerate(turns, 1)
+    ]
+    _table(("TURN", "RECORDS", "SECONDS", "CALLS", "TOKENS", "COST", "STATUS", "INPUT"), rows, left=("STATUS", "INPUT"))
+
+
+def show_tools(tools: Sequence[ToolUse], *, json: bool) -> None:
+    """A line for each tool: calls, how they ended, seconds of those that were timed, tokens of results."""
+    if json:
+        for tool in tools:
+            out_json(msgspec.to_builtins(tool))
+        return
+    rows = [
+        (
+            _cell(tool.name),
+            str(tool.calls),
+            f"{tool.seconds:,.1f}" if tool.timed else "-",
+            f"{tool.longest:,.1f}" if tool.timed else "-",
+            f"{tool.result_tokens:,}",
+            ", ".join(f"{number} {outcome}" for outcome, number in sorted(tool.outcomes.items())),
+        )
+        for tool in tools
+    ]
+    _table(("TOOL", "CALLS", "SECONDS", "LONGEST", "TOKENS", "OUTCOMES"), rows, left=("TOOL", "OUTCOMES"))
+
+
+def _turn_json(number: int, turn: TurnInfo) -> dict[str, object]:
+    said = {
+        "turn": number,
+        "id": turn.id,
+        "records": [turn.first, turn.last],
+        "status": turn.status,
+        "reason": turn.reason,
+        "started": turn.started,
+        "seconds": turn.seconds,
+        "input": turn.input,
+        "answer": turn.answer,
+        "calls": len(turn.calls),
+        "awaiting": [
+            {"call_id": info.call.id, "name": info.call.name, "record": info.record, "awaits": info.awaits}
+            for info in turn.awaiting
+        ],
+    }
+    return said | bill_json(turn.bills)
+
+
+def _cell(text: str) -> str:
+    said = visible(" ".join(text.split()), one_line=True)
+    return said if len(said) <= _WIDEST else f"{said[: _WIDEST - 1]}…"
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: Iterable[str]) -> None:
+    rows = [names, *rows]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
+    sides = ["<" if name in left else ">" for name in names]
+    for row in rows:
+        out_line(
+            "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
+        )
