@@ -7,36 +7,11 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ..costs import Bills, Cost, cost, total_cost, total_usage
-from ..facts import find_model, own_file
-from ..records import Usage
+from ..costs import Bills, cost, total_cost, total_usage
+from ..export import dollars
+from ..facts import own_file
 
-__all__ = ["bill_json", "bill_lines", "dollars", "in_short", "tokens_of"]
-
-
-def dollars(found: Cost) -> str:
-    """A cost in a word: `$1.20`; `~$1.20` by the prices of another model, `>$1.20` where some are not
-    known, `?` where none is."""
-    if found.total is None and not found.at_least:
-        return "?"
-    sign = ">" if found.total is None else "~" if found.assumed else ""
-    return f"{sign}${found.at_least:,.4f}"
-
-
-def tokens_of(usage: Usage) -> str:
-    """Usage in a few words."""
-    written = f", {usage.cache_write:,} written to the cache" if usage.cache_write else ""
-    return f"{usage.input:,} tokens in ({usage.cached:,} cached{written}), {usage.output:,} out"
-
-
-def in_short(bills: Bills) -> str:
-    """What a session was billed, on one line."""
-    found = total_cost(bills)
-    doubts = [f"no full price for {name or 'a model without a name'}" for name in found.unpriced]
-    for name in found.assumed:
-        like = find_model(name)
-        doubts.append(f"{name} priced as {like.taken_for if like else name}")
-    return f"{tokens_of(total_usage(bills))}, {dollars(found)}" + (f" ({'; '.join(doubts)})" if doubts else "")
+__all__ = ["bill_json", "bill_lines"]
 
 
 def bill_lines(bills: Bills) -> Iterator[str]:

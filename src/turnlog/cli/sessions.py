@@ -11,10 +11,10 @@ import msgspec
 
 from ..costs import Bills, total_cost, total_usage
 from ..errors import InputError
-from ..export import visible
+from ..export import dollars, visible
 from ..log import SessionInfo, Store
 from ..session_log import SOURCES, source_of, was_resumed
-from .costs import bill_json, dollars
+from .costs import bill_json
 from .stores import is_missing, opened, place
 from .terminal import counted, is_terminal, out_json, out_line, say
 

@@ -7,30 +7,21 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, compact_json
-from ..costs import Bills, cost
+from ..costs import Bills
 from ..errors import CorruptRecord
-from ..export import record_json, visible
+from ..export import in_short, record_json, said_of, visible
 from ..log import Store
 from ..records import (
-    Approval,
     Configuration,
     Decision,
-    FileChange,
     MessageRecord,
     Note,
     PartialAnswer,
     Record,
-    SessionOpened,
     SummaryRecord,
-    ToolFinished,
-    ToolStarted,
-    TurnClosed,
-    TurnOpened,
-    UnknownRecord,
-    UsageRecord,
 )
 from ..session_log import SessionLog, source_of
-from .costs import bill_json, bill_lines, dollars, in_short, tokens_of
+from .costs import bill_json, bill_lines
 from .stores import opened
 from .terminal import counted, out, out_bytes, out_json, out_line, say, shorten
 from .turns import show_tools, show_turns
@@ -144,7 +135,8 @@ def _rows(record: Record) -> list[_Row]:
         case Configuration():
             return [("[settings]", _configuration(record.body))]
         case body:
-            return [_small(body)]
+            word, said = said_of(body)
+            return [(f"[{word}]", said)]
 
 
 def _redacted(record: Record) -> list[_Row]:
@@ -183,29 +175,3 @@ def _configuration(body: Configuration) -> str:
     settings = f"; {compact_json(body.settings)}" if body.settings else ""
     why = f"; {body.why}" if body.why else ""
     return shorten(f"{body.provider} {body.model}{why}{tools}{settings}".strip(" ;"))
-
-
-def _small(body: object) -> _Row:
-    """Records about tools, turns, files and money, in a line each."""
-    match body:
-        case ToolStarted(name=name, call_id=call_id):
-            return "[started]", f"{name}  ({call_id})"
-        case ToolFinished(call_id=call_id, outcome=outcome, seconds=seconds, reason=reason):
-            took = f" after {seconds:.1f} s" if seconds else ""
-            return "[finished]", f"{outcome}{took}  ({call_id})" + (f": {reason}" if reason else "")
-        case UsageRecord(provider=provider, model=model, usage=usage):
-            return "[usage]", f"{provider} {model}: {tokens_of(usage)}, {dollars(cost(usage, model))}"
-        case SessionOpened(source=source, resumed=resumed):
-            return "[session]", f"{'resumed' if resumed else 'opened'}, {source}"
-        case TurnOpened(turn_id=turn_id):
-            return "[turn]", f"{turn_id} opened"
-        case TurnClosed(turn_id=turn_id, status=status, reason=reason):
-            return "[turn]", f"{turn_id} closed: {status} {reason}".rstrip()
-        case FileChange(path=path, action=action, old_path=old_path):
-            return "[file]", f"{action} {path}" + (f" from {old_path}" if old_path else "")
-        case Approval(call_id=call_id, state=state, by=by, reason=reason):
-            return "[approval]", " ".join(filter(None, (state, by and f"by {by}", f"({call_id})", reason)))
-        case UnknownRecord(name=name):
-            return "[unknown]", f"a {name} record that a newer turnlog wrote"
-        case _:
-            return "[record]", type(body).__name__

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ..calls import ToolUse
-from ..export import visible
+from ..export import dollars, visible
 from ..turns import TurnInfo
-from .costs import bill_json, dollars
+from .costs import bill_json
 from .terminal import out_json, out_line
 
 __all__ = ["show_tools", "show_turns"]

@@ -1,0 +1,48 @@
+"""HTML, put together so that no text can become markup.
+
+`Markup` is made here and nowhere else: from a text by escaping it, or from a tag around markup. Everything in
+between is for mypy to hold. Attributes are our own words or escaped as well.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import NewType
+
+from .visible import visible
+
+__all__ = ["Markup", "end", "join", "start", "tag", "text"]
+
+Markup = NewType("Markup", str)
+"""Text that a browser may read as HTML."""
+
+
+def text(words: str, *, one_line: bool = False) -> Markup:
+    r"""A text to be read: nothing in it is markup, and what is invisible stands as `\uXXXX`."""
+    return Markup(escape(visible(words, one_line=one_line)))
+
+
+def start(name: str, /, **attributes: str | None) -> Markup:
+    """A start tag. `class_` is `class`, `http_equiv` is `http-equiv`; None leaves an attribute out and "" leaves it
+    without a value."""
+    written = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + (f'="{text(value, one_line=True)}"' if value else "")
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{written}>")
+
+
+def end(name: str) -> Markup:
+    """An end tag."""
+    return Markup(f"</{name}>")
+
+
+def tag(name: str, /, *inside: Markup, **attributes: str | None) -> Markup:
+    """An element around markup."""
+    return join((start(name, **attributes), *inside, end(name)))
+
+
+def join(pieces: tuple[Markup, ...] | list[Markup]) -> Markup:
+    """Markup, one piece after the other."""
+    return Markup("".join(pieces))

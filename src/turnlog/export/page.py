@@ -1,0 +1,175 @@
+"""A session as one HTML page for people, which needs nothing beside itself and runs nothing.
+
+The page has no script and no address but its own anchors: folding is HTML's, pictures are data. Its policy
+(Content-Security-Policy, level 3) forbids everything else, should markup ever get through.
+
+Texts stand as they were written. To lay out their Markdown would take a parser that has to be trusted with foreign
+text, and would show something else than the model was sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from ..calls import calls_of
+from ..content import Message, Part, Text, ToolCall, ToolResult
+from ..diffs import root_of
+from ..log import Problem, SessionInfo, Store
+from ..records import Decision, FileChange, MessageRecord, PartialAnswer, Record, UsageRecord
+from ..turns import TurnInfo, turns_of
+from .markup import Markup, end, start, tag, text
+from .page_files import changed_files
+from .page_parts import PartWriter
+from .page_records import RecordWriter
+from .wording import in_short
+
+__all__ = ["as_html"]
+
+_STYLE = Path(__file__).parent.parent / "data" / "page.css"
+_TITLE = 120
+
+
+def as_html(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
+    """The whole session, every record of it, turn by turn, with what each turn did to files.
+
+    Raises SessionNotFound, CorruptRecord. Media that cannot be read are named, each a problem. Takes no more memory
+    for long texts: what is kept of records beside the one that is written are outlines.
+    """
+    return (piece.encode("utf-8") for piece in _page(store, session_id, problems))
+
+
+def _page(store: Store, session_id: str, problems: list[Problem]) -> Iterator[Markup]:
+    info = store.info(session_id)
+    outlines = [*map(_outline, store.read(info.id, last=info.records))]
+    turns = turns_of(outlines)
+    decisions = {record.n: record for record in store.of_kinds(info.id, ("decision",)) if record.n <= info.records}
+    parts = PartWriter(store, info.id, problems, calls_of(outlines))
+    del outlines
+    writer = RecordWriter(parts, decisions, info.records)
+    yield _head(info)
+    yield from _top(store, info, turns)
+    yield start("main")
+    records = store.read(info.id, last=info.records)
+    root = root_of(r.body for r in store.of_kinds(info.id, ("file_change",)) if isinstance(r.body, FileChange))
+    first = turns[0].first if turns else info.records + 1
+    yield from _span(store, writer, _up_to(records, first - 1), root)
+    for number, turn in enumerate(turns, start=1):
+        yield start("section", id=f"turn-{number}")
+        started = tag("time", text(turn.started, one_line=True))
+        yield tag("h2", tag("a", text(f"Turn {number}"), href=f"#turn-{number}"), started)
+        yield from _span(store, writer, _up_to(records, turn.last), root)
+        yield tag("footer", *_outcome(turn))
+        yield end("section")
+    yield Markup("</main></body></html>\n")
+
+
+def _up_to(records: Iterator[Record], last: int) -> Iterator[Record]:
+    """The next of `records`, up to number `last`: they have no gaps."""
+    for record in records if last else ():
+        yield record
+        if record.n >= last:
+            return
+
+
+def _span(store: Store, writer: RecordWriter, records: Iterable[Record], root: str) -> Iterator[Markup]:
+    changes: list[Record] = []
+    for record in records:
+        if isinstance(record.body, FileChange):
+            changes.append(record)
+        yield from writer.record(record)
+        yield Markup("\n")
+    yield from changed_files(store, changes, root)
+
+
+def _outcome(turn: TurnInfo) -> list[Markup]:
+    """How a turn ended, how long it took, and what it was billed."""
+    good = "ok" if turn.status == "completed" else "bad" if turn.status in ("failed", "cancelled") else "warn"
+    status = turn.status.replace("_", " ")
+    said = [tag("span", text(status, one_line=True), class_=f"badge {good}"), text(f" {turn.reason}", one_line=True)]
+    if turn.seconds is not None:
+        said.append(text(f" {turn.seconds:,.1f} s"))
+    if turn.bills:
+        said.append(text(f" · {in_short(turn.bills)}", one_line=True))
+    return said
+
+
+@cache
+def _css() -> str:
+    return _STYLE.read_text("utf-8")
+
+
+def _head(info: SessionInfo) -> Markup:
+    digest = base64.b64encode(hashlib.sha256(_css().encode("utf-8")).digest()).decode("ascii")
+    policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    metas = [
+        start("meta", charset="utf-8"),
+        # written out, as an attribute's text is escaped and a policy's quotes are its own
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
+        start("meta", name="referrer", content="no-referrer"),
+        start("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        start("meta", name="color-scheme", content="light dark"),
+        tag("title", text(info.title or info.id, one_line=True)),
+        tag("style", Markup(_css())),
+    ]
+    return Markup('<!DOCTYPE html>\n<html lang="en"><head>' + "\n".join(metas) + "</head>\n<body>\n")
+
+
+def _top(store: Store, info: SessionInfo, turns: list[TurnInfo]) -> Iterator[Markup]:
+    """What a listing says of the session, what it cost, and its turns."""
+    held = (
+        f"{info.records:,} records, {info.messages:,} messages, {len(turns):,} turns, {info.created} to {info.updated}"
+    )
+    said = [tag("p", text("Session "), tag("code", text(info.id)), text(f": {held}", one_line=True))]
+    if info.parent:
+        shared = f", whose first {info.parent_records:,} records it shares" if info.parent_records else ""
+        said.append(tag("p", text("Belongs to "), tag("code", text(info.parent)), text(shared)))
+    if bills := store.usage(info.id):
+        said.append(tag("p", text(in_short(bills), one_line=True)))
+    yield tag("header", tag("h1", text(info.title or info.id, one_line=True), dir="auto"), *said, class_="top")
+    if len(turns) < 2:
+        return
+    yield start("nav")
+    yield start("details")
+    yield tag("summary", text("Turns"))
+    yield start("ol")
+    for number, turn in enumerate(turns, start=1):
+        words = " ".join(turn.input.split()) or "(no text)"
+        yield tag("li", tag("a", text(words, one_line=True), href=f"#turn-{number}", dir="auto"))
+    yield Markup("</ol></details></nav>\n")
+
+
+def _outline(record: Record) -> Record:
+    """A record without its long texts: enough for turns and calls to be told."""
+    body = record.body
+    match body:
+        case MessageRecord() | PartialAnswer():
+            body = msgspec.structs.replace(body, message=_outlined(body.message))
+            if isinstance(body, PartialAnswer):
+                body = msgspec.structs.replace(body, fragments=())
+        case UsageRecord():
+            body = msgspec.structs.replace(body, raw=None)
+        case Decision():
+            body = msgspec.structs.replace(body, detail={})
+    return Record(record.n, record.time, body)
+
+
+def _outlined(message: Message) -> Message:
+    return Message(message.role, tuple(map(_thin, message.parts)))
+
+
+def _thin(part: Part) -> Part:
+    match part:
+        case Text(text=words):
+            return Text(words[:_TITLE])
+        case ToolCall(id=call_id, name=name, kind=kind):
+            return ToolCall(call_id, name, kind=kind)
+        case ToolResult(call_id=call_id, name=name, outcome=outcome, kind=kind, synthetic=synthetic):
+            return ToolResult(call_id, name, (), outcome, kind, synthetic)
+        case _:
+            return Text("")
