@@ -1,0 +1,94 @@
+"""Hostile text through every command: none fails, and none hands it on to the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnlog.cli import build_parser
+from turnlog.stores import open_store
+from turnlog.testing.hostile import HOSTILE, NEEDLE, hostile_body, hostile_session
+
+SIZE, DEPTH = 60_000, 100_000
+ALLOWED = "\n\t\u200c\u200d\u00ad\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f"
+FORBIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+AS_STORED = {("export", "jsonl"), ("export", "json"), ("diff", "hostile"), ("diff", "every")}
+"""What a file or a pipe gets as it is: stored records, and patches that git has to take."""
+
+CODES = {"undo": {0, 2}}
+"""How commands may end, where that is another way than 0, 1 or 7: there may be nothing to undo."""
+
+_EACH = (
+    ("show",), ("show", "--last", "3"), ("show", "--json"), ("show", "--cost"),
+    ("diff",), ("diff", "--stat"), ("diff", "--json"), ("diff", "--turn", "1", "--stat"),
+    ("context",), ("why",), ("count",), ("verify",), ("doctor", "--strict"), ("doctor", "--fix"), ("scan",),
+    ("compact", "--dry-run"), ("compact",), ("undo",), ("fork", "{}-2"), ("rename", HOSTILE[0]),
+    ("request", "--to", "anthropic", "--explain"), ("request", "--to", "google"),
+    ("export", "--format", "html"), ("export", "--format", "markdown"),
+    ("export", "--format", "json"), ("export", "--format", "jsonl"), ("scrub", "--yes"),
+)  # fmt: skip
+"""Commands for a session, with the words after its id."""
+
+COMMANDS: list[tuple[str, ...]] = [
+    ("import", "body.json"),
+    ("import", "body.json", "--json"),
+    ("ls", "--cost"),
+    ("ls", "--json"),
+    ("search", NEEDLE),
+    ("search", NEEDLE, "--json"),
+    ("check", "request.json"),
+    ("fit", "request.json", "--max-tokens", "20000"),
+    ("count", "request.json"),
+    *(
+        (name, session, *(w.format(session) for w in words))
+        for session in ("hostile", "every")
+        for name, *words in _EACH
+    ),
+    ("rm", "hostile-2", "--yes"),
+]
+
+
+def obeyed(output: str) -> set[str]:
+    """What in an output a terminal or a reader's eye would obey."""
+    return {char for char in set(output) if unicodedata.category(char) in FORBIDDEN and char not in ALLOWED}
+
+
+@pytest.mark.parametrize("watched", [False, True], ids=["pipe", "terminal"])
+def test_no_command_fails_or_hands_it_on(
+    turnlog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watched: bool
+) -> None:
+    """A command that ends in an error of ours, or writes a control, bidirectional or invisible character of a text,
+    fails here: in what goes out byte by byte, and on standard error."""
+    body = hostile_body(SIZE, depth=DEPTH)
+    (tmp_path / "body.json").write_text(json.dumps(body), "ascii")
+    (tmp_path / "request.json").write_text(json.dumps(body["request"]), "ascii")
+    store = open_store(str(tmp_path / "log.db"))
+    hostile_session(store, "every", SIZE)
+    store.close()
+    monkeypatch.setenv("NO_COLOR", "1")
+    if watched:
+        for module in [name for name in sys.modules if name.startswith("turnlog.cli.")]:
+            if hasattr(sys.modules[module], "is_terminal"):
+                monkeypatch.setattr(f"{module}.is_terminal", lambda stream: True)
+    wrong = []
+    for words in COMMANDS:
+        ended = turnlog(*words)
+        if ended.code not in CODES.get(words[0], {0, 1, 7}) or "Traceback" in ended.err:
+            wrong.append(f"{words}: exit {ended.code}: {ended.err[-500:]}")
+        raw = not watched and (words[0], words[-1]) in AS_STORED
+        if found := obeyed(ended.err + ("" if raw else ended.out)):
+            wrong.append(f"{words}: wrote {sorted(found)}")
+        if words[-1] == "html" and ("<script" in ended.out or "data-ran=" in ended.out):
+            wrong.append(f"{words}: a script in the page")
+    assert wrong == []
+
+
+def test_every_command_is_tried() -> None:
+    """A new command that nobody tried on hostile text fails here: add it above."""
+    (commands,) = (action.choices for action in build_parser()._actions if isinstance(action.choices, dict))
+    assert set(commands) - {words[0] for words in COMMANDS} == {"demo"}

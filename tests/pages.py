@@ -1,0 +1,97 @@
+"""An HTML page, taken apart by a parser that did not write it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import NamedTuple
+
+__all__ = ["Element", "Page", "strange"]
+
+_EMPTY = frozenset({"meta", "img"})
+_TAGS = frozenset(
+    "html head meta title style body header main section nav footer article div p h1 h2 ol li dl dt dd details summary "
+    "pre code span a b time img ins del".split()
+)
+_ATTRIBUTES = frozenset("lang charset http-equiv content name class id href src alt dir open loading title".split())
+_DATA = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]*={0,2}")
+_OURS = re.compile(r"[a-z0-9 -]+")
+
+
+class Element(NamedTuple):
+    """A tag and its attributes."""
+
+    tag: str
+    attributes: dict[str, str | None]
+
+
+class Page(HTMLParser):
+    """What a page holds: its elements, the texts of its `pre`s, and what does not nest."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[Element] = []
+        self.wrong: list[str] = []
+        self.texts: list[str] = []
+        self.policy = ""
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        self.wrong += [f"never closed: {tag}" for tag in self._open]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        element = Element(tag, dict(attrs))
+        self.elements.append(element)
+        if len(element.attributes) != len(attrs):
+            self.wrong.append(f"{tag} has an attribute twice")
+        if element.attributes.get("http-equiv") == "Content-Security-Policy":
+            self.policy = element.attributes["content"] or ""
+        if tag not in _EMPTY:
+            self._open.append(tag)
+        if tag == "pre":
+            self.texts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self._open or self._open.pop() != tag:
+            self.wrong.append(f"closed out of turn: {tag}")
+
+    def handle_data(self, data: str) -> None:
+        if "pre" in self._open:
+            self.texts[-1] += data
+
+    def handle_comment(self, data: str) -> None:
+        self.wrong.append(f"comment {data[:40]!r}")
+
+    def handle_decl(self, decl: str) -> None:
+        if decl.lower() != "doctype html" or self.elements:
+            self.wrong.append(f"declaration {decl[:40]!r}")
+
+    def handle_pi(self, data: str) -> None:
+        self.wrong.append(f"instruction {data[:40]!r}")
+
+    def unknown_decl(self, data: str) -> None:
+        self.wrong.append(f"section {data[:40]!r}")
+
+
+def strange(page: Page) -> list[str]:
+    """What a page of ours must not have: other tags, attributes and addresses, a hole in its policy."""
+    found = list(page.wrong)
+    for tag, attributes in page.elements:
+        if tag not in _TAGS:
+            found.append(f"tag {tag}")
+        for name, value in attributes.items():
+            if name not in _ATTRIBUTES:
+                found.append(f"attribute {name} of {tag}")
+            elif name == "href" and not re.fullmatch(r"#(r|turn-)\d+", value or ""):
+                found.append(f"address {value!r}")
+            elif name == "src" and not _DATA.fullmatch(value or ""):
+                found.append(f"source {(value or '')[:60]!r}")
+            elif name in ("class", "id", "dir", "name", "loading") and not _OURS.fullmatch(value or ""):
+                found.append(f"{name} {value!r}")
+            elif name == "http-equiv" and value != "Content-Security-Policy":
+                found.append(f"http-equiv {value!r}")
+    ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
+    found += [f"id {one} twice" for one in {*ids} if ids.count(one) > 1] if len(ids) < 2_000 else []
+    if not page.policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-"):
+        found.append(f"policy {page.policy!r}")
+    return found
