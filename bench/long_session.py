@@ -1,4 +1,5 @@
-"""A session of very many records: how long its listing, its end, and its next request take, and in what memory.
+"""A session of very many records: how long its listing, its end, its changes of files, its next request and its page
+take, and in what memory.
 
     python bench/long_session.py [RECORDS]
 
@@ -15,7 +16,8 @@ import tempfile
 from turnlog.content import Message, Text, ToolCall, ToolResult
 from turnlog.log import Draft
 from turnlog.models import target
-from turnlog.records import MessageRecord
+from turnlog.records import FileChange, MessageRecord, UsageRecord
+from turnlog.records import Usage as Billed
 from turnlog.session import Session
 from turnlog.stores import open_store
 from turnlog.tokens import count_message, counter_for
@@ -41,12 +43,14 @@ Session(store, store.info("long")).request()
 
 
 def make(place: str, records: int) -> None:
-    """A session of short turns: a question, a call, its result, an answer."""
+    """A session of short turns: a question, a call, its result, an answer; every tenth changes one of fifty files and
+    is billed."""
     store = open_store(place)
     session = Session(store, store.create("long", title="A long one"))
     session.system("You are brief.")
     session.switch(target("openai-chat", "gpt-4o"))
     counter = counter_for("openai-chat", "gpt-4o")
+    held: dict[int, str] = {}
     for start in range(2, records, 1000):
         drafts = []
         for n in range(start // 4, min(start + 1000, records) // 4):
@@ -59,6 +63,12 @@ def make(place: str, records: int) -> None:
                 Message("assistant", (Text(f"Nothing of note in file {n}. " * 5),)),
             )
             drafts += [Draft(MessageRecord(message, count=count_message(message, counter))) for message in turn]
+            if n % 10 == 0:
+                blob = store.put_blob(f"one\ntwo {n}\nthree\n".encode() * 20)
+                before, held[n % 50] = held.get(n % 50, ""), blob
+                action = "modified" if before else "created"
+                drafts.append(Draft(FileChange(f"src/file{n % 50}.py", action, before, blob)))
+                drafts.append(Draft(UsageRecord("openai-chat", "gpt-4o", Billed(input=1_000, output=20))))
         store.append("long", drafts)
     store.close()
 
@@ -80,7 +90,10 @@ def main() -> int:
                 "floor": (python, "-c", "import turnlog"),
                 "ls": (python, "-c", _COMMAND, "ls", "--store", place),
                 "show --last 20": (python, "-c", _COMMAND, "show", "long", "--last", "20", "--store", place),
+                "diff --stat": (python, "-c", _COMMAND, "diff", "long", "--stat", "--store", place),
+                "diff --turn -1": (*(python, "-c", _COMMAND, "diff", "long"), "--turn", "-1", "--store", place),
                 "resume": (python, "-c", _REQUEST, place),
+                "export html": (*(python, "-c", _COMMAND, "export", "long"), "--format", "html", "--store", place),
             }
             for what, command in commands.items():
                 found = [measured(*command) for _ in range(ROUNDS)]

@@ -82,7 +82,7 @@ class TurnInfo(Struct, frozen=True):
 def turn_spans(records: Iterable[Record], last: int) -> list[tuple[int, int]]:
     """The first and the last record of each turn of a log that ends with record `last`: up to where the next
     begins. `records` may leave out what is neither message nor the opening or closing of a turn."""
-    starts = [n for n, _ in _starts(list(records))]
+    starts = [n for n, _ in _starts(records)]
     return list(zip(starts, [*(start - 1 for start in starts[1:]), last], strict=False))
 
 
@@ -104,17 +104,25 @@ def turns_of(records: Iterable[Record]) -> list[TurnInfo]:
     return found
 
 
-def _starts(records: Sequence[Record]) -> list[tuple[int, str]]:
-    """Where turns begin, and their ids, empty for those that were not recorded."""
-    closed = {record.body.turn_id: record.n for record in records if isinstance(record.body, TurnClosed)}
-    starts: list[tuple[int, str]] = []
-    until: int | None = 0
+def _starts(records: Iterable[Record]) -> list[tuple[int, str]]:
+    """Where turns begin, and their ids, empty for those that were not recorded. Keeps none of the records."""
+    marks: list[tuple[int, str | None]] = []
+    closed: dict[str, int] = {}
     for record in records:
         if isinstance(record.body, TurnOpened):
-            starts.append((record.n, record.body.turn_id))
-            until = closed.get(record.body.turn_id)  # the last closing holds: one by another process may be wrong
-        elif until is not None and record.n > until and _is_word_of_user(record):
-            starts.append((record.n, ""))
+            marks.append((record.n, record.body.turn_id))
+        elif isinstance(record.body, TurnClosed):
+            closed[record.body.turn_id] = record.n  # the last one holds: one by another process may be wrong
+        elif _is_word_of_user(record):
+            marks.append((record.n, None))
+    starts: list[tuple[int, str]] = []
+    until: int | None = 0
+    for n, opened in marks:
+        if opened is not None:
+            starts.append((n, opened))
+            until = closed.get(opened)
+        elif until is not None and n > until:
+            starts.append((n, ""))
     return starts
 
 

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..log import Draft, utc_now
 from ..records import Body, FileChange, MessageRecord, Record, UnknownRecord
 
-__all__ = ["blob_names", "kind_finder", "kind_of", "number_drafts", "row_kind"]
+__all__ = ["blob_names", "holds_any", "kind_finder", "kind_of", "number_drafts", "row_kind"]
 
 
 def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
@@ -57,8 +57,20 @@ def kind_of(body: Body) -> str:
 
 def kind_finder(kinds: Collection[str]) -> Callable[[bytes], bool]:
     """Tells from the bytes of a record alone that it is of none of these kinds; if it may be, decode it."""
-    words = [compact_json(kind).encode() for kind in kinds]
-    return lambda raw: any(word in raw for word in words)
+    return holds_any([compact_json(kind).encode() for kind in kinds])
+
+
+def holds_any(words: Sequence[bytes]) -> Callable[[bytes], bool]:
+    """Tells whether bytes hold one of these words. A plain loop: a whole log goes through it before its next request,
+    and `any` takes three times as long."""
+
+    def found(raw: bytes) -> bool:
+        for word in words:  # noqa: SIM110
+            if word in raw:
+                return True
+        return False
+
+    return found
 
 
 def row_kind(body: Body) -> str:

@@ -142,8 +142,8 @@ class FilesStore:
         return self._while_open(read_landmarks(self._folder, self._pieces(session_id)[1]))
 
     def usage(self, session_id: str) -> Bills:
-        """See `RecordStore.usage`."""
-        return usage_by_model(self.read(session_id))
+        """See `RecordStore.usage`. Looks through every line for the word."""
+        return usage_by_model(self.of_kinds(session_id, ("usage",)))
 
     def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
         """See `RecordStore.of_kinds`. Looks through every line for the words."""

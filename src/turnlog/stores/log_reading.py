@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..errors import CorruptRecord
 from ..log import is_landmark
 from ..records import Record
+from .drafts import holds_any
 from .log_files import Card, LogFolder
 from .log_lines import Line, checked, is_base64, lines_backwards, lines_forwards, read_line
 
@@ -100,7 +101,7 @@ def read_backwards(folder: LogFolder, pieces: list[Piece], first: int, last: int
 
 def read_landmarks(folder: LogFolder, pieces: list[Piece]) -> Iterator[Record]:
     """The landmarks among the records of `pieces`: only lines that could hold one are read closely."""
-    return filter(is_landmark, read_some(folder, pieces, lambda held: any(word in held for word in _LANDMARK_WORDS)))
+    return filter(is_landmark, read_some(folder, pieces, holds_any(_LANDMARK_WORDS)))
 
 
 def line_at(folder: LogFolder, piece: Piece, n: int) -> Line:
