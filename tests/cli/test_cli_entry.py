@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from turnlog import __version__, errors
-from turnlog.cli.entry import EXIT_CODES, main
+from turnlog.cli.entry import EXIT_CODES, build_parser, main
 from turnlog.content import Message, Text
 from turnlog.log import Draft
 from turnlog.records import MessageRecord
@@ -144,3 +144,18 @@ def test_words_no_shell_could_send(turnlog: Any) -> None:
         for command in (["show", word], ["import", word], ["request", word, "--to", "google"], ["--store", word, "ls"]):
             assert turnlog(*command).code == 2
     assert main(["show", "\udcff"]) == 3
+
+
+def test_a_command_alone_is_the_command_among_all() -> None:
+    """A command whose module is not the one that the table names for it is unknown when it is asked for."""
+
+    def known(*argv: str) -> dict[str, str]:
+        (choices,) = (action.choices for action in build_parser(argv)._actions if isinstance(action.choices, dict))
+        return {name: parser.format_help() for name, parser in choices.items()}
+
+    whole = known()
+    for name, described in whole.items():
+        assert known("--store", "ls.db", name, "--help")[name] == described
+        assert known("--store=show", name)[name] == described
+        assert len(known(name)) <= 4
+    assert known("nonsense") == known("--help", "ls") == whole

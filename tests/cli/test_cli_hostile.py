@@ -71,6 +71,7 @@ def test_no_command_fails_or_hands_it_on(
     hostile_session(store, "every", SIZE)
     store.close()
     monkeypatch.setenv("NO_COLOR", "1")
+    build_parser()  # opens every command's module
     if watched:
         for module in [name for name in sys.modules if name.startswith("turnlog.cli.")]:
             if hasattr(sys.modules[module], "is_terminal"):

@@ -7,30 +7,12 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 from .._version import __version__
 from ..errors import InputError, TurnlogError
 from ..models import UnknownModelWarning
-from . import (
-    check,
-    compact,
-    context,
-    count,
-    demo,
-    diff,
-    doctor,
-    exports,
-    fit,
-    imports,
-    request,
-    scrub,
-    search,
-    sessions,
-    show,
-    verify,
-    why,
-)
 from .stores import VARIABLE
 from .terminal import discard_output, flush, out, say
 
@@ -55,11 +37,27 @@ _DESCRIPTION = "Keeps an LLM agent's conversation: one append-only log, and requ
 _EPILOG = "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
 
 
-_NOUNS = (
-    *(imports, sessions, show, diff, search, request, context, compact, why),
-    *(check, fit, count, exports, verify, doctor, scrub, demo),
-)
-"""The commands' modules, in the order of the help."""
+_NOUNS = {
+    "imports": "import",
+    "sessions": "ls fork rename rm",
+    "show": "show",
+    "diff": "diff",
+    "search": "search",
+    "request": "request",
+    "context": "context",
+    "compact": "compact undo",
+    "why": "why",
+    "check": "check",
+    "fit": "fit",
+    "count": "count",
+    "exports": "export",
+    "verify": "verify",
+    "doctor": "doctor",
+    "scrub": "scan scrub",
+    "demo": "demo",
+}
+"""The modules, in the order of the help, and the commands of each. Only the one that is asked for is opened: together
+they take half a second, most of it for what `ls` and `show` do without."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -81,8 +79,8 @@ class _Parser(argparse.ArgumentParser):
             say(text)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; each command's namespace has `run`."""
+def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """The parser of the whole command line, or of as much of it as `argv` needs; each command's namespace has `run`."""
     store = argparse.ArgumentParser(add_help=False)
     text = f"the store: a file (default: ${VARIABLE}, else one in your home)"
     store.add_argument("--store", metavar="PATH", default=argparse.SUPPRESS, help=text)
@@ -96,9 +94,24 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--store", metavar="PATH", default="", help=text)
     parser.add_argument("--version", action="version", version=f"turnlog {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for noun in _NOUNS:
-        noun.add_to(commands, store)
+    asked = _command(argv or ())
+    for module, words in _NOUNS.items():
+        if asked is None or asked in words.split():
+            import_module(f"{__package__}.{module}").add_to(commands, store)
     return parser
+
+
+def _command(argv: Sequence[str]) -> str | None:
+    """The command that a command line names, as far as can be told without a parser."""
+    words = iter(argv)
+    for word in words:
+        if word == "--store":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word if any(word in known.split() for known in _NOUNS.values()) else None
+        elif not word.startswith("--store="):
+            return None
+    return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -127,7 +140,8 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         for word in argv or ():
             _check_word(word)
-        arguments = build_parser().parse_args(argv)
+        argv = sys.argv[1:] if argv is None else argv
+        arguments = build_parser(argv).parse_args(argv)
         code: int = arguments.run(arguments)
     except SystemExit as end:  # --help, --version, a usage error
         return end.code if isinstance(end.code, int) else 2
