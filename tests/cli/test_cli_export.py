@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+import turnlog
+from real_transcripts import imported
+from turnlog.calls import calls_of
 from turnlog.cli.keeping import keep
+from turnlog.consistency import inconsistencies
 from turnlog.content import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Unknown, sha256_hex
-from turnlog.export import FORMATS
+from turnlog.diffs import net_changes
+from turnlog.errors import ImportFailed, InputError
+from turnlog.export import FORMATS, save
 from turnlog.importers import Imported, read_file
 from turnlog.log import Draft, Problem, Store
-from turnlog.records import Configuration, Decision, FileChange, MessageRecord, Note, PartialAnswer, UsageRecord
+from turnlog.oneshot import check
+from turnlog.providers import PROVIDERS
+from turnlog.records import (
+    Body,
+    Configuration,
+    Decision,
+    FileChange,
+    MessageRecord,
+    Note,
+    PartialAnswer,
+    UnknownRecord,
+    UsageRecord,
+)
 from turnlog.records import Usage as Billed
 from turnlog.stores import MemoryStore
+from turnlog.stores.drafts import blob_names
 from turnlog.testing.histories import History
+from turnlog.testing.hostile import hostile_session
 from turnlog.testing.strategies import damaged_histories
+from turnlog.turns import turns_of
 
 PICTURE = b"\x89PNG picture"
 NEWER = b'{"v":9,"n":1,"t":"2030-01-01T00:00:00.000Z","body":{"kind":"dream","of":["sheep",1e3],"\\ud800":null}}'
@@ -65,15 +89,28 @@ def a_store() -> MemoryStore:
 
 def assert_same(store: Store, session_id: str) -> None:
     """Exported and imported, a session has the same bytes in every record, and the same media."""
-    text, problems = exported(store, session_id, "jsonl")
-    assert problems == []
-    back, other = read_back(text), MemoryStore()
-    assert back.warnings == ()
-    kept = keep(other, back)
-    assert [record.raw for record in other.read(kept.session)] == [record.raw for record in store.read(session_id)]
-    assert (kept.session, other.info(kept.session).title) == (session_id, store.info(session_id).title)
-    assert exported(other, kept.session, "jsonl")[0].splitlines()[1:] == text.splitlines()[1:]
-    assert other.verify() == []
+    for form in ("jsonl", "json"):
+        text, problems = exported(store, session_id, form)
+        assert problems == []
+        back, other = read_back(text), MemoryStore()
+        assert back.warnings == ()
+        kept = keep(other, back)
+        if form == "jsonl":
+            assert [record.raw for record in other.read(kept.session)] == [r.raw for r in store.read(session_id)]
+        assert whole(other, kept.session) == whole(store, session_id)
+        assert other.verify() == []
+
+
+def whole(store: Store, session_id: str) -> list[Any]:
+    """A session as every fold over it sees it: what it is called, whose it is, its records and its files."""
+    info = store.info(session_id)
+    records = list(store.read(session_id))
+    written = [json.loads(record.raw or b"") for record in records]
+    said = [replace(record, raw=None) for record in records]
+    blobs = {name: store.get_blob(name) for record in records for name in blob_names(record)}
+    folds = [inconsistencies(said), calls_of(said), turns_of(said), net_changes(said)]
+    facts = [said, written, blobs, *folds, store.usage(session_id)]
+    return [info.id, info.title, info.parent, info.records, info.messages, *map(repr, facts)]
 
 
 def test_every_kind_comes_back() -> None:
@@ -90,6 +127,59 @@ def test_any_history_comes_back(history: History) -> None:
     store.create("any")
     store.append("any", [Draft(MessageRecord(message)) for message in history.messages])
     assert_same(store, "any")
+
+
+def test_every_kind_there_is_comes_back() -> None:
+    """The same for a session with all kinds of record and part, hostile texts in each, that belongs to another and had
+    secrets replaced."""
+    store = MemoryStore()
+    hostile_session(store, "every", 20_000)
+    kinds = {type(record.body) for record in store.read("every")}
+    assert {*get_args(Body)} - kinds == {UnknownRecord}
+    store.create("child", title="Its child", parent="every")
+    drafts = [Draft(record.body, record.time, redacted={"aws": 2}) for record in store.read("every")]
+    store.append("child", drafts)
+    assert_same(store, "every")
+    assert_same(store, "child")
+    assert [record.redacted for record in store.read("child")][:1] == [{"aws": 2}]
+
+
+def test_what_sessions_really_hold_comes_back() -> None:
+    """A session that was lived: turns, a decision that compacted it, files, bills."""
+    with turnlog.open("lived", store=MemoryStore(), target=turnlog.target("openai-chat", "gpt-4o")) as session:
+        for n in range(4):
+            with session.turn(f"Do part {n}. " * 50):
+                session.assistant(f"Part {n} is done. " * 50)
+                session.files("/src").record("a.py", b"one\n" * n, b"one\n" * n + b"two\n")
+        assert session.compact(keep=1).decisions
+        assert_same(session._store, "lived")
+
+
+def test_real_sessions_come_back(shared: Path) -> None:
+    """The same for what agents really wrote."""
+    seen = 0
+    for n, (_, session) in enumerate(imported(shared)):
+        if n % 10 == 0 and sum(len(str(draft.body)) for draft in session.drafts) < 300_000:
+            store = MemoryStore()
+            assert_same(store, keep(store, session).session)
+            seen += 1
+    assert seen > 20
+
+
+def test_json_that_was_laid_out_anew_is_the_same() -> None:
+    """Another program may have read and written the JSON: what it says is imported all the same."""
+    text = exported(a_store(), "cats", "json")[0]
+    plain = read_back(text)
+    for indent in (None, 2):
+        again = read_back(json.dumps(json.loads(text), indent=indent))
+        assert [repr(draft.body) for draft in again.drafts] == [repr(draft.body) for draft in plain.drafts]
+        assert (again.blobs, again.title, again.warnings) == (plain.blobs, plain.title, ())
+
+
+def test_json_cut_off_is_refused() -> None:
+    """Half a JSON object is none; the error says so and what to do."""
+    with pytest.raises(ImportFailed, match="no whole turnlog export, it may be cut off; export the session again"):
+        read_back(exported(a_store(), "cats", "json")[0][:-200])
 
 
 def test_a_damaged_line_becomes_a_note() -> None:
@@ -140,11 +230,56 @@ def forget_blobs(path: Path) -> None:
 
 
 def test_json_is_one_object() -> None:
-    """The JSON export holds what a listing says and every record as it is stored."""
+    """The JSON export holds what a listing says, every record as it is stored, and the bytes they name."""
     store = a_store()
     value = json.loads(exported(store, "cats", "json")[0])
     assert value["session"]["id"] == "cats"
     assert value["records"] == [json.loads(record.raw or b"") for record in store.read("cats")]
+    assert value["blobs"] == {sha256_hex(data): base64.b64encode(data).decode() for data in (PICTURE, b"meow")}
+
+
+@given(damaged_histories())
+def test_a_body_holds_the_whole_conversation(history: History) -> None:
+    """For each provider: valid, nothing of it left out to save room, and what had to change is said."""
+    store = MemoryStore()
+    for data in history.blobs.values():
+        store.put_blob(data)
+    store.create("any")
+    store.append("any", [Draft(MessageRecord(message)) for message in history.messages])
+    covering = Decision("compact", 1, len(history.messages), "to save room")
+    store.append("any", [Draft(covering)])
+    for provider in PROVIDERS:
+        text, problems = exported(store, "any", provider)
+        assert check(json.loads(text), provider) == []
+        said = [part.text for m in history.messages for part in m.parts if isinstance(part, Text) and m.role == "user"]
+        assert [words for words in said if words.strip() and spelled(words) not in text and not problems] == []
+
+
+def spelled(words: str) -> str:
+    """A text as JSON in ASCII spells it."""
+    return json.dumps(words)[1:-1]
+
+
+def test_a_file_is_there_whole_or_not_at_all(turnlog: Any, tmp_path: Path, transcript: Path) -> None:
+    """`--output`: a private file with what standard output would have got; a failure leaves what was there."""
+    session = turnlog("import", transcript.name, "--json").rows[0]["session"]
+    for form in FORMATS:
+        told = turnlog("export", session, "--format", form)
+        kept = turnlog("export", session, "--format", form, "--output", "out")
+        assert (kept.code, kept.out, kept.err) == (told.code, "", told.err)
+        assert (tmp_path / "out").read_text("utf-8") == told.out
+        assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
+    before = (tmp_path / "out").read_bytes()
+    assert turnlog("export", "nobody", "--format", "html", "--output", "out").code == 4
+    assert (tmp_path / "out").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".out")] == []
+    assert turnlog("export", session, "--format", "html", "--output", "no/such/out").code == 3
+
+
+def test_a_format_that_there_is_not() -> None:
+    """A wrong name of a format gets the right ones."""
+    with pytest.raises(InputError, match="no format 'pdf'; take one of html, markdown, json"):
+        save(a_store(), "cats", "pdf", "x")
 
 
 TRICKS = ["```\n<script>", "````text\n# no", "~~~\n![x](http://x)", "    # no", "`<b>`", "\\`<b>"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from ..export import FORMATS
+from ..export import FORMATS, save
 from ..log import Problem
 from .stores import opened
 from .terminal import out_bytes, say
@@ -17,15 +17,20 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     export = commands.add_parser("export", parents=[store], help="write a session to standard output")
     export.add_argument("id", metavar="ID")
-    help_text = "jsonl is what `turnlog import` reads back, media included"
+    help_text = "for people: html, markdown; for `turnlog import`: jsonl, json; else a request of that provider"
     export.add_argument("--format", choices=list(FORMATS), required=True, help=help_text)
+    help_text = "a file of your own instead of standard output, replaced only if all went well"
+    export.add_argument("--output", metavar="FILE", default="", help=help_text)
     export.set_defaults(run=_export)
 
 
 def _export(arguments: Namespace) -> int:
     problems: list[Problem] = []
     with opened(arguments) as store:
-        out_bytes(FORMATS[arguments.format](store, arguments.id, problems))
+        if arguments.output:
+            problems = save(store, arguments.id, arguments.format, arguments.output)
+        else:
+            out_bytes(FORMATS[arguments.format](store, arguments.id, problems))
     for problem in problems:
         say(f"{problem.session}, record {problem.record}: {problem.what}")
     return 1 if problems else 0

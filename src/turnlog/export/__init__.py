@@ -1,15 +1,23 @@
-"""Sessions out of a store: as JSON, as JSON lines that turnlog reads back, as Markdown or a page of HTML for people."""
+"""Sessions out of a store: as JSON, as JSON lines that turnlog reads back, as a request for each provider, as Markdown
+or a page of HTML for people."""
 
 from __future__ import annotations
 
-from .lines import as_json, as_jsonl, record_json
-from .markdown import as_markdown
-from .page import as_html
-from .visible import visible
-from .wording import dollars, in_short, said_of, tokens_of
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .bodies import as_body
+    from .escapes import visible
+    from .formats import FORMATS, save
+    from .lines import as_json, as_jsonl, record_json
+    from .markdown import as_markdown
+    from .page import as_html
+    from .wording import dollars, in_short, said_of, tokens_of
 
 __all__ = [
     "FORMATS",
+    "as_body",
     "as_html",
     "as_json",
     "as_jsonl",
@@ -18,9 +26,25 @@ __all__ = [
     "in_short",
     "record_json",
     "said_of",
+    "save",
     "tokens_of",
     "visible",
 ]
 
-FORMATS = {"json": as_json, "jsonl": as_jsonl, "markdown": as_markdown, "html": as_html}
-"""Each takes a store, a session id and a list that damage is reported to, and yields UTF-8 pieces."""
+_MODULES = {
+    **dict.fromkeys(("FORMATS", "save"), "formats"),
+    **dict.fromkeys(("as_json", "as_jsonl", "record_json"), "lines"),
+    **dict.fromkeys(("dollars", "in_short", "said_of", "tokens_of"), "wording"),
+    "as_body": "bodies",
+    "as_html": "page",
+    "as_markdown": "markdown",
+    "visible": "escapes",
+}
+"""Where each name is made. They are opened when first used: every command needs `visible`, few need a page."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    return value

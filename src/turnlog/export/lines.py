@@ -1,4 +1,4 @@
-"""A session as JSON, and as the JSON lines that `turnlog import` reads back.
+"""A session as JSON and as JSON lines; `turnlog import` reads both back.
 
 The lines: a header, then every record in order, its bytes as they stand in the store. The bytes of
 a medium stand, as base64, on a line of their own ahead of the first record that names them.
@@ -33,17 +33,26 @@ def record_json(record: Record) -> bytes:
 
 
 def as_json(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """One JSON object: `session` (what a listing says of it) and `records`. Media stay out, by hash.
+    """One JSON object: `session` (what a listing says of it), `records`, and `blobs`: the bytes of media and files as
+    base64, by hash.
 
-    Raises SessionNotFound, CorruptRecord. `problems` stays as it is.
+    Raises SessionNotFound, CorruptRecord. Media that cannot be read are left out, each a problem.
     """
     info = store.info(session_id)
-    yield b'{"session":' + _plain(info) + b',\n"records":['
+    yield _HEADER_START + b'%d,"session":%b,\n"records":[' % (_VERSION, _plain(info))
+    named: dict[str, int] = {}
     between = b"\n"
     for record in store.read(session_id, last=info.records):
+        named = dict.fromkeys(sorted(blob_names(record)), record.n) | named
         yield between + record_json(record)
         between = b",\n"
-    yield b"\n]}\n"
+    yield b'\n],\n"blobs":{'
+    between = b"\n"
+    for name, n in named.items():
+        if (data := _blob(store, session_id, name, n, problems)) is not None:
+            yield between + b'"%b":"%b"' % (name.encode(), data)
+            between = b",\n"
+    yield b"\n}}\n"
 
 
 def as_jsonl(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
@@ -57,13 +66,18 @@ def as_jsonl(store: Store, session_id: str, problems: list[Problem]) -> Iterator
     for record in store.read(session_id, last=info.records):
         for name in sorted(blob_names(record) - sent):
             sent.add(name)
-            try:
-                data = store.get_blob(name)
-            except (BlobMissing, CorruptRecord) as error:
-                problems.append(Problem(session_id, record.n, f"left out of the export: {error}"))
-            else:
-                yield _BLOB_START + b'"%b","base64":"%b"}\n' % (name.encode(), base64.b64encode(data))
+            if (data := _blob(store, session_id, name, record.n, problems)) is not None:
+                yield _BLOB_START + b'"%b","base64":"%b"}\n' % (name.encode(), data)
         yield record_json(record) + b"\n"
+
+
+def _blob(store: Store, session_id: str, name: str, n: int, problems: list[Problem]) -> bytes | None:
+    """The bytes that record `n` names, as base64; a problem and None if they cannot be read."""
+    try:
+        return base64.b64encode(store.get_blob(name))
+    except (BlobMissing, CorruptRecord) as error:
+        problems.append(Problem(session_id, n, f"left out of the export: {error}"))
+        return None
 
 
 def _plain(value: object) -> bytes:

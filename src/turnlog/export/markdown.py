@@ -14,7 +14,7 @@ from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, T
 from ..log import Problem, Store
 from ..records import Decision, MessageRecord, Note, PartialAnswer, Record, UnknownRecord
 from ..stores.drafts import kind_of
-from .visible import visible
+from .escapes import visible
 
 __all__ = ["as_markdown"]
 

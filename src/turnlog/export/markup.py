@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 from typing import NewType
 
-from .visible import visible
+from .escapes import visible
 
 __all__ = ["Markup", "end", "join", "start", "tag", "text"]
 

@@ -1,6 +1,6 @@
-"""turnlog's own export in JSON lines: what `turnlog.export` wrote, read back as an equal session.
+"""turnlog's own export, as JSON lines or as JSON: what `turnlog.export` wrote, read back as an equal session.
 
-Records keep their bytes, so that kinds and fields of a newer turnlog survive the way.
+Kinds and fields of a newer turnlog survive the way; out of JSON lines, records keep their very bytes.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,8 @@ from .protocol import Damage, Imported, Origin, contents, origin_name, session_i
 
 __all__ = ["IMPORTER", "TurnlogExport"]
 
-# How the header and the lines with media begin, as `turnlog.export` writes them.
-_HEADER_START = b'{"turnlog_export":'
+# How an export and the lines with media begin, as `turnlog.export` writes them; other programs may lay JSON out anew.
+_HEADER_START = re.compile(rb'\s*\{\s*"turnlog_export"\s*:')
 _BLOB_START = b'{"blob":'
 
 
@@ -33,17 +35,17 @@ class TurnlogExport:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """See `Importer.sniff`."""
-        return 100 if head.startswith(_HEADER_START) else 0
+        return 100 if _HEADER_START.match(head) else 0
 
     def read(self, origin: Origin) -> list[Imported]:
         """See `Importer.read`."""
         file = origin_name(origin)
-        first, *rest = contents(origin).split(b"\n")
-        session = _session(first, file)
-        warnings: list[Damage] = []
+        data = contents(origin)
+        lines, warnings = _lines(data, file), list[Damage]()
+        session = _session(next(lines)[1], file)
         drafts: list[Draft] = []
         blobs: dict[str, bytes] = {}
-        for number, line in enumerate(rest, 2):
+        for number, line in lines:
             if line.startswith(_BLOB_START):
                 _read_blob(line, blobs, Damage(file, number, "bytes of a medium left out: damaged"), warnings)
             elif line.strip():
@@ -65,6 +67,35 @@ class TurnlogExport:
         ]
 
 
+def _lines(data: bytes, file: str) -> Iterator[tuple[int, bytes]]:
+    """The lines of an export, each with its number in the file; those of one JSON object as if it had been lines, with
+    number 0. Raises ImportFailed."""
+    first, *rest = data.split(b"\n")
+    header = _object(first)
+    if header is not None and "records" not in header:
+        yield from enumerate((first, *rest), start=1)
+        return
+    whole = _object(data) or {}
+    records, blobs = whole.get("records"), whole.get("blobs", {})
+    if not isinstance(records, list) or not isinstance(blobs, dict):
+        raise ImportFailed(f"{file}: no whole turnlog export, it may be cut off; export the session again")
+    yield 0, _line({"session": whole.get("session")})
+    yield from ((0, _line({"blob": name, "base64": encoded})) for name, encoded in blobs.items())
+    yield from ((0, _line(record)) for record in records)
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def _session(line: bytes, file: str) -> dict[str, Any]:
     try:
         session = json.loads(line)["session"]
@@ -72,7 +103,7 @@ def _session(line: bytes, file: str) -> dict[str, Any]:
             return session
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
-    raise ImportFailed(f"{file}: its first line is no header of a turnlog export; export the session again")
+    raise ImportFailed(f"{file}: it does not say which session it is; export the session again")
 
 
 def _read_blob(line: bytes, blobs: dict[str, bytes], damage: Damage, warnings: list[Damage]) -> None:
@@ -96,7 +127,7 @@ def _draft(line: bytes, n: int, damage: Damage, warnings: list[Damage]) -> Draft
         return Draft(Note("damaged", "a record that could not be read", line.decode("utf-8", "replace")))
     if record.n != n:
         warnings.append(Damage(damage.file, damage.line, f"record {record.n} became record {n}: others are missing"))
-    return Draft(record.body, record.time, record.raw)
+    return Draft(record.body, record.time, record.raw, record.redacted)
 
 
 IMPORTER = TurnlogExport()

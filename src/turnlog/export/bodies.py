@@ -1,0 +1,41 @@
+"""A session as a request body of one of the providers: the whole conversation, in that provider's JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from ..log import Problem, Store
+from ..oneshot import aimed
+from ..providers.protocol import Parsed
+from ..records import Configuration
+from ..request import prepare
+from ..view.effects import active_decisions
+from ..view.ledger import fate_of
+from ..view.select import as_decided, as_shown
+from ..view.shown import Edit, Loss
+
+__all__ = ["as_body"]
+
+_BY_THE_USER = frozenset({"clear", "rewind"})
+"""Decisions that say what the conversation is; all others only save room, and an export has room."""
+
+
+def as_body(provider: str, store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
+    """The conversation as the user left it, valid for `provider`, whatever its size: no budget holds, and what was
+    compacted stands there whole.
+
+    Each edit and each loss is a problem that names its record. Raises SessionNotFound, CorruptRecord, UnknownProvider.
+    """
+    records = list(store.read(store.info(session_id).id))
+    decisions = {n: made for n, made in active_decisions(records).items() if made.action in _BY_THE_USER}
+    originals = [shown for record in records for shown in as_shown(record)]
+    view = [shown for _, shown, _ in as_decided(originals, decisions)]
+    bodies = (record.body for record in reversed(records))
+    configuration = next((body for body in bodies if isinstance(body, Configuration)), Configuration())
+    aim = aimed(Parsed(messages=(), configuration=configuration), provider, "")
+    prepared = prepare(view, configuration, aim, store.get_blob, fate=fate_of(records))
+    changes: list[Edit | Loss] = [*prepared.edits, *prepared.losses]
+    for change in changes:
+        problems.append(Problem(session_id, change.records[0] if change.records else 0, change.detail))
+    yield json.dumps(prepared.request, ensure_ascii=True, indent=1).encode("ascii") + b"\n"

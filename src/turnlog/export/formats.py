@@ -1,0 +1,53 @@
+"""The formats that a session can be written in, by name."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from ..errors import InputError
+from ..log import Problem, Store
+from ..providers import PROVIDERS
+from .bodies import as_body
+from .lines import as_json, as_jsonl
+from .markdown import as_markdown
+from .page import as_html
+
+__all__ = ["FORMATS", "save"]
+
+_Format = Callable[[Store, str, list[Problem]], Iterator[bytes]]
+
+FORMATS: dict[str, _Format] = {
+    "html": as_html,
+    "markdown": as_markdown,
+    "json": as_json,
+    "jsonl": as_jsonl,
+    **{name: partial(as_body, name) for name in PROVIDERS},
+}
+"""Each takes a store, a session id and a list that is told what is left out, and yields UTF-8 pieces."""
+
+
+def save(store: Store, session_id: str, form: str, path: str | Path) -> list[Problem]:
+    """Write a session to a file, in one of `FORMATS`; returns what had to be left out or changed.
+
+    The file is the user's own (0600), as a conversation is, and there whole or not at all. Raises InputError for a
+    format that there is not, SessionNotFound, CorruptRecord, OSError.
+    """
+    if form not in FORMATS:
+        raise InputError(f"no format {form!r}; take one of {', '.join(FORMATS)}")
+    problems: list[Problem] = []
+    place = Path(path)
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    try:
+        with open(handle, "wb") as file:
+            file.writelines(FORMATS[form](store, session_id, problems))
+        os.replace(name, place)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+    return problems
