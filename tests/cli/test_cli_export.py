@@ -194,6 +194,21 @@ def test_a_damaged_line_becomes_a_note() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "detail",
+    [{"kept": 5}, {"texts": 7}, {"texts": [[1, "a", "b"]]}, {"replacement": "x"}, {"cuts": [1]}, {"standing": {}}],
+    ids=str,
+)
+def test_a_decision_that_no_view_could_follow_becomes_a_note(detail: dict[str, Any]) -> None:
+    """A log that somebody wrote by hand must not leave a session that no command can open."""
+    store = MemoryStore()
+    store.create("s")
+    store.append("s", [Draft(MessageRecord(Message("user", (Text("hi"),)))), Draft(Decision("mask", 1, 1, "", detail))])
+    back = read_back(exported(store, "s", "jsonl")[0])
+    assert [type(draft.body).__name__ for draft in back.drafts] == ["MessageRecord", "Note"]
+    assert "record 2 kept as a note: its detail cannot be used: " in back.warnings[0].message
+
+
 def test_an_export_cut_off_says_so() -> None:
     """Half an export must not pass for a whole one."""
     lines = exported(a_store(), "cats", "jsonl")[0].splitlines(keepends=True)

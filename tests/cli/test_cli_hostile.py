@@ -25,6 +25,7 @@ CODES = {"undo": {0, 2}}
 
 _EACH = (
     ("show",), ("show", "--last", "3"), ("show", "--json"), ("show", "--cost"),
+    ("show", "--turns"), ("show", "--tools"),
     ("diff",), ("diff", "--stat"), ("diff", "--json"), ("diff", "--turn", "1", "--stat"),
     ("context",), ("why",), ("count",), ("verify",), ("doctor", "--strict"), ("doctor", "--fix"), ("scan",),
     ("compact", "--dry-run"), ("compact",), ("undo",), ("fork", "{}-2"), ("rename", HOSTILE[0]),

@@ -17,7 +17,8 @@ from ..codec import decode_record
 from ..content import sha256_hex
 from ..errors import CorruptRecord, ImportFailed
 from ..log import Draft
-from ..records import Note
+from ..records import Decision, Note
+from ..view.effects import misfit
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 
 __all__ = ["IMPORTER", "TurnlogExport"]
@@ -122,6 +123,8 @@ def _read_blob(line: bytes, blobs: dict[str, bytes], damage: Damage, warnings: l
 def _draft(line: bytes, n: int, damage: Damage, warnings: list[Damage]) -> Draft:
     try:
         record = decode_record(line)
+        if isinstance(record.body, Decision) and (wrong := misfit(record.body)):
+            raise CorruptRecord(f"its detail cannot be used: {wrong}", record=n)
     except CorruptRecord as error:
         warnings.append(Damage(damage.file, damage.line, f"record {n} kept as a note: {error}"))
         return Draft(Note("damaged", "a record that could not be read", line.decode("utf-8", "replace")))

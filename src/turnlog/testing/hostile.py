@@ -21,6 +21,7 @@ from ..records import (
     MessageRecord,
     Note,
     PartialAnswer,
+    SessionOpened,
     SummaryRecord,
     ToolFinished,
     ToolStarted,
@@ -149,4 +150,5 @@ def _bodies(half: str, before: str, after: str, patch: str, picture: Media) -> I
     yield Note(_ALL, half[: len(half) // 8], {_ALL: [_ALL]})
     yield MessageRecord(Message("assistant", (Media("image", url=f"javascript:{_RUN}"), Media("file", file_id=_ALL))))
     yield TurnClosed(_ALL, _ALL, _ALL)
+    yield SessionOpened(_ALL, resumed=True)
     yield MessageRecord(Message("user", (Text(_ALL),)))

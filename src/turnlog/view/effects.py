@@ -31,6 +31,7 @@ __all__ = [
     "active_decisions",
     "cut_text",
     "ended_decisions",
+    "misfit",
     "stand_in_sizes",
     "stand_ins",
     "told",
@@ -62,6 +63,17 @@ class Hiding(Struct, frozen=True):
             return False
         at = bisect_right(self.kept, (n, inf))  # ranges are in order and do not overlap
         return not at or n > self.kept[at - 1][1]
+
+
+class _Detail(Struct, frozen=True):
+    """The entries of a decision's `detail` that views read, and their types."""
+
+    kept: list[tuple[int, int]] = []
+    standing: list[int] = []
+    replacement: list[Message] | None = None
+    at: int = 0
+    texts: list[tuple[int, list[int], str]] = []
+    cuts: list[tuple[int, list[int], int, int]] = []
 
 
 class _Change(Struct, frozen=True):
@@ -186,6 +198,18 @@ def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:
     ended = ended_decisions(made.values())
     bodies = ((n, record.body) for n, record in made.items() if n not in ended)
     return {n: body for n, body in bodies if isinstance(body, Decision) and body.action != "undo"}
+
+
+def misfit(decision: Decision) -> str:
+    """Why no view could be made by a decision: what is wrong with its `detail`, or nothing. Only a log that somebody
+    else wrote can hold such a one."""
+    if decision.action in HIDING or decision.action in _TREATMENT:
+        try:
+            read = {key: decision.detail[key] for key in _Detail.__struct_fields__ if key in decision.detail}
+            msgspec.convert(read, _Detail)
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: a lone surrogate in a key
+            return str(error)
+    return ""
 
 
 def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
