@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from .errors import InputError
+from .places import config_folder
 
 __all__ = ["CacheRules", "Found", "ModelFacts", "Prices", "VARIABLE", "find_model", "model_facts", "own_file"]
 
@@ -98,13 +99,12 @@ def find_model(model: str) -> Found | None:
 
 
 def own_file() -> Path:
-    """The user's own file: what TURNLOG_MODELS names, else `turnlog/models.json` in the configuration
-    folder of the system's custom (`XDG_CONFIG_HOME`, `~/.config`, `APPDATA` on Windows)."""
+    """The user's own file: what TURNLOG_MODELS names, else `models.json` beside the user's configuration
+    (see `places`)."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
-    home = os.environ.get("XDG_CONFIG_HOME") or os.environ.get("APPDATA")
-    return (Path(home) if home else Path.home() / ".config") / "turnlog" / "models.json"
+    return config_folder() / "models.json"
 
 
 @lru_cache(maxsize=1024)

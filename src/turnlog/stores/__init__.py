@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from ..errors import InputError
 from ..log import Store
+from ..places import data_folder
 from .database import Durability
 from .files import FilesStore
 from .memory import MemoryStore
 from .sqlite import SqliteStore
 
-__all__ = ["Durability", "FilesStore", "MemoryStore", "SqliteStore", "default_path", "local_path", "open_store"]
+__all__ = [
+    "Durability",
+    "FilesStore",
+    "MemoryStore",
+    "SqliteStore",
+    "default_path",
+    "local_path",
+    "open_store",
+    "placed",
+]
 
 _SQLITE_URL = "sqlite:///"
 _FILES_URLS = ("files:///", "files:")
@@ -55,7 +64,12 @@ def local_path(path_or_url: str) -> Path | None:
 
 
 def default_path() -> Path:
-    """Where the user's own store is: `turnlog/turnlog.db` in the data folder of the system's custom
-    (`XDG_DATA_HOME`, `~/.local/share`, `LOCALAPPDATA` on Windows)."""
-    home = os.environ.get("XDG_DATA_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(home) if home else Path.home() / ".local" / "share") / "turnlog" / "turnlog.db"
+    """Where the user's own store is: `turnlog/turnlog.db` in the data folder of the system's custom (see `places`)."""
+    return data_folder() / "turnlog.db"
+
+
+def placed(path_or_url: str, folder: Path) -> str:
+    """The place of a store that was written down in a file of `folder`: from there, with `~` for the home."""
+    kind = next((url for url in (_SQLITE_URL, *_FILES_URLS) if path_or_url.startswith(url)), "")
+    path = local_path(path_or_url)
+    return path_or_url if path is None else f"{kind}{folder / path.expanduser()}"

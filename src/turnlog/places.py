@@ -1,0 +1,22 @@
+"""The user's folders, as the system's custom has them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["config_folder", "data_folder"]
+
+
+def config_folder() -> Path:
+    """Where files that the user writes are: `turnlog` in the configuration folder (`XDG_CONFIG_HOME`, `~/.config`,
+    `APPDATA` on Windows)."""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.environ.get("APPDATA")
+    return (Path(home) if home else Path.home() / ".config") / "turnlog"
+
+
+def data_folder() -> Path:
+    """Where the user's own store is: `turnlog` in the data folder (`XDG_DATA_HOME`, `~/.local/share`,
+    `LOCALAPPDATA` on Windows)."""
+    home = os.environ.get("XDG_DATA_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(home) if home else Path.home() / ".local" / "share") / "turnlog"

@@ -1,0 +1,72 @@
+"""Sizes and ages as people write them: `500MB`, `30d`."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+__all__ = ["AGES", "SIZES", "age_text", "read_age", "read_size", "size_text"]
+
+SIZES = "a size such as 500MB or 2GiB (B, kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024), more than 0"
+"""What `read_size` takes, in words."""
+
+AGES = "an age such as 30d (s, min, h, d, w), more than 0"
+"""What `read_age` takes, in words."""
+
+_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
+_BYTES = {
+    "b": 1,
+    **{f"{letter}{end}": 1000**power for power, letter in enumerate("kmgt", 1) for end in ("", "b")},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)},
+}
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def read_size(value: int | str) -> int:
+    """Bytes, given as such or as a number with a unit. Raises ValueError."""
+    if isinstance(value, str):
+        found = _NUMBER.fullmatch(value)
+        if found is None or (found[2].lower() or "b") not in _BYTES:
+            raise ValueError(f"{value!r} is no size")
+        value = (
+            int(float(found[1]) * _BYTES[found[2].lower() or "b"])
+            if "." in found[1]
+            else (int(found[1]) * _BYTES[found[2].lower() or "b"])
+        )
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ValueError(f"{value!r} is no size")
+    return value
+
+
+def read_age(value: timedelta | str) -> timedelta:
+    """A length of time, given as such or as a number with a unit. Raises ValueError."""
+    if isinstance(value, str):
+        found = _NUMBER.fullmatch(value)
+        if found is None or found[2].lower() not in _SECONDS:
+            raise ValueError(f"{value!r} is no age")
+        try:
+            value = timedelta(seconds=float(found[1]) * _SECONDS[found[2].lower()])
+        except OverflowError:
+            raise ValueError(f"{value!r} is more than time has") from None
+    if not isinstance(value, timedelta) or value <= timedelta(0):
+        raise ValueError(f"{value!r} is no age")
+    return value
+
+
+def size_text(size: int) -> str:
+    """A number of bytes in three digits: `512 B`, `4.20 MB`."""
+    value, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1000, larger
+    return f"{size} B" if unit == "B" else f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"
+
+
+def age_text(age: timedelta) -> str:
+    """An age as `read_age` takes it, in the largest unit that says it whole."""
+    seconds = age.total_seconds()
+    for unit in ("w", "d", "h", "min"):
+        if seconds >= _SECONDS[unit] and not seconds % _SECONDS[unit]:
+            return f"{seconds / _SECONDS[unit]:.0f}{unit}"
+    return f"{seconds:g}s" if float(f"{seconds:g}") == seconds else f"{seconds!r}s"
