@@ -22,9 +22,13 @@ from .records import Body, Configuration, Decision, Record, SummaryRecord
 __all__ = [
     "BlobStore",
     "Draft",
+    "Held",
     "Hit",
+    "Inventory",
+    "Piece",
     "Problem",
     "RecordStore",
+    "Retained",
     "SWEEP_GRACE_SECONDS",
     "Searchable",
     "SessionIndex",
@@ -116,6 +120,33 @@ class Hit(Struct, frozen=True, gc=False):
     end: int = 0
 
 
+class Piece(Struct, frozen=True):
+    """Records that are kept together: the id of the session that they were appended to (empty if it was deleted and
+    forks read them still), of the sessions that read any of them, their bytes, and the blobs that they name."""
+
+    owner: str
+    readers: frozenset[str]
+    size: int
+    blobs: frozenset[str]
+
+
+class Inventory(Struct, frozen=True):
+    """What a store holds: its pieces, the size of each blob, which sessions are kept (see `Retained.keep`), and which
+    are in use (None: this system or disk cannot tell)."""
+
+    pieces: tuple[Piece, ...]
+    blobs: dict[str, int]
+    kept: frozenset[str]
+    in_use: frozenset[str] | None
+
+
+class Held(Protocol):
+    """That a session is in use."""
+
+    def close(self) -> None:
+        """Let go. A second time does nothing."""
+
+
 class RecordStore(Protocol):
     """The log itself."""
 
@@ -168,8 +199,9 @@ class SessionIndex(Protocol):
     def rename(self, session_id: str, title: str) -> None:
         """Give a session another title. Raises SessionNotFound."""
 
-    def delete(self, session_id: str) -> None:
-        """Delete a whole session. Forks of it stay whole. Raises SessionNotFound."""
+    def delete(self, session_id: str, *, expected: int | None = None) -> None:
+        """Delete a whole session, or nothing of it. Forks of it stay whole. Raises SessionNotFound, and with
+        `expected`, the number of the last record as the caller knows it, Conflict if there is another."""
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """A new session that begins with the records of this one up to number `at` (None: all),
@@ -219,7 +251,27 @@ class Searchable(Protocol):
         """
 
 
-class Store(RecordStore, SessionIndex, BlobStore, Protocol):
+class Retained(Protocol):
+    """What may go, what must not, and the room that it takes."""
+
+    def hold(self, session_id: str, *, alone: bool = False) -> Held | None:
+        """Say that a session is in use, until what is returned is closed or its process ends. It need not be there
+        yet. With `alone`, None if somebody else uses it, and nobody does until it is closed: they wait."""
+
+    def keep(self, session_id: str, *, kept: bool = True) -> None:
+        """Have a session left alone by `turnlog gc`, or no longer. Raises SessionNotFound."""
+
+    def inventory(self) -> Inventory:
+        """What there is and what it takes. Raises CorruptRecord where damage keeps that from being told."""
+
+    def used(self) -> int:
+        """The bytes that the store takes on disk, without room in its files that is free."""
+
+    def reclaim(self) -> None:
+        """Give the room that is free in the store's files back to the disk."""
+
+
+class Store(RecordStore, SessionIndex, BlobStore, Retained, Protocol):
     """Where logs live."""
 
     def verify(self, session_id: str | None = None) -> list[Problem]:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..content import sha256_hex
-from ..log import SWEEP_GRACE_SECONDS, Draft, Problem, SessionInfo, Store, Swept
+from ..log import SWEEP_GRACE_SECONDS, Draft, Held, Inventory, Problem, SessionInfo, Store, Swept
 from ..records import Body, Record
 from .bodies import redacted_bytes
 from .drafts import redacted_draft
@@ -74,9 +74,9 @@ class RedactingStore:
         """See `SessionIndex.rename`."""
         self.store.rename(session_id, self.redactor.text(title)[0])
 
-    def delete(self, session_id: str) -> None:
+    def delete(self, session_id: str, *, expected: int | None = None) -> None:
         """See `SessionIndex.delete`."""
-        self.store.delete(session_id)
+        self.store.delete(session_id, expected=expected)
         self._live = {key: body for key, body in self._live.items() if key[0] != session_id}
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
@@ -104,6 +104,26 @@ class RedactingStore:
         """See `Store.rewrite`."""
         self.store.rewrite(session_id, records, blobs=blobs)
         self._live.clear()
+
+    def hold(self, session_id: str, *, alone: bool = False) -> Held | None:
+        """See `Retained.hold`."""
+        return self.store.hold(session_id, alone=alone)
+
+    def keep(self, session_id: str, *, kept: bool = True) -> None:
+        """See `Retained.keep`."""
+        self.store.keep(session_id, kept=kept)
+
+    def inventory(self) -> Inventory:
+        """See `Retained.inventory`."""
+        return self.store.inventory()
+
+    def used(self) -> int:
+        """See `Retained.used`."""
+        return self.store.used()
+
+    def reclaim(self) -> None:
+        """See `Retained.reclaim`."""
+        self.store.reclaim()
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
         """See `BlobStore.sweep`."""

@@ -171,6 +171,8 @@ class Database:
         return "mode=ro"
 
     def _prepare(self, db: sqlite3.Connection, outdated: bool) -> None:
+        if outdated:  # holds for a file without tables, and for one that is written anew
+            db.execute("pragma auto_vacuum = incremental")
         if db.execute("pragma journal_mode").fetchone()[0] != "wal":
             db.execute("pragma journal_mode = wal")
         db.execute(f"pragma synchronous = {self._durability}")

@@ -29,12 +29,10 @@ from ..errors import (
     StoreError,
 )
 from ..log import (
-    SWEEP_GRACE_SECONDS,
     Draft,
     Hit,
     Problem,
     SessionInfo,
-    Swept,
     check_parent,
     check_session_id,
     utc_now,
@@ -43,13 +41,13 @@ from ..records import Record
 from .blobs import BlobFolder, is_blob_name
 from .database import Durability
 from .drafts import kind_finder, kind_of, number_drafts
+from .files_retention import FilesRetention
 from .files_rewrite import finish_rewrite, rewrite
 from .files_verify import verify_folder
 from .log_files import Card, LogFolder, open_folder, start_sum
 from .log_lines import Tail, digest, write_line
 from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards, read_landmarks, read_some
 from .scan import Search, Source, parts_to_search, scan
-from .sweeping import logged, unused
 
 __all__ = ["FilesStore"]
 
@@ -60,7 +58,7 @@ class _Known(NamedTuple):
     stamp: tuple[int, int, int]
 
 
-class FilesStore:
+class FilesStore(FilesRetention):
     """Logs as files in the folder `path`; it is made if it is not there.
 
     `durability` and `read_only` are as in `SqliteStore`. Threads may share a store, and processes a
@@ -196,17 +194,6 @@ class FilesStore:
             known = self._find(session_id)
             self._folder.write_card(known.stem, replace(known.card, title=_storable(title)))
 
-    def delete(self, session_id: str) -> None:
-        """See `SessionIndex.delete`. Records that forks need stay until those are deleted."""
-        self._check_open(write=True)
-        with self._lock, self._folder.store_lock():
-            known = self._find(session_id)
-            self._known.pop(session_id, None)
-            # An append that is under way ends before; the next one sees another card.
-            with self._folder.opened(known.stem, write=True):
-                self._folder.write_card(known.stem, replace(known.card, title="", parent="", deleted=True))
-            self._folder.prune(known.stem)
-
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """See `SessionIndex.fork`. Nothing is copied: the new log begins where the old one was left."""
         self._check_open(write=True)
@@ -241,14 +228,6 @@ class FilesStore:
         if sha256_hex(data) != sha256:
             raise CorruptRecord(f"the bytes of blob {sha256} are damaged in {self.path}")
         return data
-
-    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
-        """See `BlobStore.sweep`. Reads all logs."""
-        self._check_open(write=True)
-        with self._lock, self._folder.store_lock():
-            names, swept = unused(self._blobs.puts(), logged(self._folder.sessions), grace)
-            self._blobs.remove(names)
-        return swept
 
     def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
         """See `Store.rewrite`. What was set aside of unfinished appends goes as well."""
@@ -324,6 +303,9 @@ class FilesStore:
             if not self._read_only:
                 self._folder.set_aside(stem, file, tail)
         return tail
+
+    def _stem(self, session_id: str) -> str:
+        return self._find(session_id).stem
 
     def _find(self, session_id: str) -> _Known:
         """The stem and card of a living session; from memory if its card is the same file still."""

@@ -3,8 +3,10 @@
     sessions/ID.jsonl   the log: one line a record, only ever appended to
     sessions/ID.head    where the log ended after the last append: a log that became shorter shows
     sessions/ID.json    the card: title, parent, when it was made; replaced as a whole
+    sessions/ID.kept    empty: it says that `gc` leaves the session alone
     sessions/ID.torn    what was set aside when the log ended in half an append, a JSON line each
     blobs/SHA256        media
+    open/ID             locked by every process that has the session open
     lock                held while sessions are made, forked, renamed or deleted
 
 A second session of an id whose first one was deleted, and which forks still need, is `ID~2`, and so
@@ -84,6 +86,9 @@ class Card(Struct, frozen=True):
 
 class LogFolder:
     """The files by stem. Knows nothing of forks or of what deleting means."""
+
+    KINDS = ("kept", "jsonl", "head", "torn", "json")
+    """The files of a stem, the card last."""
 
     def __init__(self, path: Path, *, sync: bool) -> None:
         self.path = path
@@ -217,7 +222,7 @@ class LogFolder:
             if needed:
                 self._shorten(stem, card, needed)
                 return
-            for kind in ("jsonl", "head", "torn", "json"):  # the card last: until then it says what is going on
+            for kind in self.KINDS:  # the card last: until then it says what is going on
                 self.file(stem, kind).unlink(missing_ok=True)
             stem = card.base
 
@@ -279,7 +284,7 @@ def open_folder(folder: LogFolder, *, read_only: bool) -> None:
     try:
         if not marker.exists() and not read_only:
             make_private(folder.path)
-            others = (name for name in os.listdir(folder.path) if name not in ("lock", "sessions"))
+            others = (name for name in os.listdir(folder.path) if name not in ("lock", "open", "sessions"))
             if not all(name.startswith(_MARKER) for name in others):
                 raise StoreError(f"{folder.path} is a folder of something else; name a new one, or a turnlog store")
             folder.sessions.mkdir(mode=0o700, exist_ok=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from time import time
 
 from msgspec import Struct
@@ -17,6 +19,8 @@ from ..log import (
     SWEEP_GRACE_SECONDS,
     Draft,
     Hit,
+    Inventory,
+    Piece,
     Problem,
     SessionInfo,
     Swept,
@@ -28,10 +32,15 @@ from ..log import (
 from ..records import Record
 from .blobs import Put
 from .drafts import blob_names, kind_finder, kind_of, number_drafts
+from .holds import Hold
 from .scan import Search, Source, scan
-from .sweeping import unused
+from .sweeping import names_in, unused
 
 __all__ = ["MemoryStore"]
+
+
+_ALONE = -1
+"""Holders of a session that one has alone."""
 
 
 class _Log(Struct):
@@ -52,6 +61,9 @@ class MemoryStore:
         self._made = 0
         self._blobs: dict[str, bytes] = {}
         self._puts: dict[str, Put] = {}
+        self._kept: set[str] = set()
+        self._holders: Counter[str] = Counter()
+        self._let_go = threading.Condition()
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """See `RecordStore.append`."""
@@ -126,11 +138,14 @@ class MemoryStore:
             log = self._find(session_id)
             log.info = replace(log.info, title=title)
 
-    def delete(self, session_id: str) -> None:
+    def delete(self, session_id: str, *, expected: int | None = None) -> None:
         """See `SessionIndex.delete`."""
         with self._lock:
-            self._find(session_id)
+            log = self._find(session_id)
+            if expected is not None and expected != log.info.records:
+                raise Conflict(session_id, expected=expected, actual=log.info.records)
             del self._logs[session_id.lower()]
+            self._kept.discard(session_id)
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """See `SessionIndex.fork`. The records' bytes are shared."""
@@ -167,6 +182,56 @@ class MemoryStore:
             for name in names:
                 del self._blobs[name], self._puts[name]
         return swept
+
+    def keep(self, session_id: str, *, kept: bool = True) -> None:
+        """See `Retained.keep`."""
+        with self._lock:
+            self._find(session_id)
+            (self._kept.add if kept else self._kept.discard)(session_id)
+
+    def hold(self, session_id: str, *, alone: bool = False) -> Hold | None:
+        """See `Retained.hold`. No other process can have it open."""
+        with self._let_go:
+            if alone and self._holders[session_id]:
+                return None
+            self._let_go.wait_for(lambda: self._holders[session_id] != _ALONE)
+            self._holders[session_id] = _ALONE if alone else self._holders[session_id] + 1
+        return Hold(partial(self._release, session_id, alone))
+
+    def _release(self, session_id: str, alone: bool) -> None:
+        with self._let_go:
+            self._holders[session_id] = 0 if alone else self._holders[session_id] - 1
+            self._let_go.notify_all()
+
+    def inventory(self) -> Inventory:
+        """See `Retained.inventory`. Forks share the bytes themselves: that is how it is told who reads them."""
+        readers: dict[int, set[str]] = {}
+        owners: dict[int, str] = {}
+        held: dict[int, bytes] = {}
+        with self._lock:
+            for log in self._logs.values():
+                for n, raw in enumerate(log.records, 1):
+                    held[id(raw)] = raw
+                    readers.setdefault(id(raw), set()).add(log.info.id)
+                    if n > log.info.parent_records:
+                        owners[id(raw)] = log.info.id
+            blobs = {name: put.size for name, put in self._puts.items()}
+            kept = frozenset(self._kept)
+        pieces = (
+            Piece(owners.get(at, ""), frozenset(readers[at]), len(raw), frozenset(names_in(raw, blobs)))
+            for at, raw in held.items()
+        )
+        in_use = frozenset(name for name, holders in self._holders.items() if holders)
+        return Inventory(tuple(pieces), blobs, kept, in_use)
+
+    def used(self) -> int:
+        """See `Retained.used`: in memory."""
+        with self._lock:
+            records = {id(raw): len(raw) for log in self._logs.values() for raw in log.records}
+            return sum(records.values()) + sum(put.size for put in self._puts.values())
+
+    def reclaim(self) -> None:
+        """See `Retained.reclaim`. Memory is the interpreter's matter."""
 
     def search(
         self,

@@ -24,6 +24,7 @@ __all__ = [
     "APPLICATION_ID",
     "CHAIN_START",
     "COLUMNS",
+    "KEPT_VERSION",
     "LANDMARKS",
     "LANDMARK_VERSION",
     "SCHEMA_VERSION",
@@ -116,6 +117,8 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
     ),
     # What sessions cost is found without reading what was said.
     (f"create index usage on records (id) where {USAGE}",),
+    # Sessions that `gc` leaves alone, by number.
+    ("create table kept (no integer primary key)",),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
@@ -125,6 +128,9 @@ LANDMARK_VERSION = 4
 
 SEARCH_VERSION = 2
 """From this version on there is an index to search by. Without it everything else works as well."""
+
+KEPT_VERSION = 7
+"""From this version on it is known which sessions are kept whatever their age."""
 
 SPAN_VERSION = 5
 """From this version on the index knows the times of each session's records."""

@@ -13,12 +13,10 @@ from ..content import sha256_hex
 from ..costs import Bills
 from ..errors import BlobMissing, CorruptRecord, InputError, SessionNotFound
 from ..log import (
-    SWEEP_GRACE_SECONDS,
     Draft,
     Hit,
     Problem,
     SessionInfo,
-    Swept,
     check_parent,
     check_session_id,
     is_landmark,
@@ -43,12 +41,12 @@ from .segments import Segment, checksum_at, count_messages, segments_of
 from .sqlite_append import Appender
 from .sqlite_index import catch_up, is_behind, renew_if_damaged
 from .sqlite_kinds import of_kinds, runs_of_kinds
+from .sqlite_retention import SqliteRetention
 from .sqlite_rewrite import compact, rewrite
-from .sqlite_rows import check_free, damaged_row, find, insert, intact, prune, storable, write
+from .sqlite_rows import check_free, damaged_row, find, insert, intact, storable, write
 from .sqlite_search import find_hits
 from .sqlite_usage import read_usage, read_usages
 from .sqlite_verify import verify_store
-from .sweeping import sweep_database
 
 __all__ = ["BLOB_FILE_BYTES", "SqliteStore"]
 
@@ -68,13 +66,13 @@ _PUT = """insert into blobs (sha256, data, put_at) values (?, ?, ?)
 _MARKS = f"select id from records where id between ? and ? and {LANDMARKS} order by id"
 
 
-class SqliteStore:
+class SqliteStore(SqliteRetention):
     """Logs in one SQLite file at `path`; it and its folder are made if they are not there.
 
     `durability` says what an append survives (see `Durability`). With `read_only` nothing is
     created or changed. Threads may share a store, and processes a file.
 
-    What is deleted is overwritten in the file, which keeps its size. Blobs stay until a `sweep`.
+    What is deleted is overwritten in the file, which keeps its size until a `reclaim`. Blobs stay until a `sweep`.
     """
 
     def __init__(self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False) -> None:
@@ -171,16 +169,6 @@ class SqliteStore:
         with self._database.writing() as db:
             write(db, intact(db, session_id)._replace(title=storable(title)))
 
-    def delete(self, session_id: str) -> None:
-        """See `SessionIndex.delete`. Records that forks need stay until those are deleted."""
-        with self._database.writing() as db:
-            row = find(db, session_id)
-            db.execute("pragma secure_delete = on")
-            db.execute("update sessions set id = null, parent = '' where no = ?", (row.no,))
-            write(db, row._replace(id=None, title="", parent=""))
-            prune(db, row.no)
-        self._database.fold_log()
-
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """See `SessionIndex.fork`. Nothing is copied: the new session points at the records."""
         check_session_id(new_id)
@@ -235,14 +223,6 @@ class SqliteStore:
         if sha256_hex(data) != sha256:
             raise CorruptRecord(f"the bytes of blob {sha256} are damaged in {self.path}")
         return bytes(data)
-
-    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
-        """See `BlobStore.sweep`. Reads all records, and keeps others from writing meanwhile."""
-        with self._database.writing() as db:
-            swept = sweep_database(db, self._files, grace)
-        if swept.removed:
-            self._database.fold_log()
-        return swept
 
     def search(
         self,

@@ -11,14 +11,14 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..log import Swept
 from .blobs import BlobFolder, Put
 from .log_lines import lines_forwards, read_line
 
-__all__ = ["logged", "sweep_database", "unused"]
+__all__ = ["logged", "names_in", "records_in", "records_of", "sweep_database", "unused"]
 
 _NAME = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
@@ -40,8 +40,7 @@ def sweep_database(db: sqlite3.Connection, files: BlobFolder, grace: float) -> S
     """See `BlobStore.sweep`. To be done inside a transaction: nobody puts or appends meanwhile."""
     kept = {name: Put(at, size) for name, at, size in db.execute("select sha256, put_at, length(data) from blobs")}
     blobs = {**kept, **files.puts()}
-    records = (raw for (raw,) in db.execute("select cast(record as blob) from records"))
-    names, swept = unused(blobs, records, grace)
+    names, swept = unused(blobs, (raw for _, raw in records_of(db)), grace)
     db.execute("pragma secure_delete = on")
     db.executemany("delete from blobs where sha256 = ?", [(name,) for name in names & kept.keys()])
     files.remove(names)
@@ -51,7 +50,22 @@ def sweep_database(db: sqlite3.Connection, files: BlobFolder, grace: float) -> S
 def logged(folder: Path) -> Iterator[bytes]:
     """The bytes of every record in a folder of logs, damaged or not, and of logs without a card too."""
     for path in sorted(folder.glob("*.jsonl")):
-        with path.open("rb") as file:
-            for held in lines_forwards(file, os.fstat(file.fileno()).st_size):
-                line = read_line(held)
-                yield held if line is None else line.raw
+        yield from records_in(path)
+
+
+def records_in(log: Path) -> Iterator[bytes]:
+    """The bytes of every record in a log, damaged or not."""
+    with log.open("rb") as file:
+        for held in lines_forwards(file, os.fstat(file.fileno()).st_size):
+            line = read_line(held)
+            yield held if line is None else line.raw
+
+
+def records_of(db: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
+    """The number of its session and the bytes of every record, damaged or not."""
+    return db.execute("select id >> 32, cast(record as blob) from records")
+
+
+def names_in(raw: bytes, blobs: Container[str]) -> set[str]:
+    """Those of `blobs` that a record refers to."""
+    return {name for name in map(bytes.decode, _NAME.findall(raw)) if name in blobs}

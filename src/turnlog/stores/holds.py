@@ -1,0 +1,135 @@
+"""Which sessions are in use, known between processes: a locked file for each, gone when nobody uses it.
+
+The system lets go of a lock when its process ends, however it ends: what a killed process leaves is a file that
+nobody has locked, and stands for nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ..errors import StoreError
+from ..log import check_session_id
+from .folders import make_private
+
+try:
+    import fcntl
+except ImportError:  # Windows: nobody can tell; `taken` says so
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Hold", "HoldFolder"]
+
+
+class Hold:
+    """That a session is in use: until this is closed, or nobody refers to it any more."""
+
+    def __init__(self, release: Callable[[], object] = lambda: None) -> None:
+        self._release = weakref.finalize(self, release)
+
+    def close(self) -> None:
+        """Let go. A second time does nothing."""
+        self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class HoldFolder:
+    """The files by session id. The folder is there while there is one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def take(self, session_id: str, *, alone: bool = False) -> Hold | None:
+        """Hold a session together with others; or `alone`, None if another holds it. Waits for one who is alone.
+
+        Raises StoreError if no file can be made, SessionIdError for an id that no session can have.
+        """
+        check_session_id(session_id)
+        if fcntl is None:
+            return Hold()
+        path = self._path / session_id
+        while True:
+            try:
+                make_private(self._path)
+                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except FileNotFoundError:  # the last other one took the folder away just now
+                continue
+            except OSError as error:
+                raise StoreError(f"{path} cannot be made: {error.strerror}") from error
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
+            except BlockingIOError:
+                os.close(handle)
+                return None
+            except OSError:  # a disk without locks: nobody can tell, as `taken` says
+                os.close(handle)
+                return Hold()
+            if _is_at(handle, path):
+                return Hold(partial(_let_go, path, handle, os.getpid()))
+            os.close(handle)  # taken away while we waited
+
+    def taken(self) -> frozenset[str] | None:
+        """The sessions that somebody holds; None if that cannot be told here."""
+        if fcntl is None:
+            return None
+        try:
+            names = os.listdir(self._path)
+        except FileNotFoundError:
+            return frozenset()
+        found = set()
+        for name in names:
+            try:
+                handle = os.open(self._path / name, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(handle, fcntl.LOCK_UN)
+            except BlockingIOError:
+                found.add(name)
+            except OSError:
+                return None
+            finally:
+                os.close(handle)
+        return frozenset(found)
+
+    def clear(self) -> None:
+        """Take away what killed processes left."""
+        with suppress(FileNotFoundError):
+            for name in os.listdir(self._path):
+                hold = self.take(name, alone=True)
+                if hold is not None:
+                    hold.close()
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _let_go(path: Path, handle: int, process: int) -> None:
+    """Unlock; the last one takes the file away. A forked child shares the lock of its parent and leaves it alone."""
+    if os.getpid() == process and fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(handle, path):
+                path.unlink()
+                path.parent.rmdir()
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
+    os.close(handle)
