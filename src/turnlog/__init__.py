@@ -13,6 +13,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .compaction import Compaction
+    from .configuration import load_settings
     from .content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
     from .costs import Cost, cost
     from .counting import TokenCount, count
@@ -26,13 +27,16 @@ if TYPE_CHECKING:
     from .readback import READ_BACK, read_back_tool
     from .redaction import Redactor
     from .request import CacheUse, Prepared
+    from .retention import Collected, Limits, collect
     from .session import Session
+    from .settings import Settings
     from .view.shown import Edit, Loss
 
 __all__ = [
     "Budget",
     "BudgetError",
     "CacheUse",
+    "Collected",
     "Compaction",
     "Cost",
     "Edit",
@@ -40,6 +44,7 @@ __all__ = [
     "Fitted",
     "Fitter",
     "InputError",
+    "Limits",
     "Loss",
     "Media",
     "Message",
@@ -48,6 +53,7 @@ __all__ = [
     "Reasoning",
     "Redactor",
     "Session",
+    "Settings",
     "StoreError",
     "Strategy",
     "Target",
@@ -62,10 +68,12 @@ __all__ = [
     "Violation",
     "__version__",
     "check",
+    "collect",
     "convert",
     "cost",
     "count",
     "fit",
+    "load_settings",
     "open",
     "read_back_tool",
     "repair",
@@ -76,6 +84,7 @@ _ROOMS = {
     "Budget": "policy",
     "BudgetError": "errors",
     "CacheUse": "request",
+    "Collected": "retention",
     "Compaction": "compaction",
     "Cost": "costs",
     "Edit": "view.shown",
@@ -83,6 +92,7 @@ _ROOMS = {
     "Fitted": "fitting",
     "Fitter": "fitting",
     "InputError": "errors",
+    "Limits": "retention",
     "Loss": "view.shown",
     "Media": "content",
     "Message": "content",
@@ -91,6 +101,7 @@ _ROOMS = {
     "Reasoning": "content",
     "Redactor": "redaction",
     "Session": "session",
+    "Settings": "settings",
     "StoreError": "errors",
     "Strategy": "policy",
     "Target": "models",
@@ -104,10 +115,12 @@ _ROOMS = {
     "UnknownModelWarning": "models",
     "Violation": "oneshot",
     "check": "oneshot",
+    "collect": "retention",
     "convert": "oneshot",
     "cost": "costs",
     "count": "counting",
     "fit": "fitting",
+    "load_settings": "configuration",
     "open": "opening",
     "read_back_tool": "readback",
     "repair": "oneshot",

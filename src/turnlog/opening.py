@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import NoneType
 
 import msgspec
 
-from .errors import InputError, SessionExists, SessionNotFound
-from .log import SessionInfo, Store, utc_now
+from .configuration import load_settings
+from .errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError
+from .log import Draft, SessionInfo, Store, utc_now
 from .models import Target
 from .policy import Budget, Strategy, read_budget, read_strategy
 from .redaction import RedactingStore, Redactor
+from .retention import Limits, collect, is_over, limits_of
 from .session import Session
 from .session_log import SOURCES
-from .stores import default_path, open_store
-from .summarize import TIMEOUT, Complete, Summarizer
+from .settings import Settings
+from .stores import MemoryStore, default_path, local_path, open_store
+from .stores.drafts import blob_names
+from .summarize import Complete, Summarizer
 
 __all__ = ["open"]
+
+_LOG = logging.getLogger("turnlog")
 
 
 def open(
@@ -30,49 +39,127 @@ def open(
     budget: Budget | int | None = None,
     strategy: Strategy | str | None = None,
     summarizer: Summarizer | Complete | None = None,
-    summary_timeout: float = TIMEOUT,
-    redact: bool | Redactor = True,
+    summary_timeout: float | None = None,
+    redact: bool | Redactor | None = None,
+    save_history: bool | None = None,
+    settings: Settings | None = None,
     source: str = "",
 ) -> Session:
     """Open a session, or create it if there is none of that id.
 
-    Without an id, one is made from `title` and the time. `store` is a store, a path to one, or None
-    for the user's own (see `turnlog.stores.default_path`). `target` is what requests are made for;
-    a session opened again keeps the target it had unless another is given. So it is with `budget` (tokens
-    of a whole request, or a Budget) and `strategy` (what gives way first: a Strategy or the name of a preset).
+    What is None here is as `settings` say: those given, or what files and the environment say (docs/configuration.md).
+
+    Without an id, one is made from `title` and the time. `store` is a store or a path to one.
+    `target` is what requests are made for; a session opened again keeps the target it had unless another is given.
+    So it is with `budget` (tokens of a whole request, or a Budget) and `strategy` (what gives way first: a Strategy
+    or the name of a preset).
     `summarizer` writes the summaries of what has to leave: a Summarizer, or a function that asks a model, from a
     prompt to the text of its answer, within `summary_timeout` seconds. Where it fails, as where none is given, the
     summary is made without a model. `redact` puts marks in place of secrets before anything is stored: True for
-    those of known shapes and names, a `Redactor` for your own choice, False to record everything as it is said.
+    those of known shapes and names and of the settings' patterns, a `Redactor` for your own choice, False to record
+    everything as it is said. With `save_history` False the session lives in memory: it goes on from what the store
+    has of it, if anything, and nothing of it is written.
     `source` is put on record: from where the session is opened, `interactive`, `non-interactive` or `embedded-server`.
     """
     for what, value in (("session id", session_id), ("title", title)):
         if not isinstance(value, str):
             raise InputError(f"a {what} is a string, not {type(value).__name__}")
-    if not isinstance(redact, (bool, Redactor)):
+    if not isinstance(redact, (bool, Redactor, NoneType)):
         raise InputError(f"redact is True, False or a turnlog.Redactor, not {type(redact).__name__}")
     if source and source not in SOURCES:
         raise InputError(f"source is one of {', '.join(map(repr, SOURCES))}, not {source!r}")
-    owns = store is None or isinstance(store, (str, Path))
-    home = open_store(default_path() if store is None else store) if isinstance(store, (str, Path, NoneType)) else store
-    redactor = Redactor() if redact is True else redact
+    said = load_settings() if settings is None else settings
+    saved = said.save_history if save_history is None else save_history
+    session_id = session_id or _new_id(title)
+    place = said.store or default_path() if store is None else store
+    home = _home(place, said) if saved else _in_memory(place, session_id)
+    owns = home is not place
+    redactor = redact if isinstance(redact, Redactor) else _redactor(said, redact)
     if redactor:
         home = RedactingStore(home, redactor)
-    info, created = _found_or_made(home, session_id or _new_id(title), title)
-    session = Session(home, info, owns_store=owns, summarizer=summarizer, summary_timeout=summary_timeout)
+    hold = home.hold(session_id)  # before it is looked for: `gc` must not come between
+    info, created = _found_or_made(home, session_id, title)
+    timeout = said.summary_timeout if summary_timeout is None else summary_timeout
+    session = Session(home, info, owns_store=owns, summarizer=summarizer, summary_timeout=timeout)
+    if hold is not None:
+        session.attach(hold)
     if source:
         session.come_from(source, created=created)
-    if target is not None and not _holds(session, target):
-        session.switch(target, why="resumed with another target" if session.target else "opened")
+    _configure(session, said if created else Settings(), target, budget, strategy)
+    session.begin(created=created)
+    if saved and said.gc_on_open:
+        _clear_up(home, limits_of(said))
+    return session
+
+
+def _home(place: Store | str | Path, said: Settings) -> Store:
+    return open_store(place, durability=said.durability) if isinstance(place, (str, Path)) else place
+
+
+def _in_memory(place: Store | str | Path, session_id: str) -> Store:
+    """A store in memory that holds the session as far as `place` has it. Nothing is written to that."""
+    memory = MemoryStore()
+    if not isinstance(place, (str, Path)):
+        _copy(place, session_id, memory)
+    elif (path := local_path(str(place))) is not None and path.exists():
+        source = open_store(place, read_only=True)
+        try:
+            _copy(source, session_id, memory)
+        finally:
+            source.close()
+    return memory
+
+
+def _copy(source: Store, session_id: str, to: Store) -> None:
+    try:
+        info = source.info(session_id)
+    except SessionNotFound:
+        return
+    records = list(source.read(session_id))
+    for name in sorted(set().union(*map(blob_names, records))):
+        with suppress(BlobMissing):  # it is missing there as well
+            to.put_blob(source.get_blob(name))
+    to.create(session_id, title=info.title, created=info.created, parent=info.parent)
+    to.append(session_id, [Draft(record.body, record.time, record.raw, record.redacted) for record in records])
+
+
+def _redactor(said: Settings, redact: bool | None) -> Redactor | None:
+    wanted = said.redact if redact is None else redact
+    return Redactor(said.redact_patterns) if wanted else None
+
+
+def _configure(
+    session: Session,
+    usual: Settings,
+    aim: Target | None,
+    budget: Budget | int | None,
+    strategy: Strategy | str | None,
+) -> None:
+    """Put on record what the session is to be like, as far as it is not; `usual` is for what nobody names."""
+    aim = usual.target if aim is None else aim
+    if aim is not None and not _holds(session, aim):
+        session.switch(aim, why="resumed with another target" if session.target else "opened")
     now = session.configuration
+    if session.target is not None:  # what a budget is of
+        budget = usual.budget if budget is None else budget
+        strategy = (usual.strategy or None) if strategy is None else strategy
     wanted = (
         now.budget if budget is None else read_budget(budget),
         now.strategy if strategy is None else read_strategy(strategy),
     )
     if wanted != (now.budget, now.strategy):
         session.configure(budget=wanted[0], strategy=wanted[1])
-    session.begin(created=created)
-    return session
+
+
+def _clear_up(store: Store, limits: Limits) -> None:
+    """Delete what has to go. A session that can be opened is not kept from anybody because that fails."""
+    now = datetime.now(UTC)
+    try:
+        if limits and is_over(store, limits, now):
+            done = collect(store, limits, now=now)
+            _LOG.info("gc: %d sessions went, %d bytes are left", len(done.gone), done.after)
+    except (TurnlogError, OSError) as error:
+        _LOG.warning("gc: %s", error)
 
 
 def _found_or_made(store: Store, session_id: str, title: str) -> tuple[SessionInfo, bool]:

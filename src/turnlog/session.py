@@ -197,7 +197,10 @@ class Session(Lifecycle):
     def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
         """A session of its own that begins with this one's records up to number `at` (None: all)."""
         self._store.fork(self.id, new_id, at=at, title=title)
-        return Session(self._store, self._store.info(new_id))
+        forked = Session(self._store, self._store.info(new_id))
+        if (hold := self._store.hold(new_id)) is not None:
+            forked.attach(hold)
+        return forked
 
     # -- views and requests ----------------------------------------------------------------------
 
