@@ -132,12 +132,13 @@ class Piece(Struct, frozen=True):
 
 class Inventory(Struct, frozen=True):
     """What a store holds: its pieces, the size of each blob, which sessions are kept (see `Retained.keep`), and which
-    are in use (None: this system or disk cannot tell)."""
+    are in use (None: this system or disk cannot tell). `base` is about what it takes on disk with nothing in it."""
 
     pieces: tuple[Piece, ...]
     blobs: dict[str, int]
     kept: frozenset[str]
     in_use: frozenset[str] | None
+    base: int = 0
 
 
 class Held(Protocol):

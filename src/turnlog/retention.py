@@ -237,7 +237,7 @@ class _Planner:
         self._named = Counter(name for piece in self._pieces for name in piece.blobs)
         # Records take more on disk than their bytes: checksums, an index of words, half-filled pages.
         bare = sum(piece.size for piece in self._pieces) or 1
-        self._factor = max(1.0, (used - sum(self._blobs.values())) / bare)
+        self._factor = max(1.0, (used - inventory.base - sum(self._blobs.values())) / bare)
         self.used = used - sum(size for name, size in self._blobs.items() if name not in self._named)
 
     @property

@@ -51,9 +51,11 @@ _NOUNS = {
     "fit": "fit",
     "count": "count",
     "exports": "export",
+    "gc": "gc keep",
     "verify": "verify",
     "doctor": "doctor",
     "scrub": "scan scrub",
+    "config": "config",
     "demo": "demo",
 }
 """The modules, in the order of the help, and the commands of each. Only the one that is asked for is opened: together

@@ -23,7 +23,7 @@ from ..log import Store
 from ..records import MessageRecord, PartialAnswer
 from ..redaction import Redactor
 from .keeping import Kept, keep, without_secrets
-from .stores import opened
+from .stores import opened, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say, stdin_bytes
 
 __all__ = ["add_to", "transcripts"]
@@ -50,7 +50,7 @@ def _import(arguments: Namespace) -> int:
     progress = _Progress(0 if arguments.paths else len(found))
     # What another transcript brought in is not read again.
     new = (origin for origin in found if not isinstance(origin, Path) or str(origin) not in seen)
-    redactor = None if arguments.unredacted else Redactor()
+    redactor = None if arguments.unredacted else settings_of(arguments).redactor
     with opened(arguments, write=True) as store:
         for origin in chain(new, transcripts(arguments.paths, seen)):
             progress.show(origin)

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from ..errors import InputError
+from ..redaction import Redactor
 from ..scrubbing import Leak, scan, scrub
-from .stores import is_missing, opened, place
+from .stores import is_missing, opened, place, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say
 
 __all__ = ["add_to"]
@@ -36,7 +37,7 @@ def _scan(arguments: Namespace) -> int:
         return 0
     found = 0
     with opened(arguments) as store:
-        for leak in scan(store, arguments.id):
+        for leak in scan(store, arguments.id, _redactor(arguments)):
             found += leak.number
             if arguments.json:
                 out_json(msgspec.to_builtins(leak))
@@ -48,11 +49,12 @@ def _scan(arguments: Namespace) -> int:
 
 
 def _scrub(arguments: Namespace) -> int:
+    redactor = _redactor(arguments)
     with opened(arguments, write=True) as store:
-        if not arguments.yes and not _agreed(list(scan(store, arguments.id))):
+        if not arguments.yes and not _agreed(list(scan(store, arguments.id, redactor))):
             say("nothing changed")
             return 0
-        done = scrub(store, arguments.id)
+        done = scrub(store, arguments.id, redactor)
     if not done.redacted:
         say("no secrets found")
         return 0
@@ -61,6 +63,11 @@ def _scrub(arguments: Namespace) -> int:
     for name in done.kept_blobs:
         say(f"file {name[:12]} holds secrets and stays, because other sessions name it: scrub those too")
     return 1 if done.kept_blobs else 0
+
+
+def _redactor(arguments: Namespace) -> Redactor:
+    """What finds secrets: those of known shapes and names, and of the patterns that are configured."""
+    return Redactor(settings_of(arguments).redact_patterns)
 
 
 def _agreed(leaks: list[Leak]) -> bool:

@@ -7,18 +7,25 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..configuration import load_settings
 from ..log import Store
+from ..settings import Settings
 from ..stores import default_path, local_path, open_store
 
-__all__ = ["VARIABLE", "is_missing", "is_writable", "opened", "place"]
+__all__ = ["VARIABLE", "is_missing", "is_writable", "opened", "place", "settings_of"]
 
 VARIABLE = "TURNLOG_STORE"
 """Environment variable that names the store where `--store` does not."""
 
 
+def settings_of(arguments: Namespace) -> Settings:
+    """The settings in force for a command."""
+    return load_settings(store=arguments.store or None)
+
+
 def place(arguments: Namespace) -> str:
-    """Path or URL of the store: `--store`, else TURNLOG_STORE, else the user's own."""
-    return arguments.store or os.environ.get(VARIABLE) or str(default_path())
+    """Path or URL of the store: `--store`, else what the settings say (TURNLOG_STORE first), else the user's own."""
+    return settings_of(arguments).store or str(default_path())
 
 
 def is_missing(arguments: Namespace) -> bool:
@@ -36,7 +43,8 @@ def is_writable(arguments: Namespace) -> bool:
 @contextmanager
 def opened(arguments: Namespace, *, write: bool = False) -> Iterator[Store]:
     """The store, for the length of a command. Without `write` nothing is created or changed."""
-    store = open_store(place(arguments), read_only=not write)
+    settings = settings_of(arguments)
+    store = open_store(place(arguments), durability=settings.durability, read_only=not write)
     try:
         yield store
     finally:

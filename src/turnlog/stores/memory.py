@@ -191,6 +191,7 @@ class MemoryStore:
 
     def hold(self, session_id: str, *, alone: bool = False) -> Hold | None:
         """See `Retained.hold`. No other process can have it open."""
+        check_session_id(session_id)
         with self._let_go:
             if alone and self._holders[session_id]:
                 return None

@@ -19,6 +19,7 @@ __all__ = ["SqliteRetention"]
 
 _FREED_PAGES = 1_000
 _INCREMENTAL = 2
+_ROOTS = "select count(*) from sqlite_master where rootpage > 0"  # each has a page of its own
 _BLOBS = "select sha256, length(data) from blobs"
 _KEPT = "select id from sessions where id is not null and no in (select no from kept)"
 
@@ -75,11 +76,12 @@ class SqliteRetention:
             for row in rows:
                 for segment in segments_of(db, row) if row.id is not None else ():
                     readers[segment.no].add(row.id or "")
+            base = db.execute(_ROOTS).fetchone()[0] * db.execute("pragma page_size").fetchone()[0]
             kept = {found for (found,) in db.execute(_KEPT)} if version_of(db) >= KEPT_VERSION else set()
         pieces = (
             Piece(row.id or "", frozenset(readers[row.no]), sizes[row.no], frozenset(names[row.no])) for row in rows
         )
-        return Inventory(tuple(pieces), blobs, frozenset(kept), self._holds().taken())
+        return Inventory(tuple(pieces), blobs, frozenset(kept), self._holds().taken(), base)
 
     def used(self) -> int:
         """See `Retained.used`. Free pages in the file are none of it, nor is the write-ahead log."""

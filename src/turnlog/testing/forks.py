@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import InputError, SessionNotFound
+from ..errors import Conflict, InputError, SessionNotFound
 from ..log import Draft, Store
 from ..records import Note
 from .probing import raises, said, texts
@@ -54,7 +54,10 @@ def check_delete(store: Store) -> None:
     store.fork("a", "b", at=3)
     store.append("b", [said("b4")])
     store.fork("b", "c", at=2)
-    store.delete("a")
+    conflict = raises(Conflict, "delete, expected too low", store.delete, "a", expected=4)
+    assert (conflict.expected, conflict.actual) == (4, 5), f"the conflict says {conflict}"
+    assert texts(store, "a") == [f"a{n}" for n in range(1, 6)], "a refused delete took something away"
+    store.delete("a", expected=5)
     for use in (store.info, store.read, store.delete, lambda id: store.append(id, [said("x")]), store.verify):
         raises(SessionNotFound, "use of a deleted session", use, "a")
     assert sorted(info.id for info in store.sessions()) == ["b", "c"], "a deleted session is listed"

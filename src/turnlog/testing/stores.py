@@ -48,6 +48,7 @@ from .bills import check_usage
 from .forks import check_delete, check_forks
 from .kinds import check_kinds, check_landmarks
 from .probing import content, raises, said, texts
+from .retained import check_holds, check_inventory, check_reclaim
 from .rewrites import check_rewrite
 from .searches import check_search
 from .sweeps import check_blobs, check_sweep
@@ -287,6 +288,9 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     check_usage,
     check_search,
     check_sweep,
+    check_holds,
+    check_inventory,
+    check_reclaim,
     check_rewrite,
     _check_threads,
 )

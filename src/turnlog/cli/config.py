@@ -1,0 +1,67 @@
+"""`config`: the settings in force, and where each was said."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from ..configuration import loaded, project_file, unknown_variables, user_file
+from ..quantities import age_text
+from ..settings import keys
+from .terminal import out_json, out_line, say
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("config", parents=[store], help="the settings in force, and where each was said")
+    parser.add_argument("--path", action="store_true", help="only where your file and the project's are")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.set_defaults(run=_config)
+
+
+def _config(arguments: Namespace) -> int:
+    if arguments.path:
+        return _paths(arguments.json)
+    found = loaded({"store": arguments.store or None})
+    for name, key in keys().items():
+        value = _plain(getattr(found.settings, name))
+        if arguments.json:
+            out_json({"key": name, "value": value, "from": found.origins[name], "allowed": key.kind.allowed})
+        elif value is None:
+            out_line(f"# {name} is not set  # {found.origins[name]}")
+        else:
+            out_line(f"{name} = {_toml(value)}  # {found.origins[name]}")
+    for name in unknown_variables():
+        say(f"{name} is no variable of turnlog")
+    return 0
+
+
+def _paths(as_json: bool) -> int:
+    own, project = user_file(), project_file()
+    places = [("user", own, own.is_file())] + ([("project", project, True)] if project else [])
+    for kind, path, there in places:
+        if as_json:
+            out_json({"kind": kind, "path": str(path), "exists": there})
+        else:
+            out_line(str(path))
+            if not there:
+                say(f"{path} is not there yet")
+    return 0
+
+
+def _plain(value: Any) -> Any:
+    """A value as it is written in a file."""
+    return age_text(value) if isinstance(value, timedelta) else msgspec.to_builtins(value)
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML spells it: as JSON does, but for tables."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,139 @@
+"""`gc` deletes what the limits do not allow, `keep` marks what stays whatever they say."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from ..errors import InputError
+from ..quantities import AGES, SIZES, read_age, read_size, size_text
+from ..retention import Collected, Limits, collect, limits_of
+from .stores import is_missing, opened, place, settings_of
+from .terminal import counted, is_terminal, out_json, out_line, say
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the commands to the parser."""
+    gc = commands.add_parser("gc", parents=[store], help="delete old sessions until the store keeps its limits")
+    gc.add_argument("--dry-run", action="store_true", help="say what would go, and delete nothing")
+    text = "delete sessions that nothing was added to for so long, such as 30d (default: your configuration's)"
+    gc.add_argument("--older-than", metavar="AGE", type=_checked(read_age, AGES), help=text)
+    text = "delete the oldest until the store takes no more on disk, such as 500MB (default: your configuration's)"
+    gc.add_argument("--max-size", metavar="SIZE", type=_checked(read_size, SIZES), help=text)
+    text = "delete the oldest until no more are left (default: your configuration's)"
+    gc.add_argument("--max-sessions", metavar="N", type=_checked(_number, "a number from 1"), help=text)
+    gc.add_argument("--yes", action="store_true", help="do not ask")
+    gc.add_argument("--json", action="store_true", help="one JSON object")
+    gc.set_defaults(run=_gc)
+    keep = commands.add_parser("keep", parents=[store], help="have `gc` leave sessions alone, or no longer")
+    keep.add_argument("ids", metavar="ID", nargs="+")
+    keep.add_argument("--undo", action="store_true", help="they may go again")
+    keep.set_defaults(run=_keep)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise ValueError
+    return int(text)
+
+
+def _checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
+    def checked(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError:
+            raise ArgumentTypeError(f"{text!r} is not {allowed}") from None
+
+    return checked
+
+
+def _gc(arguments: Namespace) -> int:
+    limits = _limits(arguments)
+    if is_missing(arguments):
+        say(f"nothing to delete: there is no store at {place(arguments)}")
+        return 0
+    now = datetime.now(UTC)
+    with opened(arguments) as store:
+        found = collect(store, limits, now=now, dry_run=True)
+    if not arguments.json:
+        for line in _table(found):
+            out_line(line)
+    if not arguments.dry_run:
+        if found.gone and not arguments.yes and not _agreed(found):
+            say("nothing deleted")
+            return 0
+        with opened(arguments, write=True) as store:
+            found = collect(store, limits, now=now)
+    if arguments.json:
+        out_json(msgspec.to_builtins(found))
+    for line in _account(found):
+        say(line)
+    return 0
+
+
+def _limits(arguments: Namespace) -> Limits:
+    """Those of the command line, each over that of the configuration."""
+    usual = limits_of(settings_of(arguments))
+    limits = Limits(
+        usual.max_age if arguments.older_than is None else arguments.older_than,
+        usual.max_size if arguments.max_size is None else arguments.max_size,
+        usual.max_sessions if arguments.max_sessions is None else arguments.max_sessions,
+    )
+    if not limits:
+        raise InputError(
+            "gc: no limit is set: give --older-than, --max-size or --max-sessions, or write max_age, max_size or "
+            "max_sessions to your configuration (`turnlog config --path`)"
+        )
+    return limits
+
+
+def _table(found: Collected) -> list[str]:
+    rows = [(each.session, each.updated, size_text(each.size), each.why, each.title) for each in found.gone]
+    if not rows:
+        return []
+    rows.insert(0, ("ID", "UPDATED", "SIZE", "WHY", "TITLE"))
+    wide = [max(len(row[n]) for row in rows) for n in range(4)]
+    return [
+        f"{name:<{wide[0]}}  {updated:<{wide[1]}}  {size:>{wide[2]}}  {why:<{wide[3]}}  {title}".rstrip()
+        for name, updated, size, why, title in rows
+    ]
+
+
+def _account(found: Collected) -> list[str]:
+    lines = [f"{each.session} stays: {each.why}" for each in found.spared]
+    verb = "would go" if found.dry_run else "deleted"
+    freed, left = size_text(max(found.before - found.after, 0)), size_text(found.after)
+    about = "about " if found.dry_run else ""
+    lines.append(f"{counted(len(found.gone), 'session')} {verb}, {about}{freed} freed, {about}{left} left")
+    if found.swept.removed:
+        lines.append(f"removed {counted(found.swept.removed, 'blob')} that no session needs")
+    if found.swept.recent:
+        lines.append(
+            f"kept {counted(found.swept.recent, 'blob')} put less than an hour ago, which a later `gc` removes"
+        )
+    lines += [f"{name} is still passed: what is left may not go" for name in found.over]
+    return lines
+
+
+def _agreed(found: Collected) -> bool:
+    if not is_terminal(sys.stdin):
+        raise InputError("gc: nobody is there to be asked; add --yes to delete without asking, --dry-run to look")
+    say(f"delete {counted(len(found.gone), 'session')} for good? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _keep(arguments: Namespace) -> int:
+    with opened(arguments, write=True) as store:
+        for session_id in arguments.ids:
+            store.info(session_id)  # if one of several is unknown, none is marked
+        for session_id in dict.fromkeys(arguments.ids):
+            store.keep(session_id, kept=not arguments.undo)
+            say(f"{session_id} {'may go again' if arguments.undo else 'is kept'}")
+    return 0
