@@ -29,6 +29,15 @@ settings.register_profile("long", max_examples=5_000, print_blob=True, **_ALWAYS
 settings.load_profile("long" if os.environ.get("TURNLOG_LONG") else "ci" if os.environ.get("CI") else "default")
 
 
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test reads what the user who runs it has configured, or writes to that user's store."""
+    for name in [name for name in os.environ if name.startswith("TURNLOG_") and name != "TURNLOG_LONG"]:
+        monkeypatch.delenv(name)
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path_factory.getbasetemp() / "nowhere"))
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of shared material beside the repository; skips where there is none."""

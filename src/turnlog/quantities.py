@@ -65,8 +65,8 @@ def size_text(size: int) -> str:
 
 def age_text(age: timedelta) -> str:
     """An age as `read_age` takes it, in the largest unit that says it whole."""
-    seconds = age.total_seconds()
+    seconds, micro = divmod(age // timedelta(microseconds=1), 1_000_000)
     for unit in ("w", "d", "h", "min"):
-        if seconds >= _SECONDS[unit] and not seconds % _SECONDS[unit]:
-            return f"{seconds / _SECONDS[unit]:.0f}{unit}"
-    return f"{seconds:g}s" if float(f"{seconds:g}") == seconds else f"{seconds!r}s"
+        if not micro and seconds and not seconds % _SECONDS[unit]:
+            return f"{seconds // _SECONDS[unit]}{unit}"
+    return f"{seconds}.{micro:06}".rstrip("0").rstrip(".") + "s"

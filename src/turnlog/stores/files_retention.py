@@ -81,14 +81,16 @@ class FilesRetention:
                 card = self._folder.card(stem)
                 owner = "" if card.deleted else card.session
                 names = set[str]()
-                with self._folder.reading(stem) as (_, tail):
+                with suppress(FileNotFoundError):  # a killed process did not come to the end of deleting it
                     for raw in records_in(self._folder.file(stem)):
                         names |= names_in(raw, blobs)
                 if owner:
+                    with self._folder.reading(stem) as (_, tail):
+                        pass
                     for piece in pieces_of(self._folder, stem, card, tail.records):
                         readers.setdefault(piece.stem, set()).add(owner)
-                if owner and self._folder.file(stem, "kept").exists():
-                    kept.add(owner)
+                    if self._folder.file(stem, "kept").exists():
+                        kept.add(owner)
                 pieces[stem] = Piece(owner, frozenset(), self._size(stem), frozenset(names))
         found = (replace(piece, readers=frozenset(readers.get(stem, ()))) for stem, piece in pieces.items())
         return Inventory(tuple(found), blobs, frozenset(kept), self._holds().taken())

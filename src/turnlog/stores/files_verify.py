@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from ..codec import decode_record
 from ..content import sha256_hex
@@ -69,6 +70,8 @@ class _Check:
                     self._add(session, 0, f"{self._folder.file(stem, 'head')} cannot be read")
                 lines = list(lines_forwards(file, tail.size))
         except FileNotFoundError:
+            if name is None and self._half_deleted(stem):
+                return
             self._add(name or stem.partition("~")[0], 0, f"{self._folder.file(stem)} is missing")
             return
         except CorruptRecord as error:
@@ -79,6 +82,13 @@ class _Check:
         total, messages, n = self._lines(session, card, lines, last)
         if last is None and (n, messages, total) != (tail.records, tail.messages, tail.sum) and not tail.damaged:
             self._add(session, n, "the last record is not the one that was acknowledged")
+
+    def _half_deleted(self, stem: str) -> bool:
+        """Whether a log is missing because its session was being deleted when the process was killed. Forks that
+        need it say so themselves."""
+        with suppress(FileNotFoundError, CorruptRecord):
+            return self._folder.card(stem).deleted
+        return False
 
     def _start(self, stem: str, card: Card) -> None:
         base_sum, messages = "", 0

@@ -1,0 +1,479 @@
+"""Settings: which place wins, what a mistake says, and that every key does something."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+import turnlog
+from turnlog.cli.config import _plain, _toml
+from turnlog.configuration import loaded, project_file, unknown_variables, user_file
+from turnlog.content import text_of
+from turnlog.errors import InputError
+from turnlog.log import Draft
+from turnlog.policy import Budget
+from turnlog.quantities import age_text, read_age, read_size
+from turnlog.records import Note
+from turnlog.retention import limits_of
+from turnlog.settings import Settings, keys
+from turnlog.stores import MemoryStore, open_store
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a user's configuration, a store and a project in it, which is the working directory."""
+    (tmp_path / "project").mkdir()
+    (tmp_path / "config" / "turnlog").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path
+
+
+def write(home: Path, *, user: str = "", project: str = "") -> None:
+    """The two files."""
+    user_file().write_text(user, "utf-8")
+    (home / "project" / "turnlog.toml").write_text(project, "utf-8")
+
+
+# -- every key does something ------------------------------------------------------------------------
+
+
+def _stored(settings: Settings, folder: Path) -> set[str]:
+    with turnlog.open("s", settings=settings) as session:
+        session.user("hello")
+    return {path.name for path in folder.rglob("*") if path.is_file()}
+
+
+def _session(look: Callable[[turnlog.Session], object]) -> Callable[[Settings, Path], object]:
+    def seen(settings: Settings, folder: Path) -> object:
+        with turnlog.open("s", settings=settings) as session:
+            return look(session)
+
+    return seen
+
+
+def _synchronous(session: turnlog.Session) -> object:
+    return session._store.store._database.connected().execute("pragma synchronous").fetchone()[0]  # type: ignore[attr-defined]
+
+
+def _recorded(session: turnlog.Session) -> object:
+    record = session.user("It is EMP-004711, password=hunter2-Xk93")
+    return text_of(record.message) if record.message else ""
+
+
+def _patience(settings: Settings, folder: Path) -> object:
+    answer = threading.Event()
+
+    def ask(prompt: str) -> str:
+        answer.wait(60)
+        return "late"
+
+    with turnlog.open(
+        "s", settings=settings, summarizer=ask, target=turnlog.target("openai-chat", "gpt-4o")
+    ) as session:
+        for n in range(8):
+            session.user(f"question {n} " + "word " * 200)
+            session.assistant(f"answer {n} " + "word " * 200)
+        session.compact(keep=1)
+        said = " ".join(str(record.body) for record in session.history())
+        answer.set()
+        return [f"no answer in {seconds} s" in said for seconds in ("0.01", "0.02")]
+
+
+def _left(settings: Settings, folder: Path) -> object:
+    """The sessions that `collect` leaves of three of 1 MB, made a day apart; the last is of today."""
+    now = datetime(2026, 5, 10, tzinfo=UTC)
+    store = MemoryStore()
+    for n in range(3):
+        time = (now - n * DAY).isoformat()
+        store.create(f"s{n}", created=time)
+        store.append(f"s{n}", [Draft(Note("x", "x" * 1_000_000), time)])
+    limits = limits_of(settings)
+    if limits:
+        turnlog.collect(store, limits, now=now)
+    return sorted(info.id for info in store.sessions())
+
+
+def _opened(settings: Settings, folder: Path) -> object:
+    """The sessions that are left when a third one is opened, of two at most."""
+    with closing(open_store(folder / "s.db")) as store:
+        for name in "ab":
+            store.create(name, created="2026-01-01T00:00:00.000Z")
+        with turnlog.open("c", store=store, settings=settings):
+            return sorted(info.id for info in store.sessions())
+
+
+_TWO = timedelta(days=2) - timedelta(hours=1)
+_AIM = {"provider": "anthropic", "model": "claude-sonnet-4-5"}
+EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[Settings, Path], object], object, object]] = {
+    # key: (without it, with it, what is looked at, what that is without it, what it is with it)
+    "store": ({}, {"store": "PATH/own.db"}, _stored, {"turnlog.db"}, {"own.db"}),
+    "durability": ({}, {"durability": "full"}, _session(_synchronous), 1, 2),
+    "save_history": ({}, {"save_history": False}, _stored, {"turnlog.db"}, set()),
+    "provider": (
+        {**_AIM, "provider": "openai-chat"},
+        _AIM,
+        _session(lambda session: session.target and session.target.provider),
+        "openai-chat",
+        "anthropic",
+    ),
+    "model": (
+        {**_AIM, "model": "claude-opus-4-8"},
+        _AIM,
+        _session(lambda session: session.target and session.target.model),
+        "claude-opus-4-8",
+        "claude-sonnet-4-5",
+    ),
+    "budget": (
+        _AIM,
+        {**_AIM, "budget": 5_000},
+        _session(lambda session: session.configuration.budget),
+        None,
+        Budget(max_tokens=5_000),
+    ),
+    "strategy": (
+        _AIM,
+        {**_AIM, "strategy": "mask"},
+        _session(lambda session: session.configuration.strategy and session.configuration.strategy.name),
+        None,
+        "mask",
+    ),
+    "summary_timeout": ({"summary_timeout": 0.02}, {"summary_timeout": 0.01}, _patience, [False, True], [True, False]),
+    "redact": (
+        {},
+        {"redact": False},
+        _session(_recorded),
+        "It is EMP-004711, password=[redacted:password]",
+        "It is EMP-004711, password=hunter2-Xk93",
+    ),
+    "redact_patterns": (
+        {},
+        {"redact_patterns": {"staff": "EMP-[0-9]+"}},
+        _session(_recorded),
+        "It is EMP-004711, password=[redacted:password]",
+        "It is [redacted:staff], password=[redacted:password]",
+    ),
+    "max_age": ({}, {"max_age": _TWO}, _left, ["s0", "s1", "s2"], ["s0", "s1"]),
+    "max_size": ({}, {"max_size": "1.5MB"}, _left, ["s0", "s1", "s2"], ["s0"]),
+    "max_sessions": ({}, {"max_sessions": 2}, _left, ["s0", "s1", "s2"], ["s0", "s1"]),
+    "gc_on_open": (
+        {"max_sessions": 2},
+        {"max_sessions": 2, "gc_on_open": True},
+        _opened,
+        ["a", "b", "c"],
+        ["b", "c"],
+    ),
+}
+
+
+@pytest.mark.parametrize("key", keys())
+def test_every_key_does_something(key: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that is read and does nothing fails here, and so does a new one that nobody put into the table."""
+    without, given_, look, before, after = EFFECTS[key]
+    found = []
+    for name, values in (("without", without), ("with", given_)):
+        folder = home / name
+        folder.mkdir()
+        monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+        placed = {k: v.replace("PATH", str(folder)) if isinstance(v, str) else v for k, v in values.items()}
+        found.append(look(Settings(**placed), folder))
+    assert found == [before, after]
+    assert before != after
+
+
+# -- which place wins --------------------------------------------------------------------------------
+
+# values of each key, as a file spells them, and as the environment does
+SPELLED: dict[str, tuple[tuple[str, str], ...]] = {
+    "durability": (('"full"', "full"), ('"normal"', "normal")),
+    "save_history": (("false", "off"), ("true", "1")),
+    "budget": (("5000", "5000"), ("{max_tokens = 7, goal = 0.3}", "{max_tokens = 7, goal = 0.3}")),
+    "strategy": (('"mask"', "mask"), ('"sliding"', "sliding")),
+    "summary_timeout": (("2", "2"), ('"1min"', "1min")),
+    "redact": (("false", "no"), ("true", "yes")),
+    "max_age": (('"30d"', "30d"), ('"none"', "none")),
+    "max_size": (('"500MB"', "500MB"), ("1000", "1000")),
+    "max_sessions": (("3", "3"), ('"none"', "none")),
+    "gc_on_open": (("true", "true"), ("false", "false")),
+    "store": (('"one.db"', "one.db"), ('"files:two"', "files:two")),
+}
+
+
+@pytest.mark.parametrize("key", SPELLED)
+def test_places_win_in_their_order(key: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the user over the project's, a file over the environment, or anything over an argument."""
+    (one, as_one), (two, as_two) = SPELLED[key]
+    mark = 'store = "x.db"\n' if keys()[key].of_store else ""  # what a project has to say first
+
+    def now(**arguments: Any) -> tuple[object, str]:
+        found = loaded(arguments)
+        return getattr(found.settings, key), found.origins[key].split()[0]
+
+    usual = now()
+    assert usual == (getattr(Settings(), key), "default")
+    write(home, user=f"{key} = {one}")
+    first = now()
+    assert first[1] == "user"
+    write(home, user=f"{key} = {one}", project=f"{mark}{key} = {two}")
+    second = now()
+    assert second[1] == "project"
+    assert first[0] != second[0]
+    monkeypatch.setenv(f"TURNLOG_{key.upper()}", as_one)
+    third = now()
+    assert third[1] == f"TURNLOG_{key.upper()}"
+    assert third[0] == first[0] or key == "store"  # a file names it from its own folder
+    monkeypatch.setenv(f"TURNLOG_{key.upper()}", as_two)
+    assert now()[0] == second[0] or key == "store"
+    given_ = getattr(Settings(), key) if getattr(Settings(), key) is not None else first[0]
+    assert now(**{key: given_}) == (given_, "argument")
+    assert now(**{key: None})[1] == f"TURNLOG_{key.upper()}"
+
+
+def test_patterns_of_all_places_are_put_together(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project that adds a pattern and thereby takes away the user's own."""
+    write(home, user='redact_patterns = {a = "a+", b = "b+"}', project='redactPatterns = {b = "B", c = "c"}')
+    monkeypatch.setenv("TURNLOG_REDACT_PATTERNS", '{d = "d"}')
+    assert turnlog.load_settings().redact_patterns == {"a": "a+", "b": "B", "c": "c", "d": "d"}
+
+
+def test_a_file_names_a_store_from_its_own_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that is somewhere else in every folder that a program is started in."""
+    write(home, user='store = "sqlite:///logs/all.db"')
+    assert turnlog.load_settings().store == f"sqlite:///{user_file().parent}/logs/all.db"
+    write(home, project='store = "files:logs"')
+    assert turnlog.load_settings().store == f"files:{home}/project/logs"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TURNLOG_STORE", "~/x.db")
+    assert turnlog.load_settings().store == f"{home}/x.db"
+
+
+def test_a_projects_file_is_that_of_its_working_tree(home: Path) -> None:
+    """A file of another project above it, or none where the working directory is a folder of a project."""
+    deep = home / "project" / "src" / "deep"
+    deep.mkdir(parents=True)
+    write(home, project="durability = 'full'")
+    assert project_file(deep) is None  # who knows whose folders these are
+    (home / "project" / ".git").mkdir()
+    assert project_file(deep) == home / "project" / "turnlog.toml"
+    (deep / "turnlog.toml").write_text("")
+    assert project_file(deep) == deep / "turnlog.toml"
+
+
+@pytest.mark.parametrize("line", ["gc_on_open = true", "max_age = '1d'", "max_sessions = 1", "redact = false"])
+def test_a_project_says_nothing_of_the_users_store(line: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever enters a folder that others wrote, and has sessions deleted or secrets kept by what stands there."""
+    write(home, project=line)
+    with pytest.raises(InputError, match=r"turnlog\.toml: .*of its own store only"):
+        turnlog.load_settings()
+    write(home, project=f"store = '../../other.db'\n{line}")
+    with pytest.raises(InputError, match="allowed is a place inside the project's folder"):
+        turnlog.load_settings()
+    write(home, project=f"store = 'mine.db'\n{line}")
+    assert turnlog.load_settings() != Settings(store=f"{home}/project/mine.db")
+    monkeypatch.setenv("TURNLOG_STORE", str(home / "other.db"))
+    assert turnlog.load_settings() == Settings(store=f"{home}/other.db")
+
+
+# -- mistakes ----------------------------------------------------------------------------------------
+
+BAD: dict[str, str] = {
+    "max_sise = 1": "there is no key 'max_sise'; did you mean 'max_size'?",
+    "saveHistroy = false": "there is no key 'saveHistroy'; did you mean 'save_history'?",
+    "zzz = 1": "there is no key 'zzz'; there are store, durability",
+    "maxSize = 5\nmax_size = 6": "max_size is said twice",
+    "max_age = 30": "max_age: found 30, allowed is an age such as 30d",
+    "max_age = '30'": "max_age: found '30', allowed is an age such as 30d",
+    "max_age = '0d'": "max_age: found '0d', allowed is an age",
+    "max_size = '5 apples'": "max_size: found '5 apples', allowed is a size such as 500MB",
+    "max_size = true": "max_size: found True, allowed is a size",
+    "max_sessions = 0": "max_sessions: found 0, allowed is a number from 1",
+    "save_history = 'yes'": "save_history: found 'yes', allowed is true or false",
+    "durability = 'ful'": "durability: found 'ful', allowed is `normal` or `full`",
+    "strategy = 'maks'": "did you mean 'mask'?",
+    "budget = {max_token = 3}": "no field 'max_token'; did you mean 'max_tokens'?",
+    "summary_timeout = 0": "summary_timeout: found 0, allowed is seconds",
+    "redact_patterns = {a = '('}": "the pattern for 'a' is no regular expression",
+    "redact_patterns = 'x'": "redact_patterns: found 'x', allowed is a table",
+    "provider = 'openai'\nmodel='x'": "provider: found 'openai', allowed is `openai-chat`",
+    "model = 'gpt-4o'": "model: found 'gpt-4o', but no `provider`; set both, or neither",
+    "store = 5": "store: found 5, allowed is a file",
+    "x": "no TOML: ",
+    "x = '\xff'": "no TOML: ",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_mistake_in_a_file_says_where_and_what(text: str, home: Path) -> None:
+    """A mistake that is passed over, or told without the file, the key, what was found and what is allowed."""
+    user_file().write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError) as raised:
+        turnlog.load_settings()
+    assert str(raised.value).removeprefix("user file ").startswith(f"{user_file()}: ")
+    assert BAD[text] in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name, text, said",
+    [
+        ("TURNLOG_MAX_SIZE", "lots", "TURNLOG_MAX_SIZE: max_size: found 'lots', allowed is a size"),
+        ("TURNLOG_SAVE_HISTORY", "never", "TURNLOG_SAVE_HISTORY: save_history: found 'never', allowed is true or"),
+        ("TURNLOG_REDACT_PATTERNS", "{a", "TURNLOG_REDACT_PATTERNS: redact_patterns: found '{a', allowed is a table"),
+        ("TURNLOG_SAVE_HISTROY", "0", "there is no variable TURNLOG_SAVE_HISTROY; did you mean TURNLOG_SAVE_HISTORY?"),
+        ("TURNLOG_CONFIG", "/no/such/file", "TURNLOG_CONFIG names this file"),
+    ],
+)
+def test_a_mistake_in_the_environment_says_which_variable(
+    name: str, text: str, said: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A history that is kept because a variable was mistyped."""
+    monkeypatch.setenv(name, text)
+    with pytest.raises(InputError) as raised:
+        turnlog.load_settings()
+    assert said in str(raised.value)
+
+
+def test_what_says_nothing_is_no_mistake(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables that are empty, or of other programs and versions, that keep turnlog from working."""
+    monkeypatch.setenv("TURNLOG_MAX_SIZE", "")
+    monkeypatch.setenv("TURNLOG_HOLOGRAM", "7")
+    monkeypatch.setenv("TURNLOG_MODELS", "models.json")
+    assert loaded().settings == Settings()
+    assert "TURNLOG_HOLOGRAM" in unknown_variables()
+    assert "TURNLOG_MODELS" not in unknown_variables()
+
+
+def test_a_mistake_in_an_argument_names_it() -> None:
+    """A wrong argument of `Settings` or `load_settings` that is taken, or not named."""
+    with pytest.raises(InputError, match="max_size: found 'x'"):
+        Settings(max_size="x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="argument: there is no key 'max_sise'"):
+        turnlog.load_settings(max_sise=1)
+
+
+# -- spelling ----------------------------------------------------------------------------------------
+
+
+def _camel(key: str) -> str:
+    first, *others = key.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+@pytest.mark.parametrize("key", ["max_size", "save_history", *keys()])
+def test_keys_in_camel_case_are_the_same_keys(key: str, home: Path) -> None:
+    """maxSize and saveHistory, as other programs spell them, that are refused or do nothing."""
+    value = _toml(_plain(getattr(Settings(**EFFECTS[key][1]), key)))
+    both = "".join(f"{k} = {_toml(v)}\n" for k, v in EFFECTS[key][1].items() if k in _AIM and k != key)
+    user_file().write_text(f"{_camel(key)} = {value}\n{both}", "utf-8")
+    found = loaded()
+    assert found.origins[key].startswith("user file")
+    assert _plain(getattr(found.settings, key)) == _plain(getattr(Settings(**EFFECTS[key][1]), key)) or key == "store"
+
+
+_TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x7f"), max_size=20)
+_VALUES: dict[str, SearchStrategy[Any]] = {
+    "save_history": st.booleans(),
+    "max_age": st.none() | st.timedeltas(timedelta(microseconds=1), timedelta(days=9_999)),
+    "max_size": st.none() | st.integers(1, 2**62),
+    "max_sessions": st.none() | st.integers(1, 2**62),
+    "redact_patterns": st.dictionaries(st.from_regex("[a-z0-9]{1,9}", fullmatch=True), _TEXTS.map(re.escape)),
+    "summary_timeout": st.floats(0.001, 1e6),
+}
+
+
+@given(st.fixed_dictionaries({}, optional=_VALUES))
+def test_what_config_prints_is_a_configuration(values: dict[str, Any]) -> None:
+    """`turnlog config > config.toml` that does not say what held before."""
+    import tomllib
+
+    settings = Settings(**values)
+    plain = {key: _plain(getattr(settings, key)) for key in keys()}
+    text = "\n".join(f"{key} = {_toml(value)}" for key, value in plain.items() if value is not None)
+    assert turnlog.load_settings(**tomllib.loads(text)) == settings
+
+
+@given(st.timedeltas(timedelta(microseconds=1), timedelta(days=99_999)))
+def test_ages_are_read_as_they_are_shown(age: timedelta) -> None:
+    """An age that is another one after it was written down."""
+    assert abs(read_age(age_text(age)) - age) <= timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize(
+    "text, size",
+    [("1", 1), ("500MB", 500_000_000), ("2 GiB", 2 << 30), ("1.5kb", 1500), ("7k", 7000), ("3TB", 3 * 10**12)],
+)
+def test_sizes_are_read_in_every_unit(text: str, size: int) -> None:
+    """A limit that is a thousand times too small or too large."""
+    assert read_size(text) == size
+
+
+@pytest.mark.parametrize("text, age", [("90s", 90), ("2min", 120), ("1.5h", 5400), ("30d", 2_592_000), ("1w", 604_800)])
+def test_ages_are_read_in_every_unit(text: str, age: float) -> None:
+    """A limit of days that is taken for one of seconds."""
+    assert read_age(text).total_seconds() == age
+
+
+# -- sessions that are not saved ---------------------------------------------------------------------
+
+
+def test_a_session_that_is_not_saved_leaves_nothing_on_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`save_history = false` that makes a store, or writes to the one that is there; by every place that can say it."""
+    monkeypatch.setenv("TURNLOG_SAVE_HISTORY", "false")
+    with turnlog.open("s", target=turnlog.target("openai-chat", "gpt-4o")) as session:
+        session.user("hello")
+        session.media(b"picture" * 20_000, "image/png")
+        fork = session.fork("t")
+        fork.user("more")
+        assert len(session.request().view) > 0
+    assert [path for path in home.rglob("*") if path.is_file()] == []
+    monkeypatch.delenv("TURNLOG_SAVE_HISTORY")
+    with turnlog.open("s", store=home / "x.db", save_history=False) as session:
+        session.user("hello")
+    with turnlog.open("s", store=f"files:{home}/x", settings=Settings(save_history=False)) as session:
+        session.user("hello")
+    assert [path for path in home.rglob("*") if path.is_file()] == []
+    with turnlog.open("s", store=home / "x.db", save_history=True, settings=Settings(save_history=False)) as session:
+        session.user("hello")
+    assert (home / "x.db").exists()
+
+
+@pytest.mark.parametrize("kind", ["", "files:"])
+def test_a_saved_session_goes_on_in_memory(kind: str, home: Path) -> None:
+    """A session that forgot what was said, or that wrote on, because it is not saved this time."""
+    place = f"{kind}{home}/log"
+    with turnlog.open("s", store=place, title="First") as session:
+        picture = session.media(b"picture", "image/png")
+        session.extend([turnlog.Message("user", (turnlog.Text("hello"), picture))])
+        before = session.history()
+    files = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    with turnlog.open("s", store=place, save_history=False) as session:
+        assert session.history() == before
+        assert session._store.get_blob(picture.sha256) == b"picture"
+        session.user("more")
+    with closing(open_store(place)) as store:
+        with turnlog.open("s", store=store, save_history=False) as session:
+            session.user("more")
+        assert [record.raw for record in store.read("s")] == [record.raw for record in before]
+    assert {path: path.read_bytes() for path in files} == files
+
+
+def test_importing_turnlog_reads_no_configuration(home: Path) -> None:
+    """A start that waits for TOML, or fails by a file of somebody's, before anything was asked for."""
+    write(home, user="no TOML", project="no TOML")
+    script = "import sys, turnlog; print('tomllib' in sys.modules, 'turnlog.settings' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout == "False False\n"
