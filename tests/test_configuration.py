@@ -471,6 +471,17 @@ def test_a_saved_session_goes_on_in_memory(kind: str, home: Path) -> None:
     assert {path: path.read_bytes() for path in files} == files
 
 
+def test_the_page_lists_every_key() -> None:
+    """A key that is not documented, or whose default or allowed values are others than the page says."""
+    page = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text("utf-8")
+    rows = []
+    for name, key in keys().items():
+        value = _plain(getattr(Settings(), name))
+        default = "not set" if value is None else f"`{_toml(value)}`"
+        rows.append(f"| `{name}` | {key.kind.allowed} | {default} | {key.meaning} |")
+    assert re.findall(r"(?m)^\| `.*$", page) == rows
+
+
 def test_importing_turnlog_reads_no_configuration(home: Path) -> None:
     """A start that waits for TOML, or fails by a file of somebody's, before anything was asked for."""
     write(home, user="no TOML", project="no TOML")

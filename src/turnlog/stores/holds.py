@@ -47,7 +47,8 @@ class Hold:
 
 
 class HoldFolder:
-    """The files by session id. The folder is there while there is one."""
+    """The files by session id. The empty folder stays until it is cleared: to remove one takes milliseconds, to make
+    a file in it and remove that a tenth of one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -63,9 +64,9 @@ class HoldFolder:
         path = self._path / session_id
         while True:
             try:
-                make_private(self._path)
                 handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            except FileNotFoundError:  # the last other one took the folder away just now
+            except FileNotFoundError:  # there is no folder yet, or it was taken away just now
+                make_private(self._path)
                 continue
             except OSError as error:
                 raise StoreError(f"{path} cannot be made: {error.strerror}") from error
@@ -107,12 +108,14 @@ class HoldFolder:
         return frozenset(found)
 
     def clear(self) -> None:
-        """Take away what killed processes left."""
+        """Take away what killed processes left, and the folder if nothing is in it."""
         with suppress(FileNotFoundError):
             for name in os.listdir(self._path):
                 hold = self.take(name, alone=True)
                 if hold is not None:
                     hold.close()
+        with suppress(OSError):  # not empty, or not there
+            self._path.rmdir()
 
 
 def _is_at(handle: int, path: Path) -> bool:
@@ -129,7 +132,6 @@ def _let_go(path: Path, handle: int, process: int) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(handle, path):
                 path.unlink()
-                path.parent.rmdir()
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_UN)
     os.close(handle)
