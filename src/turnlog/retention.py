@@ -153,15 +153,20 @@ def is_over(store: Store, limits: Limits, now: datetime) -> bool:
 def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, used: int, now: datetime) -> Plan:
     """What has to go of these sessions. `used` are the bytes that they take on disk."""
     planner = _Planner(infos, inventory, used, now)
-    if limits.max_age is not None:
-        age = limits.max_age
-        planner.take(lambda info: _is_older(info, age, now), lambda: True, f"older than {age_text(age)}")
+
+    def take_old() -> None:
+        if limits.max_age is not None:
+            age = limits.max_age
+            planner.take(lambda info: _is_older(info, age, now), lambda: True, f"older than {age_text(age)}")
+
+    take_old()
     if limits.max_sessions is not None:
         most = limits.max_sessions
         planner.take(_any, lambda: len(planner.left) > most, f"more than {most:,} sessions")
     if limits.max_size is not None:
         size = limits.max_size
         planner.take(_any, lambda: planner.used > size, f"more than {size_text(size)}")
+    take_old()  # those that a younger fork read from, which has gone since
     return Plan(tuple(planner.gone), planner.spared)
 
 

@@ -50,6 +50,9 @@ COMMANDS: list[tuple[str, ...]] = [
         for session in ("hostile", "every")
         for name, *words in _EACH
     ),
+    ("keep", "every"),
+    ("gc", "--max-sessions", "1", "--dry-run"),
+    ("config",),
     ("rm", "hostile-2", "--yes"),
 ]
 
