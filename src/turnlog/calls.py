@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from .content import Message, Outcome, Text, ToolCall, ToolResult
 from .records import Approval, MessageRecord, Record, ToolFinished, ToolStarted
-from .view.pairing import pair
+from .view.effects import Rewinds
+from .view.pairing import At, Pairs, pair
 from .view.select import as_shown
 from .view.shown import Shown
 
-__all__ = ["CallInfo", "ToolUse", "calls_of", "tools_used", "unanswered"]
+__all__ = ["CallInfo", "ToolUse", "calls_of", "pairs_of", "tools_used", "unanswered"]
 
 
 class CallInfo(Struct, frozen=True):
@@ -24,7 +25,8 @@ class CallInfo(Struct, frozen=True):
     `started` and `finished` are its entries in the ledger of tools, `seconds` how long it ran by that. `result`
     answers it; `synthetic` says that no tool made that result. `outcome` is the result's, else what the ledger
     knows (`aborted` for a tool that never came to its end), None where nothing is known. `reason` is why it ended
-    so or was denied. `tokens` are those of the result, as counted when it was recorded.
+    so or was denied. `tokens` are those of the result, as counted when it was recorded. `rewound` is the decision that
+    took the call back: nothing waits for its result any more.
     """
 
     call: ToolCall
@@ -40,11 +42,12 @@ class CallInfo(Struct, frozen=True):
     outcome: Outcome | None = None
     reason: str = ""
     tokens: int = 0
+    rewound: int = 0
 
     @property
     def awaits(self) -> Literal["", "approval", "result"]:
         """What has to come next: somebody's approval, a result, or nothing any more."""
-        if self.result:
+        if self.result or self.rewound:
             return ""
         return "approval" if self.approval == "asked" and not self.started else "result"
 
@@ -75,25 +78,51 @@ class ToolUse(Struct, frozen=True):
 
 
 def calls_of(records: Iterable[Record]) -> list[CallInfo]:
-    """Every call of a log, oldest first. Results go to calls by position, as in requests."""
+    """Every call of a log, oldest first. Results go to calls by position, as in requests: a call that stands has none
+    that was taken back."""
     records = list(records)
     by_number = {record.n: record for record in records}
+    rewinds = Rewinds.of(records)
     view = [shown for record in records for shown in as_shown(record)]
-    answers = pair(view).answers
+    answers = pairs_of(view, rewinds).answers
     found: list[CallInfo] = []
     for i, shown in enumerate(view):
         n = shown.records[0]
         for j, part in enumerate(shown.message.parts):
             if isinstance(part, ToolCall) and shown.message.role == "assistant":
-                info = CallInfo(part, n, by_number[n].time)
+                info = CallInfo(part, n, by_number[n].time, rewound=rewinds.by(n))
                 at = answers.get((i, j))
                 found.append(info if at is None else _answered(info, view[at[0]], at[1], by_number))
     return _with_ledger(found, records)
 
 
+def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
+    """The pairs of a whole log's messages: what stands among itself, as requests have it, and what was taken back
+    beside all that was there."""
+    everything = pair(view)
+    if not rewinds.ranges:
+        return everything
+    gone = [bool(rewinds.by(shown.records[0])) for shown in view]
+    standing = [i for i, taken in enumerate(gone) if not taken]
+    own = pair([view[i] for i in standing])
+
+    def placed(at: At) -> At:
+        return standing[at[0]], at[1]
+
+    answers = {call: result for call, result in everything.answers.items() if gone[call[0]]}
+    answers |= {placed(call): placed(result) for call, result in own.answers.items()}
+    orphans, duplicates = set(map(placed, own.orphans)), set(map(placed, own.duplicates))
+    return Pairs(
+        answers,
+        frozenset(at for at in everything.orphans if gone[at[0]] or at in orphans),
+        frozenset(at for at in everything.duplicates if gone[at[0]] or at in duplicates),
+        everything.unanswered or own.unanswered,
+    )
+
+
 def unanswered(calls: Iterable[CallInfo]) -> list[CallInfo]:
-    """The calls without any result on record."""
-    return [info for info in calls if not info.result]
+    """The calls that no result on record answers, and that were not taken back."""
+    return [info for info in calls if not info.result and not info.rewound]
 
 
 def tools_used(calls: Iterable[CallInfo]) -> list[ToolUse]:

@@ -9,10 +9,10 @@ from itertools import pairwise
 import msgspec
 from msgspec import Struct
 
-from .calls import CallInfo, calls_of
+from .calls import CallInfo, calls_of, pairs_of
 from .content import Message, ToolResult, Unknown
 from .records import Approval, Decision, Record, ToolFinished, ToolStarted, TurnClosed, TurnOpened, UnknownRecord
-from .view.pairing import pair
+from .view.effects import Rewinds
 from .view.select import as_shown
 
 __all__ = ["Inconsistency", "inconsistencies"]
@@ -52,7 +52,7 @@ def inconsistencies(records: Iterable[Record], *, strict: bool = False) -> list[
 
 def _pairing(records: Sequence[Record]) -> Iterator[Inconsistency]:
     view = [shown for record in records for shown in as_shown(record)]
-    pairs = pair(view)
+    pairs = pairs_of(view, Rewinds.of(records))
     for kind, places in (("orphan", pairs.orphans), ("duplicate", pairs.duplicates)):
         for i, j in sorted(places):
             part = view[i].message.parts[j]
@@ -63,11 +63,12 @@ def _pairing(records: Sequence[Record]) -> Iterator[Inconsistency]:
 
 
 def _unanswered(records: Sequence[Record], calls: Sequence[CallInfo], *, strict: bool) -> Iterator[Inconsistency]:
-    messages = [r for r in records if r.message is not None]
+    rewinds = Rewinds.of(records)
+    messages = [r for r in records if r.message is not None and not rewinds.by(r.n)]
     talk = [r.n for r in messages if r.message and not all(isinstance(part, ToolResult) for part in r.message.parts)]
     newest = talk[-1] if talk else 0
     for info in calls:
-        if not info.result and (strict or info.record < newest):
+        if not info.result and not info.rewound and (strict or info.record < newest):
             detail = f"call {info.call.id!r} of {info.call.name!r} has no result: {info.standing}"
             yield Inconsistency("unanswered", detail, (info.record,))
 

@@ -25,7 +25,7 @@ from .tokens.calibration import Calibration, calibrated
 from .tokens.counted import Counter
 from .tokens.counters import count_frame, count_message, count_tools, counter_for
 from .view.blocks import Item, starts_block
-from .view.effects import active_decisions, stand_in_sizes, told
+from .view.effects import Rewinds, active_decisions, ended_decisions, stand_in_sizes, told
 from .view.ladder import situation_of
 from .view.ledger import fate_of
 from .view.select import as_decided, as_shown
@@ -124,8 +124,10 @@ class Context:
         self._configure(now)
         self.decisions = active_decisions(marks)
         """The decisions in force, by record number."""
+        self._rewinds = Rewinds.of(marks)
         self._told = tuple(edit for n, decision in self.decisions.items() for edit in told(n, decision))
-        self.past = [mark.body for mark in marks if isinstance(mark.body, Decision) and _counts(mark, self.decisions)]
+        ended = ended_decisions(marks)
+        self.past = [mark.body for mark in marks if isinstance(mark.body, Decision) and mark.n not in ended]
         """The same in order, and among them what took others back: what the next decision has regard to."""
         self._reach = reach or self._usual_reach(now)
         sizes = (self._size, self._count)
@@ -249,10 +251,13 @@ class Context:
 
     def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
         limit = 0
+        rewinds = self._rewinds
 
         def originals(first: int, last: int) -> Iterator[Shown]:
             room = _MATERIAL * limit
             for record in self._store.read(self._id, first=first, last=last, reverse=True):
+                if rewinds.by(record.n):
+                    continue  # what was taken back is told in no summary
                 room -= self._size(record)
                 if room < 0:
                     return
@@ -367,10 +372,6 @@ class Context:
 def _begin_alike(left: Piece, right: Piece) -> bool:
     """What stands before a piece is repaired with regard to who speaks in it first."""
     return left.items[0].message.role == right.items[0].message.role
-
-
-def _counts(mark: Record, decisions: Mapping[int, Decision]) -> bool:
-    return mark.n in decisions or (isinstance(mark.body, Decision) and mark.body.action == "undo")
 
 
 def _reach_for(limit: int) -> int:

@@ -47,6 +47,8 @@ EventKind = Literal[
     "approval_given",
     "approval_denied",
     "compacted",
+    "rewound",
+    "undone",
     "diff",
     "warning",
 ]
@@ -290,6 +292,10 @@ def _told(record: Record) -> tuple[EventKind, str] | None:
             return asked.get(state, "approval_denied"), f"{text}: {reason}" if reason else text
         case Decision(action=action, why=why) if action in SIZING:
             return "compacted", f"{action}: {why}"
+        case Decision(action="rewind", first=first, last=last, why=why):
+            return "rewound", f"records {first} to {last} were taken back: {why}"
+        case Decision(action="undo", supersedes=undone, why=why):
+            return "undone", f"decision {undone} no longer holds: {why}"
         case FileChange(path=path, action=action):
             return "diff", f"{path} {action}"
         case PartialAnswer(reason=reason):

@@ -10,6 +10,7 @@ from .log import RecordStore
 from .models import target
 from .records import Configuration
 from .request import plan
+from .view.effects import Rewinds
 
 __all__ = ["READ_BACK", "read_back", "read_back_for", "read_back_tool"]
 
@@ -81,8 +82,11 @@ def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[
     asked = call.arguments if isinstance(call.arguments, dict) else {}
     first, last = asked.get("first_line"), asked.get("last_line")
     lines = None if first is None and last is None else (_number(first, 1), _number(last, 1 << 62))
+    n = _number(asked.get("record"), 0)
+    if Rewinds.of(store.landmarks(session_id)).by(n):
+        return f"record {n} was taken back: it is no longer part of this conversation", False
     try:
-        return read_back(store, session_id, _number(asked.get("record"), 0), lines), True
+        return read_back(store, session_id, n, lines), True
     except InputError as error:
         return str(error), False
 

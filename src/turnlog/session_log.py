@@ -21,7 +21,7 @@ SOURCES = ("interactive", "non-interactive", "embedded-server")
 _BEGINNING = 8
 """A session's first records, among which its source stands."""
 
-_ABOUT_CALLS = ("message", "partial", "tool_started", "tool_finished", "approval")
+_ABOUT_CALLS = ("message", "partial", "tool_started", "tool_finished", "approval", "decision")
 
 
 class SessionLog:

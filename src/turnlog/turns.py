@@ -16,6 +16,7 @@ from .calls import CallInfo, calls_of
 from .content import Reasoning, ToolCall, ToolResult, text_of
 from .costs import Bills, Cost, total_cost, total_usage, usage_by_model
 from .records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, Usage
+from .view.effects import Rewinds
 
 __all__ = ["TurnInfo", "TurnStatus", "turn_spans", "turns_of"]
 
@@ -31,7 +32,8 @@ class TurnInfo(Struct, frozen=True):
     `id` is empty if the turn was not recorded but told from messages. `status` is one of `TurnStatus`, `reason` why
     it ended so. `started` is a record's time; `seconds` how long it took, None while it is open. `input` is the text
     that began it, `answer` the text of the last answer without calls. `reasoning` is what the model showed of its
-    thinking: summaries, else its text. `bills` are what requests were billed, by model.
+    thinking: summaries, else its text. `bills` are what requests were billed, by model. `rewound` is the decision that
+    took the turn back, 0 while it stands; of a turn that was taken back in part, the rest is told.
     """
 
     id: str
@@ -46,6 +48,7 @@ class TurnInfo(Struct, frozen=True):
     reasoning: str = ""
     calls: tuple[CallInfo, ...] = ()
     bills: Bills = {}
+    rewound: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -96,11 +99,16 @@ def turns_of(records: Iterable[Record]) -> list[TurnInfo]:
     calls: dict[int, list[CallInfo]] = {}
     for info in calls_of(records):
         calls.setdefault(info.record, []).append(info)
+    rewinds = Rewinds.of(records)
+    standing = max((n for n, _ in starts if not rewinds.by(n)), default=0)
     found = []
-    for (_, turn_id), start, end in zip(starts, edges, edges[1:], strict=False):
-        part = records[start:end]
+    for (n, turn_id), start, end in zip(starts, edges, edges[1:], strict=False):
+        part, gone = records[start:end], rewinds.by(n)
         own = tuple(info for record in part for info in calls.get(record.n, ()))
-        found.append(_turn(turn_id, part, own, closings.get(turn_id), newest=end == len(records)))
+        newest = end == len(records) if turn_id else n == standing
+        told = part if gone else [record for record in part if not rewinds.by(record.n)]
+        turn = _turn(turn_id, told, own, closings.get(turn_id), newest=newest, gone=gone)
+        found.append(msgspec.structs.replace(turn, last=part[-1].n, bills=usage_by_model(part)))
     return found
 
 
@@ -136,8 +144,15 @@ def _is_word_of_user(record: Record) -> bool:
 
 
 def _turn(
-    turn_id: str, records: Sequence[Record], calls: tuple[CallInfo, ...], closing: Record | None, *, newest: bool
+    turn_id: str,
+    records: Sequence[Record],
+    calls: tuple[CallInfo, ...],
+    closing: Record | None,
+    *,
+    newest: bool,
+    gone: int,
 ) -> TurnInfo:
+    """A turn as its records that stand tell of it; if it is `gone`, as all did."""
     inputs = [text_of(record.message) for record in records if record.message and _is_word_of_user(record)]
     answers = [record for record in records if record.message is not None and record.message.role == "assistant"]
     said = [text_of(a.message) for a in answers if a.message is not None and not _has_calls(a)]
@@ -151,14 +166,14 @@ def _turn(
         answer=said[-1] if said else "",
         reasoning=_reasoning(answers),
         calls=calls,
-        bills=usage_by_model(records),
+        rewound=gone,
     )
     if turn_id and closing is not None:
         body = closing.body
         assert isinstance(body, TurnClosed)
         seconds = _seconds(info.started, closing.time)
         return msgspec.structs.replace(info, status=body.status, reason=body.reason, seconds=seconds)
-    status, reason = _standing(answers[-1] if answers else None, calls, recorded=bool(turn_id), newest=newest)
+    status, reason = _standing(answers[-1] if answers else None, calls, bool(turn_id), newest, gone)
     info = msgspec.structs.replace(info, status=status, reason=reason)
     if info.is_open:
         return info
@@ -167,15 +182,17 @@ def _turn(
 
 
 def _standing(
-    answer: Record | None, calls: tuple[CallInfo, ...], *, recorded: bool, newest: bool
+    answer: Record | None, calls: tuple[CallInfo, ...], recorded: bool, newest: bool, gone: int
 ) -> tuple[TurnStatus, str]:
     """Where a turn stands of which no closing is on record."""
-    if not newest and recorded:
+    if not newest and recorded and not gone:
         return "failed", _NEVER_CLOSED
     if not recorded and answer is not None and isinstance(answer.body, PartialAnswer):
         return "failed", answer.body.reason
     if not recorded and answer is not None and not _has_calls(answer):
         return "completed", ""
+    if gone:
+        return "cancelled", f"taken back by decision {gone}"
     if not newest:
         return "failed", _NEVER_CLOSED
     waiting = {info.awaits for info in calls}

@@ -87,7 +87,12 @@ def test_an_account_says_what_the_view_shows(records: list[Record]) -> None:
             continue
         account = found.accounts[record.n]
         shown = view.get(record.n)
-        assert (account.fate in ("summarised", "left out")) == (shown is None)
+        assert (account.fate in ("summarised", "left out", "rewound")) == (shown is None)
+        rewinds = [
+            n for n, d in active_decisions(records).items() if d.action == "rewind" and d.first <= record.n <= d.last
+        ]
+        assert (account.fate == "rewound") == bool(rewinds)
+        assert account.fate != "rewound" or account.by == (max(rewinds),)
         assert (account.fate == "kept") == (shown is not None and shown.message == record.message)
         assert account.shown == (size(shown.message) if shown else 0)
         assert bool(account.by) or account.fate == "kept"
@@ -98,7 +103,9 @@ def test_sums_agree_with_the_view(records: list[Record]) -> None:
     """Tokens that nobody accounts for, summaries included, would make the sum saved a wrong figure."""
     found = explain(records, size)
     assert found.shown == sum(size(shown.message) for shown in select(records)[0])
-    assert found.saved == sum(size(record.message) for record in records if record.message) - found.shown
+    rewound = {n for n, account in found.accounts.items() if account.fate == "rewound"}
+    standing = [record.message for record in records if record.message and record.n not in rewound]
+    assert found.saved == sum(map(size, standing)) - found.shown
 
 
 @given(records=logs())

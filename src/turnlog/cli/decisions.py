@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..errors import CorruptRecord
+from ..log import Store
 from ..records import Decision
+from ..view.effects import Rewinds
 from ..view.explain import Account, Fate, Ruling
-from .terminal import counted
+from .terminal import counted, say
 
-__all__ = ["decision_json", "decision_lines", "fates", "saving", "span"]
+__all__ = ["decision_json", "decision_lines", "fates", "rewinds_of", "saving", "span"]
 
-_ORDER: tuple[Fate, ...] = ("kept", "masked", "cut", "placeholder", "summarised", "left out")
+_ORDER: tuple[Fate, ...] = ("kept", "masked", "cut", "placeholder", "summarised", "left out", "rewound")
 
 
 def fates(accounts: Iterable[Account]) -> str:
@@ -20,6 +23,15 @@ def fates(accounts: Iterable[Account]) -> str:
     found = Counter(account.fate for account in accounts)
     parts = ", ".join(f"{found[fate]:,} {fate}" for fate in _ORDER if found[fate])
     return f"{counted(found.total(), 'message')}: {parts}" if parts else "no messages"
+
+
+def rewinds_of(store: Store, session_id: str) -> Rewinds:
+    """What of a session was taken back; damage to its decisions does not keep the rest from being shown."""
+    try:
+        return Rewinds.of(store.landmarks(session_id))
+    except CorruptRecord as error:
+        say(f"what was taken back cannot be told: {error}")
+        return Rewinds()
 
 
 def saving(before: int, after: int) -> str:

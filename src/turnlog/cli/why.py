@@ -98,7 +98,7 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
         out_line(f"record {n}: {account.fate}{by}; {saving(account.tokens, account.shown)}")
     for line in decision_lines(about, found.summaries):
         out_line(line)
-    if account is not None and account.fate not in ("kept", "left out"):
+    if account is not None and account.fate not in ("kept", "left out", "rewound"):
         for line in _shown_as(account, records):
             out_line(line)
 

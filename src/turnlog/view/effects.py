@@ -28,6 +28,7 @@ __all__ = [
     "Effects",
     "HIDING",
     "Hiding",
+    "Rewinds",
     "active_decisions",
     "cut_text",
     "ended_decisions",
@@ -138,6 +139,30 @@ class Effects(Struct, frozen=True):
                 parts[path[0]] = _changed(parts[path[0]], path[1:], change, n)
         treatment = next(iter(changes.values())).treatment
         return Shown(msgspec.structs.replace(shown.message, parts=tuple(parts)), shown.records, treatment)
+
+
+class Rewinds(Struct, frozen=True):
+    """Which records were taken back, and by which decision: `ranges` of first, last and decision, none of which
+    overlaps another, in order."""
+
+    ranges: tuple[tuple[int, int, int], ...] = ()
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Rewinds:
+        """The rewinds that hold; `records` may leave out what is no decision."""
+        held = active_decisions(records)
+        found: list[tuple[int, int, int]] = []
+        for n, decision in held.items():
+            if decision.action == "rewind":  # what a foreign log took back twice went by the later one
+                first, last = decision.first, decision.last
+                cut = ((a, min(b, first - 1), m) for a, b, m in found), ((max(a, last + 1), b, m) for a, b, m in found)
+                found = [(first, last, n), *(one for part in cut for one in part if one[0] <= one[1])]
+        return cls(tuple(sorted(found)))
+
+    def by(self, n: int) -> int:
+        """The decision that took record `n` back, 0 if it stands."""
+        at = bisect_right(self.ranges, (n, inf))
+        return self.ranges[at - 1][2] if at and n <= self.ranges[at - 1][1] else 0
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

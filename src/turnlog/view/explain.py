@@ -12,16 +12,16 @@ from msgspec import Struct
 
 from ..content import Message
 from ..records import Decision, Record
-from .effects import HIDING, Effects, ended_decisions, stand_ins
+from .effects import HIDING, Effects, Rewinds, active_decisions, ended_decisions, stand_ins
 from .select import as_decided, as_shown
 from .shown import Shown
 
 __all__ = ["Account", "Explanation", "Fate", "Ruling", "explain"]
 
-Fate = Literal["kept", "masked", "cut", "placeholder", "summarised", "left out"]
+Fate = Literal["kept", "masked", "cut", "placeholder", "summarised", "left out", "rewound"]
 """`kept`: shown as it is on record. `masked`: its tool results are a line each. `cut`: giant outputs show beginning
 and end. `placeholder`: images are a line each. `summarised`: a summary that is shown stands for it. `left out`:
-nothing of it is shown."""
+nothing of it is shown. `rewound`: it was taken back."""
 
 _FATES: dict[str, Fate] = {"masked": "masked", "cut": "cut", "placeholder": "placeholder"}
 
@@ -30,7 +30,8 @@ class Account(Struct, frozen=True):
     """What became of a message.
 
     `n` is its record, `by` are the decisions that made it so, in order; of a message that is kept, those that pinned
-    it. `tokens` is its size, `shown` what of that is left in requests. A summary's own size is no part of either.
+    it. `tokens` is its size, `shown` what of that is left in requests. A summary's own size is no part of either. What
+    was rewound saves nothing: it is no longer part of the conversation.
     """
 
     n: int
@@ -42,7 +43,7 @@ class Account(Struct, frozen=True):
     @property
     def saved(self) -> int:
         """Tokens that requests are smaller by."""
-        return self.tokens - self.shown
+        return 0 if self.fate == "rewound" else self.tokens - self.shown
 
 
 class Ruling(Struct, frozen=True):
@@ -86,11 +87,11 @@ def explain(
 ) -> Explanation:
     """What became of every message of a log. `count` gives the tokens of a message; `also` are decisions that are
     not on record, as if they were."""
-    ended = ended_decisions(records)
+    tried = [Record(n, "", decision) for n, decision in (also or {}).items()]
+    ended = ended_decisions([*records, *tried])
     made = [Ruling(r.n, r.time, r.body, ended.get(r.n, 0)) for r in records if isinstance(r.body, Decision)]
-    held = {one.n: one.decision for one in made if not one.ended_by and one.decision.action != "undo"}
-    held.update(also or {})
-    rules = _Rules(held)
+    held = active_decisions([*records, *tried])
+    rules = _Rules(held, Rewinds.of([*records, *tried]))
     originals = [shown for record in records for shown in as_shown(record)]
     summaries: dict[int, int] = {}
     for _, shown, _ in as_decided(originals, held):
@@ -103,7 +104,8 @@ def explain(
 class _Rules:
     """The decisions that hold, ready to be asked about one message after another."""
 
-    def __init__(self, held: Mapping[int, Decision]) -> None:
+    def __init__(self, held: Mapping[int, Decision], rewinds: Rewinds) -> None:
+        self._rewinds = rewinds
         self._effects = Effects.of(held)
         self._hiding = {n: Effects.of({n: one}) for n, one in held.items() if one.action in HIDING}
         self._stands = {n: stand_ins(n, one) for n, one in held.items()}
@@ -118,6 +120,8 @@ class _Rules:
     def account(self, original: Shown, count: Callable[[Message], int]) -> Account:
         """What became of a message as it is on record."""
         n, tokens = original.records[0], count(original.message)
+        if gone := self._rewinds.by(n):
+            return Account(n, "rewound", (gone,), tokens, 0)
         if self._effects.hides(n, original.message):
             by, told = self._hidden(n, original.message)
             return Account(n, "summarised" if told else "left out", by, tokens, 0)
