@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .redaction import Redactor
     from .request import CacheUse, Prepared
     from .retention import Collected, Limits, collect
+    from .rewinding import Rewind
     from .session import Session
     from .settings import Settings
     from .view.shown import Edit, Loss
@@ -52,6 +53,7 @@ __all__ = [
     "READ_BACK",
     "Reasoning",
     "Redactor",
+    "Rewind",
     "Session",
     "Settings",
     "StoreError",
@@ -100,6 +102,7 @@ _ROOMS = {
     "READ_BACK": "readback",
     "Reasoning": "content",
     "Redactor": "redaction",
+    "Rewind": "rewinding",
     "Session": "session",
     "Settings": "settings",
     "StoreError": "errors",

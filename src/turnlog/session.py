@@ -35,11 +35,13 @@ from .records import (
     ToolStarted,
 )
 from .request import Prepared, plan, translate
+from .rewinding import Rewind, Rewinder
 from .summarize import TIMEOUT, Complete, Summarizer
 from .tokens.calibration import Drift, Prediction
 from .tools import read_tools
 from .turning import Turn
 from .view.breakdown import Breakdown
+from .view.effects import Rewinds
 from .view.explain import Explanation
 from .view.select import select
 from .view.shown import Loss, Shown
@@ -68,6 +70,8 @@ class Session(Lifecycle):
         self._compactor = Compactor(store, info.id, self._context, summarizer, summary_timeout, tell)
         self._services.on_close(self._compactor.close)
         self._usual: tuple[Configuration, Target] | None = None
+        self._summaries = summarizer, summary_timeout
+        self._rewinder = Rewinder(self.history, self._journal.append_at, lambda: self._turn.id if self._turn else "")
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -187,20 +191,40 @@ class Session(Lifecycle):
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
         return self._append(Decision("clear", first=1, last=self._last(), why=why))[0]
 
+    def rewind(
+        self, *, turns: int | None = None, to: int | None = None, why: str = "", dry_run: bool = False
+    ) -> Rewind:
+        """Take back the last `turns` user turns, or everything after record `to`: the conversation is as it was then,
+        decisions included. Tools, settings and files on disk stay as they are. Says what that does; with `dry_run`,
+        without doing it. Raises InputError while a turn is open, and where `to` is between a call and its result."""
+        return self._rewinder.rewind(turns, to, why, dry_run=dry_run)
+
+    def undo_rewind(self) -> Record:
+        """Take back the last rewind: what it took back is shown again. Raises InputError if none is in force, or if the
+        conversation has gone on since."""
+        return self._rewinder.undo()
+
     def pin(self, n: int, *, why: str = "pinned") -> Record:
         """Keep message record `n` in every view, whatever has to be left out."""
         found = list(self._store.read(self.id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
         if not found or found[0].message is None:
             raise InputError(f"record {n!r} of session {self.id!r} is no message that could be pinned")
+        if gone := Rewinds.of(self._store.landmarks(self.id)).by(n):
+            raise InputError(
+                f"record {n} of session {self.id!r} was taken back by decision {gone}: go back to it first"
+            )
         return self._append(Decision("pin", first=n, last=n, why=why))[0]
 
     def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
-        """A session of its own that begins with this one's records up to number `at` (None: all)."""
-        self._store.fork(self.id, new_id, at=at, title=title)
-        forked = Session(self._store, self._store.info(new_id))
+        """A session of its own that begins with this one's records up to number `at` (None: all), what was taken back
+        included. It has the same summarizer; a turn that is open there is closed as failed."""
+        info = self._store.fork(self.id, new_id, at=at, title=title)
+        summarizer, timeout = self._summaries
+        made = Session(self._store, info, summarizer=summarizer, summary_timeout=timeout)
         if (hold := self._store.hold(new_id)) is not None:
-            forked.attach(hold)
-        return forked
+            made.attach(hold)
+        made.begin(created=False)
+        return made
 
     # -- views and requests ----------------------------------------------------------------------
 
