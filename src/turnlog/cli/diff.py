@@ -15,6 +15,7 @@ from ..export import visible
 from ..log import Store
 from ..records import FileChange
 from ..turns import turn_spans
+from .decisions import rewinds_of
 from .stores import opened
 from .terminal import counted, is_terminal, out, out_bytes, out_coloured, out_json, say
 
@@ -32,6 +33,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     diff = commands.add_parser("diff", parents=[store], help="show what a session did to files")
     diff.add_argument("id", metavar="ID")
     diff.add_argument("--turn", metavar="N", type=_turn, help="only in the Nth turn; -1 is the last")
+    diff.add_argument("--rewound", action="store_true", help="only in what was taken back: it is still on disk")
     diff.add_argument("--stat", action="store_true", help="which files, and how many lines; not the lines themselves")
     text = "the folder that paths are relative to (default: the one that the session worked in)"
     diff.add_argument("--root", metavar="PATH", default="", help=text)
@@ -56,14 +58,22 @@ def _diff(arguments: Namespace) -> int:
 
 
 def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
+    """What became of each file: in a turn, whatever became of that, else in what stands, or in what does not."""
     info = store.info(arguments.id)
     records = [*store.of_kinds(info.id, ("file_change",))]
+    rewinds = rewinds_of(store, info.id)
     first, last = 1, info.records
     if arguments.turn is not None:
         first, last = _span(store, info.id, arguments.turn, info.records)
+    chosen = [record for record in records if first <= record.n <= last]
+    if arguments.rewound or arguments.turn is None:
+        gone = [record for record in chosen if rewinds.by(record.n)]
+        if gone and not arguments.rewound:
+            say(f"left out: {counted(len(gone), 'file change')} that a rewind took back, see --rewound")
+        chosen = gone if arguments.rewound else [record for record in chosen if not rewinds.by(record.n)]
     # A turn's paths are relative to what the whole session's are.
     root = arguments.root or root_of(record.body for record in records if isinstance(record.body, FileChange))
-    return net_changes((record for record in records if first <= record.n <= last), root=root)
+    return net_changes(chosen, root=root)
 
 
 def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int]:

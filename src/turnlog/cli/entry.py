@@ -47,6 +47,7 @@ _NOUNS = {
     "context": "context",
     "compact": "compact undo",
     "why": "why",
+    "rewind": "rewind",
     "check": "check",
     "fit": "fit",
     "count": "count",

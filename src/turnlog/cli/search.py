@@ -10,6 +10,7 @@ import msgspec
 from ..errors import InputError
 from ..export import visible
 from ..log import Hit, Searchable
+from .decisions import rewinds_of
 from .stores import is_missing, is_writable, opened, place
 from .terminal import counted, out, out_json, say
 
@@ -55,13 +56,16 @@ def _search(arguments: Namespace) -> int:
             until=arguments.until,
             limit=arguments.limit,
         )
+        rewinds = {name: rewinds_of(store, name) for name in dict.fromkeys(hit.session for hit in hits)}
+    gone = [rewinds[hit.session].by(hit.record) for hit in hits]
     if arguments.json:
-        for hit in hits:
-            out_json(msgspec.to_builtins(hit))
+        for hit, by in zip(hits, gone, strict=True):
+            out_json({**msgspec.to_builtins(hit), "rewound": by})
     else:
         width = max((len(hit.session) for hit in hits), default=0)
-        for hit in hits:
-            out(f"{hit.session:<{width}}  {hit.record:>5}  {hit.time[:16]:<16}  {hit.role:<9}  {_marked(hit)}".rstrip())
+        for hit, by in zip(hits, gone, strict=True):
+            said = _marked(hit) + (f"  (taken back by decision {by})" if by else "")
+            out(f"{hit.session:<{width}}  {hit.record:>5}  {hit.time[:16]:<16}  {hit.role:<9}  {said}".rstrip())
     more = "; there may be more, see --limit" if len(hits) == arguments.limit else ""
     say(counted(len(hits), "hit") + more if hits else "nothing found")
     return 0

@@ -21,7 +21,9 @@ from ..records import (
     SummaryRecord,
 )
 from ..session_log import SessionLog, source_of
+from ..view.effects import Rewinds
 from .costs import bill_json, bill_lines
+from .decisions import rewinds_of
 from .stores import opened
 from .terminal import counted, out, out_bytes, out_json, out_line, say, shorten
 from .turns import show_tools, show_turns
@@ -78,7 +80,7 @@ def _show(arguments: Namespace) -> int:
         held = f"{counted(info.records, 'record')}, {counted(info.messages, 'message')}"
         out(f"{held}, {info.created} to {info.updated}{parent}{source and f', {source}'}")
         _sum_up(store, info.id)
-        for line in lines(records):
+        for line in lines(records, rewinds_of(store, info.id)):
             out(line)
     return 0
 
@@ -105,9 +107,14 @@ def _bill(bills: Bills, arguments: Namespace) -> None:
         say(f"{arguments.id}: nothing on record of what was billed")
 
 
-def lines(records: Iterable[Record]) -> Iterator[str]:
-    """Records as text: a number, what it is, and what it says, long results shortened."""
+def lines(records: Iterable[Record], rewinds: Rewinds = Rewinds()) -> Iterator[str]:
+    """Records as text: a number, what it is, and what it says, long results shortened; ahead of those that were taken
+    back a line that says so."""
+    gone = 0
     for record in records:
+        before, gone = gone, rewinds.by(record.n)
+        if gone and gone != before:
+            yield f"{'':5}  {'[rewound]':<12}  from here on taken back by decision {gone}"
         number = f"{record.n:>5}"
         for label, text in [*_rows(record), *_redacted(record)]:
             first, *more = text.splitlines() or [""]

@@ -1,0 +1,121 @@
+"""`rewind` goes back in a conversation, and takes that back again."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..errors import InputError
+from ..records import Decision, Record
+from ..rewinding import Rewind
+from ..session import Session
+from ..view.explain import Explanation
+from .aims import usual_aim
+from .decisions import saving
+from .drawing import clipped
+from .request import gist
+from .stores import opened
+from .terminal import counted, out_json, out_line, say
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the command to the parser."""
+    rewind = commands.add_parser("rewind", parents=[store], help="go back in a conversation; its log stays whole")
+    rewind.add_argument("id", metavar="ID")
+    place = rewind.add_mutually_exclusive_group()
+    place.add_argument("--turns", metavar="N", type=_number, help="take back the last N turns (default: 1)")
+    place.add_argument("--to", metavar="RECORD", type=_number, help="take back everything after this record")
+    place.add_argument("--undo", action="store_true", help="take the last rewind back")
+    rewind.add_argument("--dry-run", action="store_true", help="say what would be taken back, and record nothing")
+    rewind.add_argument("--json", action="store_true", help="one JSON object")
+    rewind.set_defaults(run=_rewind)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is no number")
+    return int(text)
+
+
+def _rewind(arguments: Namespace) -> int:
+    if arguments.undo:
+        return _undo(arguments)
+    turns = 1 if arguments.turns is None and arguments.to is None else arguments.turns
+    dry = arguments.dry_run
+    with opened(arguments, write=not dry) as store, Session(store, store.info(arguments.id)) as session:
+        aim = usual_aim(session)
+        before = session.explain(aim=aim)
+        done = session.rewind(turns=turns, to=arguments.to, dry_run=dry)
+        after = session.explain({store.info(session.id).records + 1: done.decision} if dry else None, aim)
+        messages = {record.n: record for record in session.history() if record.message is not None}
+    if arguments.json:
+        out_json({**_row(done), "before": before.shown, "after": after.shown, "recorded": not dry})
+        return 0
+    for line in _lines(arguments.id, done, (before, after), messages):
+        out_line(line)
+    if dry:
+        say("nothing recorded: a dry run")
+    else:
+        say(f"`turnlog rewind {arguments.id} --undo` shows it again")
+    return 0
+
+
+def _row(done: Rewind) -> dict[str, Any]:
+    return {
+        "decision": done.n,
+        "to": done.to,
+        "turns": [turn.first for turn in done.turns],
+        "gone": list(done.gone),
+        "back": list(done.back),
+        "ended": list(done.ended),
+        "files": [{"path": change.path, "action": change.action, "old_path": change.old_path} for change in done.files],
+    }
+
+
+def _lines(
+    name: str, done: Rewind, sizes: tuple[Explanation, Explanation], messages: Mapping[int, Record]
+) -> Iterator[str]:
+    told = f"{counted(len(done.gone), 'message')} of {counted(len(done.turns), 'turn')} taken back"
+    yield f"{name}: back to record {done.to}, {told}: {saving(*(size.shown for size in sizes))}"
+    yield from (_message(messages[n]) for n in done.gone)
+    if done.back:
+        yield f"{counted(len(done.back), 'message')} shown again:"
+        yield from (_message(messages[n]) for n in done.back)
+    decisions = {ruling.n: ruling.decision.action for ruling in sizes[0].rulings}
+    for n in done.ended:
+        yield f"decision {n} ({decisions[n]}) holds no longer"
+    if done.files:
+        yield f"{counted(len(done.files), 'file')} still changed on disk (turnlog diff {name} --rewound):"
+        for change in done.files:
+            yield f"  {change.action:<8}  {change.path}" + (f" from {change.old_path}" if change.old_path else "")
+
+
+def _message(record: Record) -> str:
+    message = record.message
+    return f"{record.n:>6}  {message.role:<9}  {clipped(gist(message), 60)}".rstrip() if message else f"{record.n:>6}"
+
+
+def _undo(arguments: Namespace) -> int:
+    if arguments.dry_run:
+        raise InputError("rewind: --undo has no dry run; `turnlog show ID` marks what was taken back")
+    with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
+        aim = usual_aim(session)
+        before = session.explain(aim=aim)
+        record = session.undo_rewind()
+        after = session.explain(aim=aim)
+        messages = {record.n: record for record in session.history() if record.message is not None}
+    taken = record.body.supersedes if isinstance(record.body, Decision) else 0
+    gone = [n for n, account in before.accounts.items() if account.fate == "rewound"]
+    back = [n for n in gone if after.accounts[n].fate != "rewound"]
+    if arguments.json:
+        sizes = {"before": before.shown, "after": after.shown}
+        out_json({"decision": record.n, "supersedes": taken, "back": back, **sizes})
+        return 0
+    figures = saving(before.shown, after.shown)
+    out_line(f"{arguments.id}: took back decision {taken}, {counted(len(back), 'message')} shown again: {figures}")
+    for n in back:
+        out_line(_message(messages[n]))
+    return 0
