@@ -1,4 +1,5 @@
-"""Whatever is done to a session, in whatever order: its next request is valid, and killing it changes nothing."""
+"""Whatever is done to a session, in whatever order: its next request is valid, killing it changes nothing, and going
+back is undone byte for byte."""
 
 from __future__ import annotations
 
@@ -9,12 +10,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+import reference_model as model
 import turnlog
 from agents import CHAT, chunks, says, session_in
 from judging import TARGETS, errors_of
-from turnlog.content import ToolCall
-from turnlog.errors import InputError
+from turnlog.content import Message, ToolCall, ToolResult
+from turnlog.errors import BudgetError, InputError
 from turnlog.models import Target
+from turnlog.policy import PRESETS
+from turnlog.records import Decision, Record
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.turning import Turn
@@ -22,6 +26,13 @@ from turnlog.turning import Turn
 EXAMPLES = max(10, settings.default.max_examples // 5) if settings.default else 20
 
 KINDS_OF_END = (None, ValueError("x"), KeyboardInterrupt())
+
+WEATHER = {"name": "weather", "description": "", "parameters": {"type": "object", "properties": {}}}
+
+BUDGETS = (250, 600, 100_000)
+
+NO_WAY_BACK = ("is open: leave", "rewind(turns=", "stands between call", "no rewind is in force", "has gone on since")
+"""What going back, or undoing that, may be refused with."""
 
 
 class Life(RuleBasedStateMachine):
@@ -36,7 +47,7 @@ class Life(RuleBasedStateMachine):
         self.turn: Turn | None = None
         self.count = 0
         self.calls: list[ToolCall] = []
-        self.answered: set[str] = set()
+        """Every call there was, what was taken back included: a tool may come to its end whatever the user does."""
         self.forks = self.steps = 0
 
     # -- what is said ----------------------------------------------------------------------------
@@ -88,7 +99,6 @@ class Life(RuleBasedStateMachine):
             self.session.tool_finished(call, "failed", seconds=1.0)
         else:
             self.session.tool_result(call, self.word())
-            self.answered.add(call.id)
 
     @precondition(lambda self: self.calls and self.turn is not None)
     @rule(data=st.data(), how=st.sampled_from(("ask_approval", "approve", "deny", "tool")))
@@ -99,18 +109,15 @@ class Life(RuleBasedStateMachine):
             if how == "tool":
                 with self.turn.tool(call) as run:
                     run.result(self.word())
-                self.answered.add(call.id)
             else:
                 getattr(self.turn, how)(call)
-                if how == "deny":
-                    self.answered.add(call.id)
         except InputError as error:
             if "approval" not in str(error) and "denied" not in str(error):
                 raise
 
     @rule()
     def answer_unfinished(self) -> None:
-        self.answered |= {info.call.id for info in self.session.answer_unfinished()}
+        self.session.answer_unfinished()
         assert self.session.unfinished() == []
 
     # -- decisions -------------------------------------------------------------------------------
@@ -121,7 +128,10 @@ class Life(RuleBasedStateMachine):
 
     @rule(keep=st.one_of(st.none(), st.integers(1, 3)))
     def compact(self, keep: int | None) -> None:
-        self.session.compact(keep=keep)
+        try:
+            self.session.compact(keep=keep)
+        except BudgetError:
+            assert self.attempt(self.session) is None
 
     @rule()
     def undo(self) -> None:
@@ -131,9 +141,45 @@ class Life(RuleBasedStateMachine):
             if "no compaction" not in str(error):
                 raise
 
+    @rule(data=st.data(), by_turns=st.booleans(), undo=st.booleans())
+    def rewind(self, data: st.DataObject, by_turns: bool, undo: bool) -> None:
+        """Back by turns or to a record: the conversation is as it was there; undone, every request is as it was."""
+        before, log = self.bodies(), self.session.history()
+        where = {"turns": data.draw(st.integers(1, 3))} if by_turns else {"to": data.draw(st.integers(0, len(log) - 1))}
+        try:
+            done = self.session.rewind(**where)
+        except InputError as error:
+            self.refused(error, log)
+            return
+        assert self.turn is None
+        assert talk(self.session.history()) == talk(log[: done.to])
+        if undo:
+            self.session.undo_rewind()
+            assert self.bodies() == before
+
+    @rule()
+    def undo_rewind(self) -> None:
+        """Undone, the conversation is as before, with results of tools that came meanwhile."""
+        log = self.session.history()
+        try:
+            record = self.session.undo_rewind()
+        except InputError as error:
+            self.refused(error, log)
+            return
+        assert isinstance(record.body, Decision)
+        n = record.body.supersedes
+        lines = model.conversation(self.session.history())
+        meanwhile = [line for line in lines if line.record > n]
+        assert all(isinstance(part, ToolResult) for line in meanwhile for part in line.message.parts)
+        assert [line.message for line in lines if line.record < n] == talk(log[: n - 1])
+
+    @rule(budget=st.sampled_from(BUDGETS), strategy=st.sampled_from(sorted(PRESETS)))
+    def configure(self, budget: int, strategy: str) -> None:
+        self.session.configure(budget=budget, strategy=strategy, tools=[WEATHER])
+
     @rule(data=st.data())
     def pin(self, data: st.DataObject) -> None:
-        messages = [record.n for record in self.session.history() if record.message is not None]
+        messages = [record.n for record in standing(self.session.history()) if record.message is not None]
         if messages:
             self.session.pin(data.draw(st.sampled_from(messages)))
 
@@ -148,9 +194,7 @@ class Life(RuleBasedStateMachine):
         self.forks += 1
         at = data.draw(st.integers(1, len(self.session.history())))
         self.session = self.session.fork(f"fork{self.forks}", at=at)
-        kept = self.session.calls()
-        self.calls = [info.call for info in kept]
-        self.answered = {info.call.id for info in kept if info.result}
+        self.calls = [info.call for info in self.session.calls()]
 
     @rule()
     def kill(self) -> None:
@@ -174,42 +218,83 @@ class Life(RuleBasedStateMachine):
     def a_session_opened_beside_it_makes_the_same_requests(self) -> None:
         other = Session(self.store, self.store.info(self.session.id))
         aim = TARGETS[self.steps % len(TARGETS)]
-        assert other.request(aim).body() == self.session.request(aim).body()
+        assert self.attempt(other, aim) == self.attempt(self.session, aim)
 
     def teardown(self) -> None:
-        for aim in TARGETS:
-            self.judge(aim)
+        """In the end every request is accepted, and again after each call that waits has been answered."""
+        for _ in range(2):
+            for aim in TARGETS:
+                self.judge(aim)
+            self.session.answer_unfinished()
+            assert waiting(self.session.history()) == set()
 
     @invariant()
     def the_log_is_told_rightly(self) -> None:
-        unanswered = {call.id for call in self.calls} - self.answered
-        assert {info.call.id for info in self.session.unfinished()} == unanswered
+        assert {info.call.id for info in self.session.unfinished()} == waiting(self.session.history())
         turns = self.session.turns()
         assert all(one.last < other.first for one, other in pairwise(turns))
         if self.turn is not None:
             assert turns[-1] == self.turn.info and turns[-1].is_open
-        assert not any(turn.is_open for turn in turns[:-1])
+        assert not any(turn.is_open for turn in [turn for turn in turns if not turn.rewound][:-1])
+        assert not any(turn.is_open for turn in turns if turn.rewound)
         found = {one.kind for one in self.session.validate(strict=True)}
         assert found <= {"unanswered", "duplicate", "ledger", "outcome", "approval", "turn", "time"}
 
     # -- inside ----------------------------------------------------------------------------------
 
     def judge(self, aim: Target) -> None:
-        assert errors_of(self.oracle, aim, self.session.request(aim).request) == []
+        try:
+            made = self.session.request(aim)
+        except BudgetError:
+            return
+        assert errors_of(self.oracle, aim, made.request) == []
+
+    def refused(self, error: InputError, log: list[Record]) -> None:
+        """Refused for a reason that there is, and nothing is on record of it."""
+        assert any(reason in str(error) for reason in NO_WAY_BACK)
+        assert (self.turn is not None) == (NO_WAY_BACK[0] in str(error))
+        assert self.session.history() == log
 
     def next(self) -> int:
         self.count += 1
         return self.count
 
     def word(self) -> str:
-        return f"word {self.next()}"
+        n = self.next()
+        return f"word {n} " * (40 if n % 4 == 0 else 1)
 
-    def bodies(self) -> list[bytes]:
-        return [self.session.request(aim).body() for aim in TARGETS]
+    def bodies(self) -> list[bytes | None]:
+        return [self.attempt(self.session, aim) for aim in TARGETS]
+
+    def attempt(self, session: Session, aim: Target | None = None) -> bytes | None:
+        """The bytes of the next request, None if not even the least fits the budget."""
+        try:
+            return session.request(aim).body()
+        except BudgetError:
+            return None
+
+
+def talk(records: list[Record]) -> list[Message]:
+    """The conversation that a log leaves, as the reference model has it."""
+    return [line.message for line in model.conversation(records)]
+
+
+def standing(records: list[Record]) -> list[Record]:
+    """The records that no rewind took back, by the reference model."""
+    gone = [one for one in model.in_force(records).values() if one.action == "rewind"]
+    return [record for record in records if not any(one.first <= record.n <= one.last for one in gone)]
+
+
+def waiting(records: list[Record]) -> set[str]:
+    """The ids of calls that stand and have no result that does."""
+    parts = [part for record in standing(records) if record.message for part in record.message.parts]
+    answered = {part.call_id for part in parts if isinstance(part, ToolResult)}
+    return {part.id for part in parts if isinstance(part, ToolCall)} - answered
 
 
 def test_no_order_of_things_leads_to_a_request_that_is_refused(oracle: ModuleType) -> None:
-    """A sequence of turns, tools, approvals, cancelling, clearing, forking, compacting, undoing and kills after which
-    a provider refuses the next request, a call cannot be answered, or a reopened session differs, fails here."""
+    """A sequence of turns, tools, approvals, cancelling, clearing, forking, compacting, undoing, going back, changes of
+    budget and provider, and kills after which a provider refuses the next request, a call cannot be answered, or a
+    reopened session differs, fails here."""
     machine = type("Lived", (Life,), {"oracle": oracle})
     run_state_machine_as_test(machine, settings=settings(max_examples=EXAMPLES, stateful_step_count=20))
