@@ -1,4 +1,4 @@
-"""What it costs to tell turns and calls from a log: each fold beside plain reading of the same records.
+"""What it costs to tell turns and calls from a log, and to go back in it: each beside plain reading of the same records.
 
 python bench/turns.py --records 20000
 """
@@ -85,6 +85,9 @@ def main() -> None:
             print(f"  begin       {seconds(lambda s=session: s.begin(created=False)) / reading:5.2f}")  # type: ignore[misc]
             for fold in (session.turns, session.calls, session.tools_used, session.validate):
                 print(f"  {fold.__name__:<11} {seconds(fold) / reading:5.2f}")
+            trying = seconds(lambda s=session: s.rewind(turns=1, dry_run=True))  # type: ignore[misc]
+            print(f"  rewind      {trying / reading:5.2f}")
+            print(f"  undo        {seconds(lambda s=session: (s.rewind(turns=1), s.undo_rewind())) / reading:5.2f}")  # type: ignore[misc]
             with session.turn("go") as live:
                 print(f"  turn.status {seconds(lambda live=live: live.status) * 1000:5.2f} ms")  # type: ignore[misc]
             store.close()

@@ -199,14 +199,14 @@ def _described(records: Sequence[Record], decision: Decision) -> Rewind:
     taken = [record for record in records if are.by(record.n) and not were.by(record.n)]
     numbers = {record.n for record in taken}
     root = root_of(record.body for record in records if isinstance(record.body, FileChange))
-    before, now = _shown(records), _shown(after)
+    before, now, held = _shown(records), _shown(after), active_decisions(after)
     return Rewind(
         n=0,
         to=decision.first - 1,
         decision=decision,
         gone=tuple(n for n in before if n not in now),
         back=tuple(n for n in now if n not in before),
-        ended=tuple(n for n in active_decisions(records) if n not in active_decisions(after)),
+        ended=tuple(n for n in active_decisions(records) if n not in held),
         turns=tuple(turn for turn in turns_of(records) if turn.first in numbers),
         files=tuple(net_changes(taken, root=root)),
     )
