@@ -1,4 +1,4 @@
-"""What it costs to tell turns and calls from a log, and to go back in it: each beside plain reading of the same records.
+"""What it costs to tell turns and calls from a log, and to go back in it: each beside reading the same records.
 
 python bench/turns.py --records 20000
 """

@@ -26,7 +26,7 @@ def test_hits_are_marked_and_safe_to_show(turnlog: Command, tmp_path: Path) -> N
     )
     assert turnlog("search", "apple", "--json").rows == [
         {"session": "s", "record": 1, "role": "user", "time": "2026-01-02T03:04:05.678Z",
-         "snippet": text.replace("\n", " "), "start": 17, "end": 22}
+         "snippet": text.replace("\n", " "), "start": 17, "end": 22, "rewound": 0}
     ]  # fmt: skip
     assert turnlog("search", "apple", "--until", "2025").err == "nothing found\n"
     assert turnlog("search", "apple", "--since", "soon").code == 2
