@@ -75,6 +75,12 @@ def compacted(session: Session, _: Path) -> None:
     session.compact(keep=1)
 
 
+def gone_back(session: Session, _: Path) -> None:
+    """The user takes a turn back, and then does not."""
+    session.rewind(turns=1)
+    session.undo_rewind()
+
+
 def forgotten(session: Session, _: Path) -> None:
     """A turn that nobody enters, a service that does not close, a turn that nobody leaves."""
 
@@ -118,18 +124,22 @@ SCRIPT = [
         ("turn_completed", "turn 28 completed", "TurnClosed"),
     ]),
     (compacted, [("compacted", "compact: older turns summarised to fit the budget", "Decision")]),
+    (gone_back, [
+        ("rewound", "records 54 to 56 were taken back: 1 turn taken back", "Decision"),
+        ("undone", "decision 57 no longer holds: rewind taken back", "Decision"),
+    ]),
     (forgotten, [
-        ("turn_started", "turn 57 started", "TurnOpened"),
+        ("turn_started", "turn 59 started", "TurnOpened"),
         ("warning", "a turn was made and never begun, so what the user said in it is not on record: "
          "write `with session.turn(...) as turn:`", ""),
-        ("turn_failed", "turn 57 failed: the session was closed in the midst of it", "TurnClosed"),
+        ("turn_failed", "turn 59 failed: the session was closed in the midst of it", "TurnClosed"),
         ("warning", "closing test_events.forgotten.<locals>.Client failed: OSError: no route", ""),
         ("session_closed", "session closed", ""),
     ]),
 ]  # fmt: skip
 """What is done with a session, and all that is told of it: kind, text, kind of record."""
 
-AGAIN = [("session_resumed", "session resumed at record 59", ""), ("session_closed", "session closed", "")]
+AGAIN = [("session_resumed", "session resumed at record 61", ""), ("session_closed", "session closed", "")]
 """What is told when it is opened again and closed."""
 
 

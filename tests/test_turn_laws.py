@@ -141,9 +141,23 @@ class Life(RuleBasedStateMachine):
             if "no compaction" not in str(error):
                 raise
 
-    @rule(data=st.data(), by_turns=st.booleans(), undo=st.booleans())
-    def rewind(self, data: st.DataObject, by_turns: bool, undo: bool) -> None:
-        """Back by turns or to a record: the conversation is as it was there; undone, every request is as it was."""
+    @precondition(lambda self: self.turn is not None)
+    @rule()
+    def rewind_in_a_turn(self) -> None:
+        """Refused while a turn is open."""
+        log = self.session.history()
+        for way in (lambda: self.session.rewind(turns=1), self.session.undo_rewind):
+            try:
+                way()
+                raise AssertionError("went back while a turn was open")
+            except InputError as error:
+                self.refused(error, log)
+
+    @precondition(lambda self: self.turn is None)
+    @rule(data=st.data(), by_turns=st.booleans(), then=st.sampled_from(("stay", "undo", "result", "go on")))
+    def rewind(self, data: st.DataObject, by_turns: bool, then: str) -> None:
+        """Back by turns or to a record: the conversation is as it was there; undone, every request is as it was, and
+        a tool that came to its end meanwhile does not stand in the way of that; going on does."""
         before, log = self.bodies(), self.session.history()
         where = {"turns": data.draw(st.integers(1, 3))} if by_turns else {"to": data.draw(st.integers(0, len(log) - 1))}
         try:
@@ -153,9 +167,18 @@ class Life(RuleBasedStateMachine):
             return
         assert self.turn is None
         assert talk(self.session.history()) == talk(log[: done.to])
-        if undo:
+        if then == "undo":
             self.session.undo_rewind()
             assert self.bodies() == before
+        elif then == "result" and self.calls:
+            self.session.tool_result(data.draw(st.sampled_from(self.calls)), self.word())
+            self.undo_rewind()
+            assert done.n not in model.in_force(self.session.history())
+        elif then == "go on":
+            self.say()
+            log = self.session.history()
+            self.undo_rewind()
+            assert self.session.history() == log
 
     @rule()
     def undo_rewind(self) -> None:
