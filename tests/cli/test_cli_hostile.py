@@ -20,7 +20,7 @@ FORBIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 AS_STORED = {("export", "jsonl"), ("export", "json"), ("diff", "hostile"), ("diff", "every")}
 """What a file or a pipe gets as it is: stored records, and patches that git has to take."""
 
-CODES = {"undo": {0, 2}}
+CODES = {"undo": {0, 2}, "rewind": {0, 2}}
 """How commands may end, where that is another way than 0, 1 or 7: there may be nothing to undo."""
 
 _EACH = (
@@ -28,7 +28,8 @@ _EACH = (
     ("show", "--turns"), ("show", "--tools"),
     ("diff",), ("diff", "--stat"), ("diff", "--json"), ("diff", "--turn", "1", "--stat"),
     ("context",), ("why",), ("count",), ("verify",), ("doctor", "--strict"), ("doctor", "--fix"), ("scan",),
-    ("compact", "--dry-run"), ("compact",), ("undo",), ("fork", "{}-2"), ("rename", HOSTILE[0]),
+    ("compact", "--dry-run"), ("compact",), ("undo",), ("rewind", "--turns", "1"),
+    ("fork", "{}-2"), ("rename", HOSTILE[0]),
     ("request", "--to", "anthropic", "--explain"), ("request", "--to", "google"),
     ("export", "--format", "html"), ("export", "--format", "markdown"),
     ("export", "--format", "json"), ("export", "--format", "jsonl"), ("scrub", "--yes"),
