@@ -12,7 +12,7 @@ import pytest
 from turnlog.codec import DEPTH_LIMIT, FORMAT_VERSION, decode_record, encode_record
 from turnlog.content import Form, Message, Part, Tool
 from turnlog.policy import Budget, Strategy
-from turnlog.records import Body, Count, Record, Usage
+from turnlog.records import Body, Count, Environment, Record, Usage
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "format.md").read_text("utf-8")
 EXAMPLES = [line for line in PAGE.splitlines() if line.startswith('{"v":')]
@@ -38,7 +38,7 @@ def _documented(chapter: str) -> dict[str, dict[str, bool]]:
     ("chapter", "structs"),
     [
         ("Kinds of records", get_args(Body)),
-        ("Values inside records", (Message, Count, Usage, Budget, Strategy, Tool, Form)),
+        ("Values inside records", (Message, Count, Usage, Budget, Strategy, Environment, Tool, Form)),
         ("Parts of messages", get_args(Part)),
     ],
 )

@@ -61,12 +61,13 @@ _LOUD = ("turn_failed", "warning")
 
 class Event(Struct, frozen=True):
     """Something that happened in the session of id `session`: a `kind`, one line for people, and the record that
-    says the rest, where one does."""
+    says the rest, where one does. Of a session that was resumed, `found` says it: a `turnlog.recovery.Resumed`."""
 
     kind: EventKind
     session: str
     text: str
     record: Record | None = None
+    found: Struct | None = None
 
 
 class Appended(Struct, frozen=True):
@@ -193,13 +194,14 @@ class Events:
             if found is not None:
                 self.emit(*found, record)
 
-    def emit(self, kind: EventKind, text: str, record: Record | None = None) -> None:
+    def emit(self, kind: EventKind, text: str, record: Record | None = None, found: Struct | None = None) -> None:
         """Tell that something happened. What listeners do wrong is told to the others, and raised nowhere."""
         assert kind in _KINDS
-        event = Event(kind, self._id, _one_line(text), record)
+        event = Event(kind, self._id, _one_line(text), record, found)
         _LOG.log(logging.WARNING if kind in _LOUD else logging.INFO, "%s: %s", self._id, event.text)
         if self._in_opening:
-            self._opening.append(event)
+            place = 0 if kind == "session_resumed" else len(self._opening)  # it tells of those that came of it
+            self._opening.insert(place, event)
         for callback in tuple(self._callbacks):
             self._call(callback, event)
         for feed in tuple(self._feeds):

@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Literal
@@ -42,6 +43,10 @@ _FILES_LIMIT = 50_000
 _RACY_NS = 2_000_000_000
 """A file that was written this short a time before a look may be written again within the same time stamp
 (2 s on FAT): such are read again."""
+
+
+_TICK_NS = 20_000_000
+"""So far may the time that a system gives to a file lie behind its clock."""
 
 
 class LeftOut(Struct, frozen=True):
@@ -181,6 +186,13 @@ class FileRecorder:
                 bodies.append(Note("files", text, [{"path": each.path, "why": each.why} for each in left_out]))
             found.records = self._append(*bodies) if bodies else ()
             found.left_out = tuple(left_out)
+
+    def touched(self, since: datetime) -> list[str]:
+        """The files whose times say that they were made, changed or moved at `since` or later. That some are gone
+        cannot be told."""
+        least = int(since.timestamp() * 1000) * 1_000_000 - _TICK_NS
+        files = self._files(self.root, "")
+        return [path for path, status in files if max(status.st_mtime_ns, status.st_ctime_ns) >= least]
 
     # -- looking ---------------------------------------------------------------------------------
 

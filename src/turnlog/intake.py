@@ -11,7 +11,7 @@ from typing import Any
 from .codec import decode_record, encode_record
 from .content import Message, Opaque, ToolCall
 from .errors import CorruptRecord, InputError
-from .records import Body, Configuration, Decision, Note, PartialAnswer, Record
+from .records import Body, Configuration, Decision, Note, PartialAnswer, Record, StreamCheckpoint
 
 __all__ = ["admitted"]
 
@@ -41,7 +41,7 @@ def _free_form(body: Body) -> list[tuple[str, Any, bool]]:
         case _:
             pass
     message = getattr(body, "message", None)
-    fragments = body.fragments if isinstance(body, PartialAnswer) else ()
+    fragments = body.fragments if isinstance(body, (PartialAnswer, StreamCheckpoint)) else ()
     if not isinstance(message, Message):
         return []
     found: list[tuple[str, Any, bool]] = []

@@ -18,6 +18,7 @@ from .providers import provider
 from .providers.protocol import Reply
 from .records import Body, MessageRecord, PartialAnswer, Record, Usage, UsageRecord
 from .redaction import has_mark
+from .streaming import CHECKPOINT_SECONDS, Checkpoints
 from .tokens.counters import count_message, counter_for
 
 __all__ = ["Journal"]
@@ -35,11 +36,13 @@ class Journal:
         session_id: str,
         context: Context,
         tell: Callable[[Sequence[Record], Target | None], None] = lambda records, asked: None,
+        checkpoint: float = CHECKPOINT_SECONDS,
     ) -> None:
         self._store = store
         self._id = session_id
         self._context = context
         self._tell = tell
+        self._checkpoint = checkpoint
 
     def append(self, *bodies: Body) -> tuple[Record, ...]:
         """Put these on record, all or none."""
@@ -77,9 +80,11 @@ class Journal:
     async def areceive(self, chunks: AsyncIterable[Any], asked: Target) -> Answer:
         """Put a streamed answer on record; arguments and errors as for `Session.areceive`."""
         assembler = provider(asked.provider).assembler()
+        checkpoints = Checkpoints(assembler, self.append, self._checkpoint)
         try:
             async for chunk in chunks:
                 assembler.feed(chunk)
+                checkpoints.look()
         except BaseException as error:
             self._keep(assembler.reply(), asked, reason=f"{type(error).__name__}: {error}")
             raise
@@ -137,9 +142,11 @@ class Journal:
 
     def _receive_stream(self, chunks: Iterable[Any], asked: Target) -> Answer:
         assembler = provider(asked.provider).assembler()
+        checkpoints = Checkpoints(assembler, self.append, self._checkpoint)
         try:
             for chunk in chunks:
                 assembler.feed(chunk)
+                checkpoints.look()
         except BaseException as error:
             self._keep(assembler.reply(), asked, reason=f"{type(error).__name__}: {error}")
             raise

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
+
+import msgspec
 
 from .calls import CallInfo
-from .content import Message
+from .content import Message, text_of
 from .context import Context
 from .errors import InputError
 from .events import Appended, Event, Events, Feed
+from .filewatch import FileRecorder
 from .journal import Journal
 from .log import Store
-from .records import MessageRecord, Record, SessionOpened
+from .records import Configuration, MessageRecord, Record, SessionOpened
+from .recovery import Change, Recovered, Resumed, changes_between, changes_since, environment_of
 from .redaction import RedactingStore, Redactor
+from .resuming import recover
 from .services import Services
 from .session_log import SessionLog
-from .turning import Turn, close_left_open
+from .turning import Turn
 from .view.arrange import synthetic_result
 
 __all__ = ["Lifecycle"]
@@ -28,10 +33,18 @@ _UNBEGUN = (
 )
 
 
+class _Found(NamedTuple):
+    """A session as it was before anything was done with it."""
+
+    last: int
+    configuration: Configuration
+    system: str
+
+
 class Lifecycle(SessionLog):
     """What a session has beside its requests: the writing side of its log, listeners, services, a turn."""
 
-    def __init__(self, store: Store, session_id: str, *, owns_store: bool) -> None:
+    def __init__(self, store: Store, session_id: str, *, owns_store: bool, checkpoint: float) -> None:
         super().__init__(store, session_id)
         self._events = Events(session_id)
         self._services = Services(lambda text: self._events.emit("warning", text))
@@ -39,10 +52,13 @@ class Lifecycle(SessionLog):
             self._services.on_close(store.close)
         self._services.on_close(self._events.close)
         self._context = Context(store, session_id)
-        self._journal = Journal(store, session_id, self._context, self._events.tell)
+        self._journal = Journal(store, session_id, self._context, self._events.tell, checkpoint)
         self._turn: Turn | None = None
         self._made: Turn | None = None
         self._opening: Record | None = None
+        self._found = self._as_it_is()
+        self.resumed: Resumed | None = None
+        """What opening found, if the session was there before."""
 
     def __enter__(self) -> Self:
         return self
@@ -77,17 +93,38 @@ class Lifecycle(SessionLog):
         (self._opening,) = self._journal.append(SessionOpened(source, resumed=not created))
 
     def begin(self, *, created: bool) -> None:
-        """What an opened session does once it is configured, called by `turnlog.open`: a turn that a crash left open
-        is closed as failed, and listeners are told."""
+        """What an opened session does once it is configured, called by `turnlog.open`: what a crash left half-done is
+        put on record as far as it is known, and listeners are told."""
         opening = self._opening
-        source = f", {opening.body.source}" if opening and isinstance(opening.body, SessionOpened) else ""
+        source = opening.body.source if opening and isinstance(opening.body, SessionOpened) else ""
         with self._events.opening():
             if created:
-                self._events.emit("session_opened", f"session opened{source}", opening)
-            else:
-                text = f"session resumed at record {self._context.last}{source}"
-                self._events.emit("session_resumed", text, opening)
-                self._close_left_open()
+                self._found = self._as_it_is()
+                self._events.emit("session_opened", f"session opened, {source}".rstrip(", "), opening)
+                return
+            recovered, changes = self._recover(), self.changes
+            now = self._context.configuration
+            here = environment_of(now.provider, now.model)
+            if now.environment not in (None, here):  # said once: the next opening compares with what is here
+                why = f"resumed: {', '.join(map(str, changes_since(now.environment, here)))}"
+                self._journal.append(msgspec.structs.replace(now, environment=here, why=why))
+            self.resumed = Resumed(self._found.last, recovered, changes, source)
+            self._events.emit("session_resumed", str(self.resumed), opening, self.resumed)
+
+    @property
+    def system_text(self) -> str:
+        """The system text that the conversation begins with."""
+        return "\n\n".join(filter(None, (text_of(shown.message) for shown in self._context.head)))
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What is not as it was when this session was found: target, settings, tools, system text, budget, strategy,
+        by arguments of its opening or since; the model's limits and turnlog, since the last configuration before."""
+        was, now = self._found.configuration, self._context.configuration
+        text, found = self.system_text, changes_between(was, now)
+        if text != self._found.system:
+            found.append(Change("system text", "", self._found.system, text))
+        return (*found, *changes_since(was.environment, environment_of(now.provider, now.model)))
 
     def attach(self, service: Any) -> Any:
         """Have `service` (a model client, a tool) live with this session: what has a `close` or `aclose` is closed
@@ -120,7 +157,7 @@ class Lifecycle(SessionLog):
                 "what a subagent does belongs into a session of its own"
             )
         if turn is not None:
-            self._close_left_open()
+            self._recover()
         self._turn = turn
 
     def made_turn(self, turn: Turn) -> Turn:
@@ -159,10 +196,8 @@ class Lifecycle(SessionLog):
         if made is not None:
             self._events.emit("warning", _UNBEGUN)
 
-    def _close_left_open(self) -> None:
-        close_left_open(
-            self._journal,
-            lambda: self._store.read(self.id, reverse=True),
-            lambda: self._store.of_kinds(self.id, ("turn_opened", "turn_closed")),
-            self.records,
-        )
+    def _as_it_is(self) -> _Found:
+        return _Found(self._context.last, self._context.configuration, self.system_text)
+
+    def _recover(self) -> Recovered:
+        return recover(self, self._journal, lambda root: FileRecorder(root, self._journal.append, self._store.put_blob))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import NoneType
+from typing import Any
 
 import msgspec
 
 from .configuration import load_settings
+from .content import Tool
 from .errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError
 from .log import Draft, SessionInfo, Store, utc_now
 from .models import Target
@@ -23,7 +26,9 @@ from .session_log import SOURCES
 from .settings import Settings
 from .stores import MemoryStore, default_path, local_path, open_store
 from .stores.drafts import blob_names
+from .streaming import CHECKPOINT_SECONDS
 from .summarize import Complete, Summarizer
+from .tools import read_tools
 
 __all__ = ["open"]
 
@@ -38,12 +43,15 @@ def open(
     store: Store | str | Path | None = None,
     budget: Budget | int | None = None,
     strategy: Strategy | str | None = None,
+    tools: Sequence[Tool | Mapping[str, Any]] | None = None,
+    system: str | None = None,
     summarizer: Summarizer | Complete | None = None,
     summary_timeout: float | None = None,
     redact: bool | Redactor | None = None,
     save_history: bool | None = None,
     settings: Settings | None = None,
     source: str = "",
+    checkpoint: float = CHECKPOINT_SECONDS,
 ) -> Session:
     """Open a session, or create it if there is none of that id.
 
@@ -51,8 +59,9 @@ def open(
 
     Without an id, one is made from `title` and the time. `store` is a store or a path to one.
     `target` is what requests are made for; a session opened again keeps the target it had unless another is given.
-    So it is with `budget` (tokens of a whole request, or a Budget) and `strategy` (what gives way first: a Strategy
-    or the name of a preset).
+    So it is with `budget` (tokens of a whole request, or a Budget), `strategy` (what gives way first: a Strategy or the
+    name of a preset), `tools` and `system`, the text that the conversation begins with. What differs from what it had
+    is told by `Session.changes`, what a crash had left half-done by `Session.resumed`.
     `summarizer` writes the summaries of what has to leave: a Summarizer, or a function that asks a model, from a
     prompt to the text of its answer, within `summary_timeout` seconds. Where it fails, as where none is given, the
     summary is made without a model. `redact` puts marks in place of secrets before anything is stored: True for
@@ -60,14 +69,9 @@ def open(
     everything as it is said. With `save_history` False the session lives in memory: it goes on from what the store
     has of it, if anything, and nothing of it is written.
     `source` is put on record: from where the session is opened, `interactive`, `non-interactive` or `embedded-server`.
+    What has come of an answer that is being streamed is put on record every `checkpoint` seconds at most.
     """
-    for what, value in (("session id", session_id), ("title", title)):
-        if not isinstance(value, str):
-            raise InputError(f"a {what} is a string, not {type(value).__name__}")
-    if not isinstance(redact, (bool, Redactor, NoneType)):
-        raise InputError(f"redact is True, False or a turnlog.Redactor, not {type(redact).__name__}")
-    if source and source not in SOURCES:
-        raise InputError(f"source is one of {', '.join(map(repr, SOURCES))}, not {source!r}")
+    _check(session_id, title, redact, source, checkpoint)
     said = load_settings() if settings is None else settings
     saved = said.save_history if save_history is None else save_history
     session_id = session_id or _new_id(title)
@@ -80,16 +84,33 @@ def open(
     hold = home.hold(session_id)  # before it is looked for: `gc` must not come between
     info, created = _found_or_made(home, session_id, title)
     timeout = said.summary_timeout if summary_timeout is None else summary_timeout
-    session = Session(home, info, owns_store=owns, summarizer=summarizer, summary_timeout=timeout)
+    session = Session(
+        home, info, owns_store=owns, summarizer=summarizer, summary_timeout=timeout, checkpoint=checkpoint
+    )
     if hold is not None:
         session.attach(hold)
     if source:
         session.come_from(source, created=created)
-    _configure(session, said if created else Settings(), target, budget, strategy)
+    _configure(session, said if created else Settings(), target, budget, strategy, tools)
+    if system is not None and system != session.system_text:
+        session.replace_system(system)
     session.begin(created=created)
     if saved and said.gc_on_open:
         _clear_up(home, limits_of(said))
     return session
+
+
+def _check(session_id: Any, title: Any, redact: Any, source: Any, checkpoint: Any) -> None:
+    """Raises InputError for what is no argument of `open`."""
+    for what, value in (("session id", session_id), ("title", title)):
+        if not isinstance(value, str):
+            raise InputError(f"a {what} is a string, not {type(value).__name__}")
+    if not isinstance(redact, (bool, Redactor, NoneType)):
+        raise InputError(f"redact is True, False or a turnlog.Redactor, not {type(redact).__name__}")
+    if source and source not in SOURCES:
+        raise InputError(f"source is one of {', '.join(map(repr, SOURCES))}, not {source!r}")
+    if isinstance(checkpoint, bool) or not isinstance(checkpoint, (int, float)) or not checkpoint >= 0:
+        raise InputError(f"checkpoint is a number of seconds, at least 0, not {checkpoint!r}")
 
 
 def _home(place: Store | str | Path, said: Settings) -> Store:
@@ -134,6 +155,7 @@ def _configure(
     aim: Target | None,
     budget: Budget | int | None,
     strategy: Strategy | str | None,
+    tools: Sequence[Tool | Mapping[str, Any]] | None,
 ) -> None:
     """Put on record what the session is to be like, as far as it is not; `usual` is for what nobody names."""
     aim = usual.target if aim is None else aim
@@ -146,9 +168,10 @@ def _configure(
     wanted = (
         now.budget if budget is None else read_budget(budget),
         now.strategy if strategy is None else read_strategy(strategy),
+        now.tools if tools is None else read_tools(tools),
     )
-    if wanted != (now.budget, now.strategy):
-        session.configure(budget=wanted[0], strategy=wanted[1])
+    if wanted != (now.budget, now.strategy, now.tools):
+        session.configure(budget=wanted[0], strategy=wanted[1], tools=wanted[2])
 
 
 def _clear_up(store: Store, limits: Limits) -> None:

@@ -20,12 +20,14 @@ __all__ = [
     "Configuration",
     "Count",
     "Decision",
+    "Environment",
     "FileChange",
     "MessageRecord",
     "Note",
     "PartialAnswer",
     "Record",
     "SessionOpened",
+    "StreamCheckpoint",
     "SummaryRecord",
     "ToolFinished",
     "ToolStarted",
@@ -104,6 +106,18 @@ class PartialAnswer(Struct, frozen=True, gc=False, omit_defaults=True, tag_field
     model: str = ""
 
 
+class StreamCheckpoint(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="checkpoint"):
+    """What had come of an answer while it was being streamed: all of it up to here, whatever checkpoints said before.
+
+    Not part of the conversation: the answer follows, or, where the process was killed before it came, the
+    `PartialAnswer` that whoever opens the session next makes of the newest checkpoint. `fragments` as there.
+    """
+
+    message: Message
+    fragments: tuple[Part, ...] = ()
+    model: str = ""
+
+
 class ToolStarted(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="tool_started"):
     """A tool began to run for the call `call_id` of message record `call_record`."""
 
@@ -165,9 +179,10 @@ class SessionOpened(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
 
 
 class TurnOpened(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="turn_opened"):
-    """A turn began."""
+    """A turn began. `watch` is the folder that is watched for changes while it lasts, if one is."""
 
     turn_id: str
+    watch: str = ""
 
 
 class TurnClosed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="turn_closed"):
@@ -178,13 +193,23 @@ class TurnClosed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=
     reason: str = ""
 
 
+class Environment(Struct, frozen=True, omit_defaults=True):
+    """What was found where a configuration was made: the version of turnlog, and the model's limits in tokens as the
+    table of models had them, 0 without a model. `known` is False if the model stood in no table."""
+
+    turnlog: str = ""
+    input_limit: int = 0
+    output_limit: int = 0
+    known: bool = True
+
+
 class Configuration(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="configuration"):
     """What requests are made with from here on.
 
     `settings` are the top-level request keys of `provider`, passed through; `tools` what the model
     may call. `form` is how that provider's request body was spelled. `input_limit`, in tokens, is what
     the model takes where that was said and is not its usual limit, else 0. `budget` and `strategy` are
-    None where the default holds.
+    None where the default holds. `environment` is what it was made in: no request depends on it.
     """
 
     provider: str = ""
@@ -196,6 +221,7 @@ class Configuration(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     input_limit: int = 0
     budget: Budget | None = None
     strategy: Strategy | None = None
+    environment: Environment | None = None
 
 
 class FileChange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="file_change"):
@@ -264,6 +290,7 @@ class UnknownRecord(Struct, frozen=True, tag_field="kind", tag="unknown"):
 Body = (
     MessageRecord
     | PartialAnswer
+    | StreamCheckpoint
     | ToolStarted
     | ToolFinished
     | UsageRecord

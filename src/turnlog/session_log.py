@@ -39,6 +39,14 @@ class SessionLog:
         """The records from number `first` on, oldest first."""
         return self._store.read(self.id, first=first)
 
+    def newest(self) -> Iterator[Record]:
+        """The records, the last first."""
+        return self._store.read(self.id, reverse=True)
+
+    def of_kinds(self, *kinds: str) -> Iterator[Record]:
+        """The records of these kinds (the words in docs/format.md), oldest first."""
+        return self._store.of_kinds(self.id, kinds)
+
     def turns(self) -> list[TurnInfo]:
         """Every turn, oldest first: recorded ones, and where none was, what each message of the user began."""
         return turns_of(self.records())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
@@ -19,14 +19,11 @@ from .filewatch import FileRecorder
 from .journal import Journal
 from .models import Target
 from .records import Approval, Body, FileChange, MessageRecord, Record, ToolFinished, TurnClosed, TurnOpened
+from .recovery import told
 from .request import Prepared
 from .turns import TurnInfo, turns_of
 
-__all__ = ["Desk", "ToolRun", "Turn", "close_left_open"]
-
-_LEFT_OPEN = "left open: the process ended, or the session was forked, in the midst of it"
-_NEAR = 500
-"""So many of the newest records are looked through for the opening of a turn before all are."""
+__all__ = ["Desk", "ToolRun", "Turn"]
 
 _DENIED = "The user did not allow this call; it did not run."
 
@@ -227,14 +224,15 @@ class Turn:
     # -- inside ----------------------------------------------------------------------------------
 
     def _opening(self, n: int) -> Sequence[Body]:
-        return TurnOpened(str(n)), MessageRecord(Message("user", self._parts))
+        watched = "" if self._watch is None else os.path.abspath(self._watch)
+        return TurnOpened(str(n), watched), MessageRecord(Message("user", self._parts))
 
     def _ending(self, error: BaseException | None) -> tuple[str, str]:
         if self._cancelled is not None:
             return "cancelled", self._cancelled
         if error is None:
             open_calls = unanswered(self.info.calls)
-            return "completed", _told(open_calls) if open_calls else ""
+            return "completed", told(open_calls) if open_calls else ""
         # what is no Exception ends a block from outside: Ctrl-C, a cancelled task, sys.exit
         return ("failed" if isinstance(error, Exception) else "cancelled"), f"{type(error).__name__}: {error}".rstrip(
             ": "
@@ -326,44 +324,3 @@ class ToolRun:
         """What the tool gave, or said of its failure; recorded when the block ends."""
         self._journal.result_of(self.call, content, outcome)  # wrong content is told here, not at the end
         self._result = (content, outcome)
-
-
-def close_left_open(
-    journal: Journal,
-    backwards: Callable[[], Iterable[Record]],
-    marks: Callable[[], Iterable[Record]],
-    read: Callable[[int], Iterable[Record]],
-) -> TurnInfo | None:
-    """Close as failed the turn that nobody closed, if the newest is one; returns it as it was.
-
-    `backwards` gives the newest records, the last first; if these tell of no opening, `marks` gives all records of
-    turns that were opened or closed. `read` gives the records from a number on.
-    """
-    near = list(islice(backwards(), _NEAR))
-    opened = _newest_open(near)
-    if opened is None and len(near) == _NEAR and not any(isinstance(record.body, TurnOpened) for record in near):
-        opened = _newest_open(reversed(list(marks())))
-    if opened is None or not isinstance(opened.body, TurnOpened):
-        return None
-    info = turns_of(read(opened.n))[0]
-    open_calls = unanswered(info.calls)
-    reason = f"{_LEFT_OPEN}; {_told(open_calls)}" if open_calls else _LEFT_OPEN
-    journal.append(TurnClosed(opened.body.turn_id, "failed", reason))
-    return info
-
-
-def _newest_open(backwards: Iterable[Record]) -> Record | None:
-    """The newest opening of a turn, unless that turn was closed."""
-    closed: set[str] = set()
-    for record in backwards:
-        if isinstance(record.body, TurnClosed):
-            closed.add(record.body.turn_id)
-        elif isinstance(record.body, TurnOpened):
-            return None if record.body.turn_id in closed else record
-    return None
-
-
-def _told(calls: Sequence[CallInfo]) -> str:
-    """Calls without a result, for people: the first of them, and how many more."""
-    names = ", ".join(f"{info.call.name} ({info.call.id}: {info.standing})" for info in calls[:3])
-    return f"without a result: {names}" + (f" and {len(calls) - 3} more" if len(calls) > 3 else "")

@@ -11,6 +11,8 @@ from test_cli_visible import harmful
 import turnlog as package
 from conftest import Command
 from turnlog.content import Message, Text, ToolCall, ToolResult
+from turnlog.log import Draft
+from turnlog.records import StreamCheckpoint
 from turnlog.stores import SqliteStore
 
 CALLS = (ToolCall("c1", "ls"), ToolCall("c2", "rm\x1b[2J"))
@@ -48,7 +50,9 @@ def test_what_was_left_half_done_is_named(crashed: None, turnlog: Command) -> No
 def test_what_is_known_is_put_on_record(crashed: None, turnlog: Command) -> None:
     """After that nothing is open; what contradicts itself stays, for a log is never rewritten."""
     shown = turnlog("doctor", "s", "--fix")
-    assert shown.out.splitlines() == ["record 5: orphan: result of 'c9': no call before it has that id"]
+    recovered, orphan = shown.out.splitlines()
+    assert recovered.startswith("record 6: recovered: turn 1: left open: ")
+    assert orphan == "record 5: orphan: result of 'c9': no call before it has that id"
     assert shown.err.splitlines() == [
         "the turn that was left open is closed as failed", "2 calls answered with what is known", "1 finding",
     ]  # fmt: skip
@@ -63,3 +67,36 @@ def test_a_session_in_order(turnlog: Command, tmp_path: Path) -> None:
     shown = turnlog("doctor", "s")
     assert (shown.code, shown.out, shown.err) == (0, "", "nothing was left half-done\n")
     assert turnlog("doctor", "absent").code == 4
+
+
+def test_what_was_recovered_and_what_changed_is_told(crashed: None, turnlog: Command, tmp_path: Path) -> None:
+    """Somebody who looks after the fact has to see what the next opening did, and with what the session goes on."""
+    aim, other = package.target("openai-chat", "gpt-4o"), package.target("openai-chat", "gpt-4o", seed=1)
+    with package.open("s", store=tmp_path / "log.db", target=aim, tools=[{"name": "look"}]):
+        pass
+    with package.open("s", store=tmp_path / "log.db", target=other):
+        pass
+    rows = turnlog("doctor", "s", "--json").rows
+    assert [(row["kind"], row["detail"]) for row in rows if row["kind"] in ("recovered", "changed")] == [
+        (
+            "recovered",
+            "turn 1: left open: the process ended, or the session was forked, in the midst of it; without a result: "
+            "ls (c1: started and never ended: it may have run), rm\x1b[2J (c2: not on record whether it started)",
+        ),
+        ("changed", "setting seed nothing -> 1"),
+    ]
+
+
+def test_a_stream_that_was_cut_off(turnlog: Command, tmp_path: Path) -> None:
+    """What had come of an answer is found before anybody opens the session, and kept by `--fix`."""
+    store = SqliteStore(tmp_path / "log.db")
+    package.open("s", store=store).user("go")
+    store.append("s", [Draft(StreamCheckpoint(Message("assistant", (Text("I go "),))))])
+    store.close()
+    assert "record 2: stream: an answer was being streamed; what had come of it is here\n" in turnlog("doctor", "s").out
+    shown = turnlog("doctor", "s", "--fix")
+    assert "what had come of an answer is kept as an interrupted one" in shown.err
+    assert shown.out == (
+        "record 3: recovered: what had come of an answer: the process ended while the answer was being streamed\n"
+    )
+    assert shown.code == 0

@@ -24,6 +24,7 @@ from turnlog.records import (
     MessageRecord,
     Note,
     PartialAnswer,
+    StreamCheckpoint,
     SummaryRecord,
     ToolFinished,
     ToolStarted,
@@ -337,3 +338,12 @@ def test_verify(turnlog: Any, session: Path) -> None:
     assert (rows[0]["session"], rows[0]["record"]) == ("s", 3)
     assert turnlog("show", "s").code == 5
     assert turnlog("verify", "nobody").code == 4
+
+
+def test_show_of_a_checkpoint(turnlog: Any, tmp_path: Path) -> None:
+    """What had come of an answer stands in the answer; a page that shows it twice cannot be read."""
+    with closing(open_store(tmp_path / "log.db")) as store:
+        store.create("s")
+        body = StreamCheckpoint(Message("assistant", (Text("There is "),)), (HALF,))
+        store.append("s", [_draft(body, 1)])
+    assert turnlog("show", "s").out.splitlines()[-1].split("]")[1].strip().endswith("characters of an answer had come")

@@ -15,7 +15,7 @@ from .terminal import counted, say
 
 __all__ = ["decision_json", "decision_lines", "fates", "rewinds_of", "saving", "span"]
 
-_ORDER: tuple[Fate, ...] = ("kept", "masked", "cut", "placeholder", "summarised", "left out", "rewound")
+_ORDER: tuple[Fate, ...] = ("kept", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound")
 
 
 def fates(accounts: Iterable[Account]) -> str:

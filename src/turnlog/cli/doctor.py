@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 from argparse import ArgumentParser, Namespace
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from ..consistency import Inconsistency
 from ..log import Store
+from ..records import Configuration, PartialAnswer, TurnClosed
+from ..recovery import LEFT_OPEN, changes_between, changes_since, environment_of
 from ..session import Session
 from ..session_log import SessionLog
+from ..streaming import KILLED, unfinished_stream
 from .stores import opened
 from .terminal import counted, out_json, out_line, say
 
@@ -33,8 +37,10 @@ def _doctor(arguments: Namespace) -> int:
     with opened(arguments, write=arguments.fix) as store:
         if arguments.fix:
             _fix(store, arguments.id)
-        found = _findings(SessionLog(store, arguments.id), strict=arguments.strict)
-    for one in found:
+        log = SessionLog(store, arguments.id)
+        found = _findings(log, strict=arguments.strict)
+        told = _told(log)
+    for one in (*told, *found):
         if arguments.json:
             out_json(msgspec.to_builtins(one))
         else:
@@ -56,21 +62,49 @@ def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:
         for turn in newest
         if turn.id and turn.is_open
     ]
+    stream = unfinished_stream(log.newest())
+    if stream is not None:
+        found.append(Inconsistency("stream", "an answer was being streamed; what had come of it is here", (stream.n,)))
     told = {one.records for one in found if one.kind == "turn"}
     rest = (one for one in log.validate(strict=strict) if one.kind != "unanswered")
     found += [one for one in rest if not (one.kind == "turn" and one.records in told)]
     return sorted(found, key=lambda one: one.records)
 
 
+def _told(log: SessionLog) -> list[Inconsistency]:
+    """What openings after a crash have recovered, and what changed with the newest configuration and since: nothing
+    that is wrong, so it does not count."""
+    told = [
+        Inconsistency("recovered", f"turn {record.body.turn_id}: {record.body.reason}", (record.n,))
+        for record in log.of_kinds("turn_closed")
+        if isinstance(record.body, TurnClosed) and record.body.reason.startswith(LEFT_OPEN)
+    ]
+    told += [
+        Inconsistency("recovered", f"what had come of an answer: {record.body.reason}", (record.n,))
+        for record in log.of_kinds("partial")
+        if isinstance(record.body, PartialAnswer) and record.body.reason == KILLED
+    ]
+    made = [(r.n, r.body) for r in log.of_kinds("configuration") if isinstance(r.body, Configuration)]
+    for (_, before), (n, after) in list(pairwise(made))[-1:]:
+        changes = [*changes_between(before, after), *changes_since(before.environment, after.environment)]
+        told += [Inconsistency("changed", str(change), (n,)) for change in changes]
+    if made:
+        n, newest = made[-1]
+        changes = changes_since(newest.environment, environment_of(newest.provider, newest.model))
+        told += [Inconsistency("changed", f"since then: {change}", (n,)) for change in changes]
+    return sorted(told, key=lambda one: one.records)
+
+
 def _fix(store: Store, session_id: str) -> None:
     session = Session(store, store.info(session_id))
-    before = store.info(session_id).records
     quiet = logging.NullHandler()  # what happens is said below, in our own words
     logging.getLogger("turnlog").addHandler(quiet)
     session.begin(created=False)
     logging.getLogger("turnlog").removeHandler(quiet)
-    if store.info(session_id).records > before:
+    if session.resumed is not None and session.resumed.recovered.turn is not None:
         say("the turn that was left open is closed as failed")
+    if session.resumed is not None and session.resumed.recovered.answer:
+        say("what had come of an answer is kept as an interrupted one")
     answered = session.answer_unfinished()
     if answered:
         say(f"{counted(len(answered), 'call')} answered with what is known")

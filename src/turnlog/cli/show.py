@@ -18,6 +18,7 @@ from ..records import (
     Note,
     PartialAnswer,
     Record,
+    StreamCheckpoint,
     SummaryRecord,
 )
 from ..session_log import SessionLog, source_of
@@ -139,6 +140,9 @@ def _rows(record: Record) -> list[_Row]:
         case SummaryRecord(state=state, text=text, reason=reason, summarizer=summarizer):
             said = shorten(text or reason, lines=3)
             return [("[summary]", f"{state} by {summarizer}" + (f": {said}" if said else ""))]
+        case StreamCheckpoint(message=message, fragments=fragments):
+            size = sum(len(text) for _, text in map(_part, (*message.parts, *fragments)))
+            return [("[checkpoint]", f"{counted(size, 'character')} of an answer had come")]
         case Configuration():
             return [("[settings]", _configuration(record.body))]
         case body:

@@ -36,9 +36,11 @@ from ..records import (
     MessageRecord,
     Note,
     PartialAnswer,
+    StreamCheckpoint,
     SummaryRecord,
     ToolFinished,
     TurnClosed,
+    TurnOpened,
     UsageRecord,
 )
 from .redactor import Counts, Redactor
@@ -51,6 +53,7 @@ TEXTS: dict[type, tuple[str, ...]] = {
     MessageRecord: ("source",),
     PartialAnswer: ("reason",),
     ToolFinished: ("reason",),
+    TurnOpened: ("watch",),
     TurnClosed: ("reason",),
     Configuration: ("why",),
     Decision: ("why",),
@@ -107,7 +110,10 @@ class _Redaction:
         match changed:
             case MessageRecord(message=message):
                 return _with(changed, message=self._message(message))
-            case PartialAnswer(message=message, fragments=fragments):
+            case (
+                PartialAnswer(message=message, fragments=fragments)
+                | StreamCheckpoint(message=message, fragments=fragments)
+            ):
                 return _with(changed, message=self._message(message), fragments=self._parts(fragments))
             case Configuration(tools=tools, form=form):
                 tools = _same(tools, tuple(map(self._tool, tools)))

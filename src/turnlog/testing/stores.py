@@ -35,6 +35,7 @@ from ..records import (
     PartialAnswer,
     Record,
     SessionOpened,
+    StreamCheckpoint,
     SummaryRecord,
     ToolFinished,
     ToolStarted,
@@ -311,5 +312,6 @@ _BODIES: Sequence[Body] = (
     TurnClosed("t1", "done"),
     FileChange("a.txt", "renamed", old_path="b.txt"),
     Note("topic", "text", {"deep": {"er": [True]}}),
+    StreamCheckpoint(Message("assistant", (Text("I "),)), fragments=(ToolCall("c2", "run", raw='{"x'),)),
     SummaryRecord("k", "made", "Short.", summarizer="s/1"),
 )

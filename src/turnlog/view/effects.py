@@ -43,7 +43,7 @@ HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
 
 _HIDES_SYSTEM = frozenset({"rewind"})
 
-_TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "cap": "cut"}
+_TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "cap": "cut", "system": "replaced"}
 
 _Path = tuple[int, ...]
 
@@ -256,7 +256,7 @@ def told(number: int, decision: Decision) -> list[Edit]:
     """The edit that says what a decision does to the conversation, if it does anything."""
     if decision.action not in HIDING and decision.action not in _TREATMENT:
         return []
-    verb = "left out" if decision.action in HIDING else "shortened"
+    verb = "left out" if decision.action in HIDING else "replaced" if decision.action == "system" else "shortened"
     detail = f"{verb} by decision {number}: {decision.why}".rstrip(": ")
     return [Edit(decision.action, detail, (decision.first,), through=decision.last)]
 

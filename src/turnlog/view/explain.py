@@ -18,12 +18,12 @@ from .shown import Shown
 
 __all__ = ["Account", "Explanation", "Fate", "Ruling", "explain"]
 
-Fate = Literal["kept", "masked", "cut", "placeholder", "summarised", "left out", "rewound"]
+Fate = Literal["kept", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound"]
 """`kept`: shown as it is on record. `masked`: its tool results are a line each. `cut`: giant outputs show beginning
 and end. `placeholder`: images are a line each. `summarised`: a summary that is shown stands for it. `left out`:
 nothing of it is shown. `rewound`: it was taken back."""
 
-_FATES: dict[str, Fate] = {"masked": "masked", "cut": "cut", "placeholder": "placeholder"}
+_FATES: dict[str, Fate] = {"masked": "masked", "cut": "cut", "placeholder": "placeholder", "replaced": "replaced"}
 
 
 class Account(Struct, frozen=True):

@@ -10,7 +10,9 @@ from ..content import Message, ToolResult
 
 __all__ = ["Edit", "Loss", "Shown", "Treatment", "starts_turn"]
 
-Treatment = Literal["verbatim", "repaired", "joined", "synthetic", "cut", "masked", "placeholder", "summarised"]
+Treatment = Literal[
+    "verbatim", "repaired", "joined", "synthetic", "cut", "masked", "placeholder", "replaced", "summarised"
+]
 
 
 class Shown(Struct, frozen=True, gc=False):

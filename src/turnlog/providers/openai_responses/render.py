@@ -24,7 +24,7 @@ from .wire import CALLS, ID_MAY_GO, NAME, has_word, id_fits, word_value
 __all__ = ["render"]
 
 # Content that is no longer what the provider keeps under an item's id must not go by that id.
-_EDITED = frozenset({"cut", "masked", "placeholder", "summarised", "synthetic"})
+_EDITED = frozenset({"cut", "masked", "placeholder", "replaced", "summarised", "synthetic"})
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:

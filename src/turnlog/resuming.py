@@ -1,0 +1,82 @@
+"""Puts on record what is known of what a crash left half-done: an open turn, an answer that was being streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+from typing import Protocol
+
+from .filewatch import FileRecorder
+from .journal import Journal
+from .records import Body, FileChange, Record, StreamCheckpoint, TurnClosed, TurnOpened
+from .recovery import LEFT_OPEN, Recovered, calls_left_open, told
+from .streaming import as_interrupted, unfinished_stream
+from .turns import TurnInfo, turns_of
+
+__all__ = ["recover"]
+
+_NEAR = 500
+"""So many of the newest records are looked through for the opening of a turn before all are."""
+
+_MARKS = ("turn_opened", "turn_closed")
+
+
+class _Log(Protocol):
+    def newest(self) -> Iterator[Record]:
+        """The records, the last first."""
+
+    def of_kinds(self, *kinds: str) -> Iterator[Record]:
+        """The records of these kinds, oldest first."""
+
+    def records(self, first: int = 1) -> Iterator[Record]:
+        """The records from number `first` on, oldest first."""
+
+
+def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder]) -> Recovered:
+    """Put on record, as an interrupted answer, what had come of a stream, and close as failed a turn that nobody
+    closed; returns what was found. `files` gives what can look into a folder that was watched.
+
+    Reads the newest records, and all openings and closings of turns only if these tell of neither.
+    """
+    near = list(islice(log.newest(), _NEAR))
+    opened = _newest_open(near)
+    if opened is None and len(near) == _NEAR and not any(isinstance(record.body, TurnOpened) for record in near):
+        opened = _newest_open(reversed(list(log.of_kinds(*_MARKS))))
+    stream = unfinished_stream(near)
+    bodies: list[Body] = []
+    if stream is not None and isinstance(stream.body, StreamCheckpoint):
+        bodies.append(as_interrupted(stream.body))
+    if opened is None or not isinstance(opened.body, TurnOpened):
+        answer = journal.append(*bodies)[0].n if bodies else 0
+        return Recovered(answer=answer, calls=tuple(calls_left_open(near)))
+    records = list(log.records(opened.n))
+    turn = turns_of(records)[0]
+    calls = tuple(info for info in turn.calls if not info.result)
+    reason = f"{LEFT_OPEN}; {told(calls)}" if calls else LEFT_OPEN
+    made = journal.append(*bodies, TurnClosed(opened.body.turn_id, "failed", reason))
+    touched = _touched(opened.body.watch, turn, records, files)
+    return Recovered(turn, made[0].n if bodies else 0, calls, touched)
+
+
+def _newest_open(backwards: Iterable[Record]) -> Record | None:
+    """The newest opening of a turn, unless that turn was closed."""
+    closed: set[str] = set()
+    for record in backwards:
+        if isinstance(record.body, TurnClosed):
+            closed.add(record.body.turn_id)
+        elif isinstance(record.body, TurnOpened):
+            return None if record.body.turn_id in closed else record
+    return None
+
+
+def _touched(
+    folder: str, turn: TurnInfo, records: Iterable[Record], files: Callable[[str], FileRecorder]
+) -> tuple[str, ...]:
+    """Files of a watched folder that changed since a turn began, as far as their times tell, and are not on record."""
+    if not folder:
+        return ()
+    known = {record.body.path for record in records if isinstance(record.body, FileChange)}
+    with files(folder) as recorder:
+        touched = recorder.touched(datetime.fromisoformat(turn.started))
+    return tuple(path for path in touched if path not in known)

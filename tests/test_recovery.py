@@ -1,0 +1,315 @@
+"""A session that is opened again: it has what it had, says what it found half-done, and what is not as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnlog
+from agents import CHAT, chunks, says
+from turnlog import recovery
+from turnlog.content import Message, Text, ToolCall, text_of
+from turnlog.filewatch import FileRecorder
+from turnlog.models import Target
+from turnlog.policy import Budget
+from turnlog.records import (
+    Configuration,
+    Environment,
+    MessageRecord,
+    PartialAnswer,
+    Record,
+    StreamCheckpoint,
+    ToolStarted,
+)
+from turnlog.recovery import Change, Recovered, Resumed, changes_between, changes_since
+from turnlog.session import Session
+from turnlog.stores import MemoryStore
+from turnlog.streaming import KILLED, Checkpoints
+from turnlog.view.select import INTERRUPTED
+
+SHELL = {"name": "shell", "description": "Run.", "parameters": {"type": "object"}}
+LOOK = {"name": "look", "description": "Look.", "parameters": {"type": "object"}}
+LOUDER = {"name": "look", "description": "Look twice.", "parameters": {"type": "object"}}
+CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5", max_tokens=100)
+
+
+@pytest.fixture
+def store() -> Iterator[MemoryStore]:
+    """A store in memory."""
+    made = MemoryStore()
+    yield made
+    made.close()
+
+
+def opened(store: MemoryStore, **arguments: Any) -> Session:
+    """The session of these tests, opened with these arguments."""
+    return turnlog.open("s", store=store, **arguments)
+
+
+def told(session: Session) -> list[str]:
+    """What opening said has changed."""
+    assert session.resumed is not None
+    return [str(change) for change in session.resumed.changes]
+
+
+# -- what changed ----------------------------------------------------------------------------------
+
+
+def test_a_session_has_what_it_had_and_says_nothing(store: MemoryStore) -> None:
+    """Whoever names nothing gets target, settings, budget, strategy, tools and system text back, and no news."""
+    first = opened(store, target=CHAT, budget=9_000, strategy="mask", tools=[SHELL], system="Be brief.")
+    assert (first.resumed, first.changes) == (None, ())
+    first.user("hello")
+    body, records = first.request().body(), len(first.history())
+    again = opened(store)
+    assert again.request().body() == body
+    assert again.configuration == first.configuration
+    assert again.resumed == Resumed(records)
+    assert str(again.resumed) == f"session resumed at record {records}"
+    assert (again.changes, len(again.history())) == ((), records)
+
+
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        ({"budget": 5_000}, ["budget max_tokens 9,000 -> 5,000"]),
+        ({"strategy": "auto"}, ["strategy mask -> auto"]),
+        ({"tools": [LOUDER]}, ["tool look changed", "tool shell removed"]),
+        ({"tools": [SHELL, LOOK, {**SHELL, "name": "dig"}]}, ["tool dig added"]),
+        ({"system": "Be long."}, ["system text changed"]),
+        ({"target": CHAT.with_settings(temperature=1)}, ["setting temperature nothing -> 1"]),
+        (
+            {"target": CLAUDE, "budget": 9_000},
+            [
+                "model openai-chat gpt-4o -> anthropic claude-sonnet-4-5",
+                "setting max_tokens nothing -> 100",
+                "input limit 128,000 -> 1,000,000",
+                "output limit 16,384 -> 64,000",
+            ],
+        ),
+    ],
+    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
+)
+def test_other_arguments_are_told(store: MemoryStore, arguments: dict[str, Any], expected: list[str]) -> None:
+    """A change that goes unsaid, or one that is said and not made, or said again by the next opening, fails here."""
+    opened(store, target=CHAT, budget=9_000, strategy="mask", tools=[SHELL, LOOK], system="Be brief.").user("hello")
+    changed = opened(store, **arguments)
+    limits = {"input limit", "output limit"}
+    found = [one for one in told(changed) if not any(one.startswith(limit) for limit in limits)]
+    assert found == [one for one in expected if not any(one.startswith(limit) for limit in limits)]
+    if "target" in arguments and arguments["target"] is CLAUDE:
+        assert {change.name for change in changed.changes if change.what == "limit"} == limits
+    event = changed.events().waiting()[0]
+    assert (event.kind, event.found, event.text) == ("session_resumed", changed.resumed, str(changed.resumed))
+    again = opened(store, **arguments)
+    assert (told(again), again.changes) == ([], ())
+    assert again.request().body() == changed.request().body()
+
+
+def test_another_system_text_takes_the_place_of_the_old_one(store: MemoryStore) -> None:
+    """Both texts in a request would contradict each other; the log keeps the old one."""
+    session = opened(store, target=CHAT, system="Be brief.")
+    session.user("hello")
+    session = opened(store, system="Be long.")
+    assert session.system_text == "Be long."
+    assert [m["content"] for m in session.request().request["messages"]] == ["Be long.", "hello"]
+    assert [text_of(r.message) for r in session.history() if r.message] == ["Be brief.", "hello"]
+    assert session.explain().accounts[session.history()[1].n].fate in ("kept", "replaced")
+    session.clear()
+    assert next(shown.message for shown in session.view()) == Message("system", (Text("Be long."),))
+
+
+def test_what_changes_later_is_told_as_well(store: MemoryStore) -> None:
+    """Many set tools and texts after opening: `changes` compares with what was found, whenever it is asked."""
+    opened(store, target=CHAT, tools=[SHELL]).user("hello")
+    session = opened(store)
+    session.configure(tools=[])
+    session.switch(CHAT.with_settings(seed=1))
+    assert session.changes == (Change("setting", "seed", "", "1"), session.changes[1])
+    assert str(session.changes[1]) == "tool shell removed"
+
+
+def test_another_table_of_models_and_another_turnlog_are_told_once(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Limits that shrank since make requests smaller: that is said, and not for ever."""
+    opened(store, target=turnlog.target("openai-chat", "gpt-4o")).user("hello")
+    table = tmp_path / "models.json"
+    table.write_text(json.dumps({"models": {"gpt-4o": {"input": 64_000}}}))
+    monkeypatch.setenv("TURNLOG_MODELS", str(table))
+    monkeypatch.setattr(recovery, "__version__", "9.9.9")
+    session = opened(store)
+    assert told(session) == ["input limit 128,000 -> 64,000", f"turnlog {turnlog.__version__} -> 9.9.9"]
+    assert session.configuration.environment == Environment("9.9.9", 64_000, 16_384)
+    assert told(opened(store)) == []
+
+
+def test_a_model_that_left_the_table_is_told() -> None:
+    """Its limits are a guess from now on."""
+    was, now = Environment("1", 200_000, 8_000), Environment("1", 128_000, 8_000, known=False)
+    assert [str(one) for one in changes_since(was, now)] == [
+        "input limit 200,000 -> 128,000",
+        "model in the table of models -> in no table of models",
+    ]
+    assert changes_since(None, now) == changes_since(now, now) == []
+
+
+def test_every_field_of_a_configuration_is_compared() -> None:
+    """A field that is added to a configuration and forgotten here would change in silence."""
+    plain = Configuration("p", "m")
+    values: dict[str, Any] = {
+        "provider": "q", "model": "n", "settings": {"a": 1}, "tools": (turnlog.Tool("t"),), "input_limit": 5,
+        "budget": Budget(max_tokens=5), "strategy": turnlog.Strategy("mask"),
+    }  # fmt: skip
+    silent = {"form", "why", "environment"}  # spelling, a remark, and what `changes_since` compares
+    assert values.keys() | silent == set(Configuration.__struct_fields__)
+    for name, value in values.items():
+        other = Configuration(**{"provider": "p", "model": "m", name: value})
+        assert len(changes_between(plain, other)) == len(changes_between(other, plain)) == 1
+    assert changes_between(plain, plain) == []
+
+
+# -- what was half-done ----------------------------------------------------------------------------
+
+
+def test_an_open_turn_and_its_calls_are_told_once(store: MemoryStore) -> None:
+    """After a crash: which turn, which calls may have run; the next opening has nothing to add."""
+    session = opened(store, target=CHAT)
+    turn = session.turn("go").__enter__()
+    one, _ = turn.receive(says("", "c1", "c2")).tool_calls
+    turn.tool_started(one)
+    resumed = opened(store).resumed
+    assert resumed is not None and resumed.recovered.turn is not None
+    assert resumed.recovered.turn.id == turn.id
+    assert [(info.call.id, info.started > 0) for info in resumed.recovered.calls] == [("c1", True), ("c2", False)]
+    assert "weather (c1) started and never ended: it may have run" in str(resumed)
+    again = opened(store)
+    assert again.resumed is not None and not again.resumed.recovered
+    assert [info.call.id for info in again.unfinished()] == ["c1", "c2"]
+
+
+def test_calls_are_told_where_no_turn_was_recorded(store: MemoryStore) -> None:
+    """Those since the user's last word; they stay open until a result is on record, and are told until then."""
+    session = opened(store, target=CHAT)
+    session.user("go")
+    session.receive(says("", "old"))
+    session.user("go on")
+    (call,) = session.receive(says("", "new")).tool_calls
+    session.tool_started(call)
+    for _ in range(2):
+        resumed = opened(store).resumed
+        assert resumed is not None
+        assert [info.call.id for info in resumed.recovered.calls] == ["new"]
+    session.tool_result(call, "4 degrees")
+    assert opened(store).resumed == Resumed(session.history()[-1].n)
+
+
+def test_what_had_come_of_a_stream_survives(store: MemoryStore) -> None:
+    """A process that is killed in the midst of an answer leaves what was on record of it, marked, with its turn."""
+    session = opened(store, target=CHAT, checkpoint=0.0)
+    turn = session.turn("tell").__enter__()
+    answer = turn._until_cancelled(chunks("It was ", "once ", "upon a ti"))
+    with pytest.raises(GeneratorExit):
+        session.receive(_killed(answer))
+    left = [record for record in session.history() if isinstance(record.body, StreamCheckpoint)]
+    other = MemoryStore()
+    other.create("s")
+    for record in session.history():
+        if not isinstance(record.body, PartialAnswer):  # a killed process says no more
+            other.append("s", [turnlog.log.Draft(record.body)])
+    resumed = turnlog.open("s", store=other)
+    assert resumed.resumed is not None
+    partial = next(r for r in resumed.history() if r.n == resumed.resumed.recovered.answer)
+    assert partial.body == PartialAnswer(
+        Message("assistant", (Text("It was once upon a "),)), KILLED, count=_count(partial)
+    )
+    assert resumed.turns()[-1].last == partial.n + 1
+    shown = resumed.request().request["messages"][-1]["content"]
+    assert [part["text"] for part in shown] == ["It was once upon a ", INTERRUPTED]
+    assert [text_of(r.body.message) for r in left if isinstance(r.body, StreamCheckpoint)] == [
+        "It was ", "It was once ", "It was once upon a ",
+    ]  # fmt: skip
+
+
+def _killed(chunks: Iterator[Any]) -> Iterator[Any]:
+    yield from chunks
+    raise GeneratorExit
+
+
+def _count(record: Record) -> Any:
+    return record.body.count if isinstance(record.body, PartialAnswer) else None
+
+
+def test_checkpoints_are_rare_and_hold_no_half_word() -> None:
+    """An answer of many chunks must not be written many times over, and half a secret looks like none."""
+    kept: list[Any] = []
+    assembler = turnlog.providers.provider("openai-chat").assembler()
+    usual = Checkpoints(assembler, kept.append, 1.0)
+    always = Checkpoints(assembler, kept.append, 0.0)
+    for chunk in chunks("the key is ", "sk-ant-", "api03-abcdef"):
+        assembler.feed(chunk)
+        usual.look()
+    assert kept == []  # a second has not gone by
+    always.look()
+    always.look()
+    assert kept == [StreamCheckpoint(Message("assistant", (Text("the key is "),)))]
+
+
+@pytest.mark.parametrize("seconds", [-1, None, "1", True, float("nan")])
+def test_a_pause_between_checkpoints_is_a_number(store: MemoryStore, seconds: Any) -> None:
+    """What is no number of seconds is said at the door, not in the midst of the first stream."""
+    with pytest.raises(turnlog.InputError, match="checkpoint is a number of seconds"):
+        opened(store, checkpoint=seconds)
+
+
+def test_files_of_a_watched_folder_are_told(store: MemoryStore, tmp_path: Path) -> None:
+    """A kill loses what the folder held before; that files changed must not be lost with it."""
+    (tmp_path / "old").write_text("x")
+    past = datetime(2001, 1, 1, tzinfo=UTC)
+    recorder = FileRecorder(tmp_path, lambda *bodies: (), lambda data: "")
+    assert recorder.touched(past) == ["old"]
+    assert recorder.touched(datetime(2999, 1, 1, tzinfo=UTC)) == []
+    session = opened(store, target=CHAT)
+    session.turn("go", watch=tmp_path).__enter__()
+    (tmp_path / "new").write_text("y")
+    resumed = opened(store).resumed
+    assert resumed is not None and "new" in resumed.recovered.files
+    assert "changed without a record: " in str(resumed)
+    session.close()
+
+
+def test_nothing_recovered_is_false() -> None:
+    """Who asks `if session.resumed.recovered` wants to know whether there is something to say."""
+    assert not Recovered()
+    assert Recovered(answer=3)
+    assert str(Recovered(files=tuple("abcdefg"))) == "changed without a record: a, b, c, d, e and 2 more"
+
+
+def test_what_is_told_of_calls_is_what_requests_say(store: MemoryStore) -> None:
+    """A caller and the model must not hear different things of one call."""
+    session = opened(store, target=CHAT)
+    session.user("go")
+    call = ToolCall("c1", "dig")
+    session.add(Message("assistant", (call,)))
+    session.tool_started(call)
+    assert isinstance(session.history()[-1].body, ToolStarted)
+    again = opened(store)
+    assert again.resumed is not None
+    (info,) = again.resumed.recovered.calls
+    assert "may have run" in info.standing
+    assert "may have run" in again.request().request["messages"][-1]["content"]
+
+
+def test_a_log_of_before_has_no_snapshot(store: MemoryStore) -> None:
+    """What was never noted cannot have changed, and opening must not write for nothing."""
+    store.create("s")
+    old = Configuration("openai-chat", "gpt-4o")
+    store.append("s", [turnlog.log.Draft(old), turnlog.log.Draft(MessageRecord(Message("user", (Text("hi"),))))])
+    session = opened(store)
+    assert isinstance(session.target, Target)
+    assert (session.resumed, len(session.history())) == (Resumed(2), 2)
