@@ -357,6 +357,11 @@ class Context:
         """Tokens of a text, by the counter in force."""
         return self._counter.text(text)
 
+    @property
+    def head(self) -> tuple[Shown, ...]:
+        """The system messages that the conversation begins with."""
+        return tuple(item.shown for item in self._items[: self._lead])
+
     def newest(self) -> Iterable[Shown]:
         """The messages at hand as they are on record, newest first."""
         return (item.raw for item in reversed(self._items))

@@ -34,8 +34,10 @@ from .records import (
     ToolFinished,
     ToolStarted,
 )
+from .recovery import environment_of
 from .request import Prepared, plan, translate
 from .rewinding import Rewind, Rewinder
+from .streaming import CHECKPOINT_SECONDS
 from .summarize import TIMEOUT, Complete, Summarizer
 from .tokens.calibration import Drift, Prediction
 from .tools import read_tools
@@ -64,8 +66,9 @@ class Session(Lifecycle):
         owns_store: bool = False,
         summarizer: Summarizer | Complete | None = None,
         summary_timeout: float = TIMEOUT,
+        checkpoint: float = CHECKPOINT_SECONDS,
     ) -> None:
-        super().__init__(store, info.id, owns_store=owns_store)
+        super().__init__(store, info.id, owns_store=owns_store, checkpoint=checkpoint)
         tell = self._events.tell
         self._compactor = Compactor(store, info.id, self._context, summarizer, summary_timeout, tell)
         self._services.on_close(self._compactor.close)
@@ -161,6 +164,7 @@ class Session(Lifecycle):
                 input_limit=now.input_limit,
                 budget=now.budget if budget is None else read_budget(budget),
                 strategy=now.strategy if strategy is None else read_strategy(strategy),
+                environment=environment_of(aim.provider, aim.model),
             )
         )[0]
 
@@ -183,9 +187,22 @@ class Session(Lifecycle):
                 input_limit=0 if aim.input_limit == usual.input_limit else aim.input_limit,
                 budget=self.configuration.budget,
                 strategy=self.configuration.strategy,
+                environment=environment_of(aim.provider, aim.model),
             )
         )
         return (*lost, *self._context.request(self._aim(None), sent=False).losses)
+
+    def replace_system(self, text: str) -> Record:
+        """Have this system text at the beginning of the conversation from here on, in place of what stands there;
+        the log keeps that. Recorded as a system message if there is none."""
+        old = [(shown, i) for shown in self._context.head for i, part in enumerate(shown.message.parts)]
+        if not old:
+            return self.system(text)
+        first, last = old[0][0].records[0], old[-1][0].records[0]
+        places = [[shown.records[0], [i], "" if k else text] for k, (shown, i) in enumerate(old)]
+        return self._append(
+            Decision("system", first, last, "another system text", {"texts": places, "changes_from": first})
+        )[0]
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
