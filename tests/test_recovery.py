@@ -260,6 +260,17 @@ def test_checkpoints_are_rare_and_hold_no_half_word() -> None:
     assert kept == [StreamCheckpoint(Message("assistant", (Text("the key is "),)))]
 
 
+def test_no_checkpoint_holds_a_part_of_a_secret(store: MemoryStore) -> None:
+    """The first half of a key looks like no key; and a key that went by in three checkpoints is one key."""
+    session = opened(store, target=CHAT, checkpoint=0.0)
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    session.receive(chunks("The key is ", key[:12], key[12:25], key[25:], ". Keep ", "it ", "safe."))
+    records = session.history()
+    assert sum(isinstance(record.body, StreamCheckpoint) for record in records) > 2
+    assert [record.n for record in records if key[:8].encode() in (record.raw or b"")] == []
+    assert sum(session.redacted.values()) == 1
+
+
 @pytest.mark.parametrize("seconds", [-1, None, "1", True, float("nan")])
 def test_a_pause_between_checkpoints_is_a_number(store: MemoryStore, seconds: Any) -> None:
     """What is no number of seconds is said at the door, not in the midst of the first stream."""

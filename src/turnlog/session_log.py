@@ -10,7 +10,7 @@ from .consistency import Inconsistency, inconsistencies
 from .costs import Cost, total_cost, total_usage
 from .errors import CorruptRecord
 from .log import RecordStore, Store
-from .records import Record, SessionOpened, Usage
+from .records import Record, SessionOpened, StreamCheckpoint, Usage
 from .turns import TurnInfo, turns_of
 
 __all__ = ["SOURCES", "SessionLog", "source_of", "was_resumed"]
@@ -90,8 +90,10 @@ class SessionLog:
 
     @property
     def redacted(self) -> dict[str, int]:
-        """How many secrets were replaced by marks in what was recorded, by kind."""
-        return dict(sum((Counter(record.redacted) for record in self.history()), Counter()))
+        """How many secrets were replaced by marks in what was recorded, by kind. Those of checkpoints count in the
+        answer that followed."""
+        counted = (record for record in self.history() if not isinstance(record.body, StreamCheckpoint))
+        return dict(sum((Counter(record.redacted) for record in counted), Counter()))
 
     @property
     def title(self) -> str:
