@@ -48,7 +48,7 @@ def test_events_tell_it(store: MemoryStore) -> None:
             told.append((event.kind, event.text, event.record))
     assert told == [
         ("session_opened", "session opened, interactive", session.history()[0]),
-        ("session_resumed", "session resumed at record 2, interactive", session.history()[1]),
+        ("session_resumed", "session resumed at record 1, interactive", session.history()[1]),
     ]
 
 

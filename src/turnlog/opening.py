@@ -83,17 +83,13 @@ def open(
         home = RedactingStore(home, redactor)
     hold = home.hold(session_id)  # before it is looked for: `gc` must not come between
     info, created = _found_or_made(home, session_id, title)
-    timeout = said.summary_timeout if summary_timeout is None else summary_timeout
-    session = Session(
-        home, info, owns_store=owns, summarizer=summarizer, summary_timeout=timeout, checkpoint=checkpoint
-    )
+    wait = said.summary_timeout if summary_timeout is None else summary_timeout
+    session = Session(home, info, owns_store=owns, summarizer=summarizer, summary_timeout=wait, checkpoint=checkpoint)
     if hold is not None:
         session.attach(hold)
     if source:
         session.come_from(source, created=created)
-    _configure(session, said if created else Settings(), target, budget, strategy, tools)
-    if system is not None and system != session.system_text:
-        session.replace_system(system)
+    _configure(session, said if created else Settings(), target, budget, strategy, tools, system)
     session.begin(created=created)
     if saved and said.gc_on_open:
         _clear_up(home, limits_of(said))
@@ -156,6 +152,7 @@ def _configure(
     budget: Budget | int | None,
     strategy: Strategy | str | None,
     tools: Sequence[Tool | Mapping[str, Any]] | None,
+    system: str | None,
 ) -> None:
     """Put on record what the session is to be like, as far as it is not; `usual` is for what nobody names."""
     aim = usual.target if aim is None else aim
@@ -172,6 +169,8 @@ def _configure(
     )
     if wanted != (now.budget, now.strategy, now.tools):
         session.configure(budget=wanted[0], strategy=wanted[1], tools=wanted[2])
+    if system is not None and system != session.system_text:
+        session.replace_system(system)
 
 
 def _clear_up(store: Store, limits: Limits) -> None:

@@ -22,6 +22,7 @@ from ..records import (
     Note,
     PartialAnswer,
     SessionOpened,
+    StreamCheckpoint,
     SummaryRecord,
     ToolFinished,
     ToolStarted,
@@ -143,6 +144,7 @@ def _bodies(half: str, before: str, after: str, patch: str, picture: Media) -> I
     yield FileChange(HOSTILE[2] + HOSTILE[10].replace("\0", ""), "modified", before, after, root="/" + HOSTILE[0])
     yield FileChange("b/" + HOSTILE[13], "created", after=after)
     yield FileChange("c", "modified", patch=patch)
+    yield StreamCheckpoint(Message("assistant", (Text(_ALL),)), (ToolCall(_ALL, _ALL, raw=_ALL),), _ALL)
     yield PartialAnswer(Message("assistant", (Text(_ALL),)), _ALL, (ToolCall(_ALL, _ALL, raw=_ALL),), model=_ALL)
     yield SummaryRecord(_ALL, "made", _ALL, _ALL, _ALL)
     yield Decision("compact", 6, 10, _ALL, stands)
