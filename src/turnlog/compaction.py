@@ -14,7 +14,18 @@ from .models import Target
 from .policy import Marks, Strategy
 from .records import Decision, Record
 from .request import Prepared
-from .summarize import TIMEOUT, Background, Complete, LogLedger, Material, Summarizer, as_ladder, attempt
+from .summarize import (
+    TIMEOUT,
+    Background,
+    Complete,
+    Digest,
+    LogLedger,
+    Material,
+    Memory,
+    Summarizer,
+    as_ladder,
+    attempt,
+)
 from .view.effects import told
 from .view.ladder import SIZING, compact, decide, is_stalled
 from .view.shown import Edit, Shown
@@ -69,6 +80,7 @@ class Compactor:
         self._timeout = timeout
         self._ledger = LogLedger(store, session_id)
         self._background = Background()
+        self._offline = Digest(Memory())
         self._ahead: tuple[Ahead, tuple[int, ...]] | None = None
 
     def close(self) -> None:
@@ -179,23 +191,37 @@ class Compactor:
         self._tell(records)
         return True
 
-    def _digest(self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown]) -> Summary:
-        material = self._material(messages, previous, target, kept)
-        made = attempt(material, ())
+    def _digest(
+        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int
+    ) -> Summary:
+        material = self._material(messages, previous, target, kept, size)
+        made = attempt(material, (), offline=self._offline)
         return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
-    def _summarise(self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown]) -> Summary:
-        material = self._material(messages, previous, target, kept)
-        made = attempt(material, self._models, timeout=self._timeout, ledger=self._ledger, ahead=self._background)
+    def _summarise(
+        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int
+    ) -> Summary:
+        material = self._material(messages, previous, target, kept, size)
+        made = attempt(
+            material,
+            self._models,
+            offline=self._offline,
+            timeout=self._timeout,
+            ledger=self._ledger,
+            ahead=self._background,
+        )
         return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
-    def _material(self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown]) -> Material:
+    def _material(
+        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int = 0
+    ) -> Material:
         return Material(
             messages=tuple(messages),
             previous=previous,
             target=target,
             count=self._context.count_text,
             kept=tuple(kept),
+            size=size,
         )
 
 

@@ -35,7 +35,7 @@ from .window import gap_tokens, read_window
 
 __all__ = ["Context", "Summarise", "Terms"]
 
-Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown]], Summary]
+Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown], int], Summary]
 """Writes a summary; arguments as in `turnlog.view.situation.Means`."""
 
 _REACH = 2
@@ -43,6 +43,10 @@ _REACH = 2
 
 _LEAST_REACH = 20_000
 """Tokens kept in memory, however small the budget."""
+
+_LARGE = 2_000
+"""Tokens from which on a message is counted once where it can be: the summary is, when it is decided on and again when
+it is read from its record."""
 
 _UNAIMED = 200_000
 """Tokens kept in memory of a session that has no target."""
@@ -77,6 +81,7 @@ class Context:
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
         self._images = (1, 0)
+        self._measured: tuple[str, Message | None, int] = ("", None, 0)
         self._sent: dict[tuple[str, str], Sent] = {}
         self._load(None)
 
@@ -189,7 +194,12 @@ class Context:
         return self._count(body.message)
 
     def _count(self, message: Message) -> int:
-        return count_message(message, self._counter, self._store.get_blob).tokens
+        if (self._counter.id, message) == self._measured[:2]:
+            return self._measured[2]
+        tokens = count_message(message, self._counter, self._store.get_blob).tokens
+        if tokens > _LARGE:
+            self._measured = (self._counter.id, message, tokens)
+        return tokens
 
     def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:

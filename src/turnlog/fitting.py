@@ -17,7 +17,7 @@ from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .records import Decision
 from .request import Plan, Prepared, follow, plan, spelled
-from .summarize import Complete, Material, MemoryLedger, Summarizer, as_ladder, attempt
+from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
 from .tokens.counted import Counter
 from .tokens.counters import count_frame, count_message, count_tools, counter_for
@@ -110,6 +110,7 @@ class Fitter:
         self._counter = counter
         self._models = as_ladder(summarizer)
         self._ledger = MemoryLedger()
+        self._offline = Digest(Memory())
         self._seen: list[Message] = []
         self._sizes: list[int] = []
         self._decisions: dict[int, Decision] = {}
@@ -172,11 +173,18 @@ class Fitter:
         return counting.message(shown.message)
 
     def _means(self, counting: _Counting, originals: Sequence[Shown]) -> Means:
-        def summarise(messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown]) -> Summary:
+        def summarise(
+            messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int
+        ) -> Summary:
             material = Material(
-                messages=tuple(messages), previous=previous, target=target, count=counting.text, kept=tuple(kept)
+                messages=tuple(messages),
+                previous=previous,
+                target=target,
+                count=counting.text,
+                kept=tuple(kept),
+                size=size,
             )
-            made = attempt(material, self._models, ledger=self._ledger)
+            made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
             return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
         def read(first: int, last: int) -> Iterable[Shown]:

@@ -77,6 +77,7 @@ class Strategy(Struct, frozen=True, omit_defaults=True):
     - `head`, `summary`, `tail`: shares of what a summarising view may hold beside system text: the beginning of the
       conversation that stays as it is, the summary, and the newest messages. Without `tail` these get what the
       goal leaves.
+    - `summary_tokens`: a summary has no more tokens than that, however large its share is (0: no such limit).
     - `keep_turns`: so many newest turns stay verbatim when older ones are summarised.
     - `recent`: share of the conversation, newest first, that stays verbatim when the rest is summarised.
     - `keep_results`: calls and their results stay when what is around them is summarised.
@@ -97,6 +98,7 @@ class Strategy(Struct, frozen=True, omit_defaults=True):
     protect: float = 0.25
     head: float = 0.0
     summary: float = 0.25
+    summary_tokens: int = 0
     tail: float = 0.0
     keep_turns: int = 0
     recent: float = 0.0
@@ -123,7 +125,16 @@ _STEPS = ("mask", "images", "cap", "priority", "summarise", "slide")
 PRESETS: dict[str, Strategy] = {
     preset.name: preset
     for preset in (
-        Strategy("auto", ("images", "cap", "summarise", "mask"), head=0.1, summary=0.45, tail=0.1, cap=0.25, goal=0.65),
+        Strategy(
+            "auto",
+            ("images", "cap", "summarise", "mask"),
+            head=0.1,
+            summary=0.45,
+            summary_tokens=20_000,
+            tail=0.1,
+            cap=0.25,
+            goal=0.65,
+        ),
         Strategy("sliding", ("slide",), goal=0.3),
         Strategy("priority", ("priority",)),
         Strategy("mask", ("mask",), goal=0.4),
@@ -161,6 +172,7 @@ def read_strategy(value: Strategy | str) -> Strategy:
         ("horizon", 0),
         ("max_history_images", 0),
         ("keep_turns", 0),
+        ("summary_tokens", 0),
         ("user_tokens", 0),
     ):
         found = getattr(value, name)

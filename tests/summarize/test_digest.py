@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnlog.content import Message, Part, Text, ToolCall, ToolResult
-from turnlog.summarize import Digest, Material
+from turnlog.summarize import Digest, Material, Memory
 from turnlog.view.shown import Shown
 
 
@@ -143,6 +143,17 @@ def test_it_stays_within_its_target_whatever_was_said(messages: list[Message], t
     said = digest(messages, target, previous=previous)
     assert words(said) <= target
     assert said == digest(messages, target, previous=previous)
+
+
+@given(MESSAGES.filter(bool), st.integers(50, 300), st.integers(0, 6), st.integers(1, 3))
+def test_what_is_remembered_changes_nothing(messages: list[Message], target: int, kept: int, step: int) -> None:
+    """A digest that depends on which digests were made before it, in this process or another, fails here."""
+    remembering = Digest(Memory())
+    history = shown(messages * 4)
+    for end in range(1, len(history) + 1, step):
+        last, first = history[:end], max(0, end - 9)
+        given = Material(messages=last[first:], target=target, count=words, kept=history[end : end + kept])
+        assert remembering.summarize(given) == Digest().summarize(given)
 
 
 HOSTILE = {

@@ -5,6 +5,7 @@ from .background import Background
 from .digest import Digest
 from .ledger import Ledger, LogLedger, MemoryLedger, key_of
 from .model import Complete, ModelSummarizer, as_ladder
+from .notes import Memory
 from .protocol import Material, Summarizer
 from .verdict import Fault, SummaryFailure
 
@@ -17,6 +18,7 @@ __all__ = [
     "Ledger",
     "LogLedger",
     "Material",
+    "Memory",
     "MemoryLedger",
     "ModelSummarizer",
     "Summarizer",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from ..errors import TurnlogError
@@ -52,6 +53,7 @@ def attempt(
     those of the ladder stand in the `ledger` too.
     """
     ledger = MemoryLedger() if ledger is None else ledger
+    material = msgspec.structs.replace(material, count=_once(material.count))
     failures: list[SummaryFailure] = []
     for summarizer in ladder:
         found = _asked(summarizer, material, timeout, ledger, ahead)
@@ -66,6 +68,22 @@ def attempt(
     if fault is not None:
         return Attempt(failures=(*failures, SummaryFailure(offline.id, *fault)))
     return Attempt(text, offline.id, tuple(failures))
+
+
+def _once(count: Callable[[str], int]) -> Callable[[str], int]:
+    """The same count, which does not count the same text twice in a row: its writer and its judge each ask."""
+    last: tuple[str | None, int] = (None, 0)
+
+    def counted(text: str) -> int:
+        nonlocal last
+        before = last  # threads may share it
+        if text is before[0]:
+            return before[1]
+        tokens = count(text)
+        last = (text, tokens)
+        return tokens
+
+    return counted
 
 
 def _asked(

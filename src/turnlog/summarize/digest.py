@@ -14,11 +14,12 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from .events import errors, failed, files, open_ends
-from .identifiers import Vocabulary, seen_in
+from .events import errors, files, open_ends
+from .identifiers import Seen
+from .notes import Memory, Reader
 from .protocol import Material
-from .quotes import Excerpt, Heading, choose, excerpts
-from .reading import Said, clip, read
+from .quotes import Choice, Excerpt, Heading, excerpts
+from .reading import Said
 
 __all__ = ["Digest"]
 
@@ -28,7 +29,8 @@ _EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files c
 _DONE, _ERRORS, _OPEN = "## Done and found", "## Errors", "## Open"
 _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _ERRORS: 0.05, _OPEN: 0.04}
 
-_CHARACTERS = 3.4  # of a token: where the search for the right length begins
+_CHARACTERS = 3.4  # of a token, where there is no sample
+_SAMPLE = 80  # quotes by which it is measured how many characters a token has
 _TRIES = 4  # times that a text is made and counted
 _FULL = 0.96  # of the target: no more tries
 _GIVEN = 400  # worth of an identifier that only an earlier summary has: someone thought it worth keeping
@@ -39,22 +41,33 @@ _CONSTRAINT = re.compile(
 
 
 class Digest:
-    """The offline summarizer: no model, no clock, no chance."""
+    """The offline summarizer: no model, no clock, no chance.
 
-    id = "digest/1"
+    With a `memory`, what it made of each text serves for the next digest too, which comes to the same.
+    """
+
+    id = "digest/2"
+
+    def __init__(self, memory: Memory | None = None) -> None:
+        self._memory = memory
 
     def summarize(self, material: Material, /) -> str:
         """Quotes and facts of `material`, in nearly all of the room; "" if there is none for a title."""
-        draft = _Draft(material)
-        room, best = material.target * _CHARACTERS, ""
+        draft = _Draft(material, Memory() if self._memory is None else self._memory)
+        room, best, before = material.target * draft.characters(), "", ""
+        draft.fill(room)
         for _ in range(_TRIES):
-            text = draft.within(room)
-            tokens = material.count(text)
+            text = draft.text()
+            if text == before:
+                break
+            before, tokens = text, material.count(text)
             if tokens <= material.target and len(text) > len(best):
                 best = text
             if _FULL * material.target <= tokens <= material.target:
                 break
-            room *= 0.985 * material.target / max(1, tokens)
+            if not draft.change(0.985 * material.target * len(text) / max(1, tokens) - len(text)):
+                room *= 0.985 * material.target / max(1, tokens)
+                draft.fill(room)
         return best
 
 
@@ -69,17 +82,24 @@ class _Line(Struct):
 class _Draft:
     """All that a digest of one material might say."""
 
-    def __init__(self, material: Material) -> None:
-        self._said = read(material.messages)
-        self._vocabulary = Vocabulary()
-        self._seen = seen_in(self._said, self._vocabulary)
-        for one in read(material.kept):
-            for word in self._vocabulary.words(one.text):
-                self._seen.pop(word, None)
-        self._weights = {word: entry.weight(word) for word, entry in self._seen.items()}
-        likely = heapq.nlargest(20 + material.target // 2, ((weight, word) for word, weight in self._weights.items()))
-        self._quotes = list(excerpts(self._said, self._seen, [word for _, word in likely], self._vocabulary))
-        self._headings = {quote.step: self._heading(self._said[quote.step]) for quote in self._quotes}
+    def __init__(self, material: Material, memory: Memory) -> None:
+        reader = Reader(memory)
+        self._material = material
+        self._vocabulary = reader.vocabulary
+        self._said = reader.read(material.messages)
+        seen = Seen(self._said, reader.read(material.kept))
+        self._first_at, self._weights = seen.first, seen.weights()
+        most = 20 + material.target // 2
+        likely: Iterable[str] = self._weights
+        if len(self._weights) > most:
+            pairs = heapq.nlargest(most, ((weight, word) for word, weight in self._weights.items()))
+            likely = (word for _, word in pairs)
+        self._quotes = list(excerpts(self._said, self._first_at, likely, reader))
+        reader.close(self._weights)
+        self._headings: dict[int, Heading] = {}
+        for quote in self._quotes:
+            if quote.step not in self._headings:
+                self._headings[quote.step] = self._heading(self._said[quote.step])
         records = [number for shown in material.messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
         asked, earlier = self._earlier(material.previous)
@@ -91,41 +111,60 @@ class _Draft:
             _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said))],
         }
 
-    def within(self, room: float) -> str:
-        """The digest in about `room` characters."""
-        title = _TITLE.format(self._first, self._last)
-        texts = {name: _fitting(lines, room * _SHARES[name] - len(name)) for name, lines in self._sections.items()}
-        used = len(title) + len(_DONE) + sum(len(line) + 1 for lines in texts.values() for line in lines)
-        covered = self._vocabulary.words("\n".join(line for lines in texts.values() for line in lines))
-        texts[_DONE] = self._told(choose(self._quotes, self._headings, self._seen, self._weights, covered, room - used))
+    def characters(self) -> float:
+        """Of a token: by a sample of the quotes."""
+        every = max(1, len(self._quotes) // _SAMPLE)
+        sample = "\n".join(one.quote.text for one in self._quotes[::every])
+        return len(sample) / max(1, self._material.count(sample)) if len(sample) > 200 else _CHARACTERS
+
+    def fill(self, room: float) -> None:
+        """Say as much as goes into about `room` characters."""
+        self._texts = {  # of the sections
+            name: _fitting(lines, room * _SHARES[name] - len(name)) for name, lines in self._sections.items()
+        }
+        lines = [line for texts in self._texts.values() for line in texts]
+        used = len(self._title()) + len(_DONE) + sum(len(line) + 1 for line in lines)
+        covered = self._vocabulary.words("\n".join(lines))
+        self._choice = Choice(self._quotes, self._headings, self._first_at, self._weights, covered)
+        self._choice.take(room - used)
+
+    def change(self, room: float) -> bool:
+        """Say more, if `room` is positive, or less: by quotes alone. Whether that could be."""
+        return self._choice.take(room) if room > 0 else self._choice.drop(-room)
+
+    def text(self) -> str:
+        """The digest as it stands."""
+        texts = {**self._texts, _DONE: self._told(self._choice.chosen)}
         order = (_EARLIER, _ASKED, _FILES, _DONE, _ERRORS, _OPEN)
-        return "\n".join([title, *(line for name in order if texts[name] for line in (name, *texts[name]))])
+        return "\n".join([self._title(), *(line for name in order if texts[name] for line in (name, *texts[name]))])
+
+    def _title(self) -> str:
+        return _TITLE.format(self._first, self._last)
 
     def _told(self, chosen: Iterable[Excerpt]) -> list[str]:
         """The chosen quotes in order, under what they belong to."""
         lines: list[str] = []
         step = at = -1
-        for quote in sorted(chosen, key=lambda quote: (quote.step, quote.at, quote.start)):
-            if quote.step != step:
-                step = at = quote.step
+        for one in sorted(chosen, key=lambda one: (one.step, one.at, one.quote.start)):
+            if one.step != step:
+                step = at = one.step
                 lines.append(self._headings[step].text)
-            if quote.at != at:
-                at = quote.at
-                lines.append(f"→ [{self._said[at].record}]{' failed' if failed(self._said[at]) else ''}")
-            if self._said[at].who != "call" or quote.text not in self._said[at].brief:
-                lines.append(quote.text)
+            said = self._said[one.at]
+            if one.at != at:
+                at = one.at
+                lines.append(f"→ [{said.record}]{' failed' if said.note.error else ''}")
+            if said.who != "call" or one.quote.text not in said.brief:
+                lines.append(one.quote.text)
         return lines
 
     def _heading(self, one: Said) -> Heading:
         if one.who == "call":
-            return Heading(f"[{one.record}] {one.tool} {one.brief}", frozenset(self._vocabulary.words(one.brief)))
+            return Heading(f"[{one.record}] {one.tool} {one.brief}", one.note.named)
         return Heading(f"[{one.record}] {one.tool or one.who}:", frozenset())
 
     def _asked(self, earlier: list[_Line]) -> list[_Line]:
         """What the user said: the first of it, what sounds like a constraint, the newest."""
-        said = [
-            _Line(at, f"[{one.record}] {clip(one.text, 300)}") for at, one in enumerate(self._said) if one.who == "user"
-        ]
+        said = [_Line(at, f"[{one.record}] {one.note.line}") for at, one in enumerate(self._said) if one.who == "user"]
         lines = earlier + said
         rest = lines[1:][::-1]
         return lines[:1] + sorted(rest, key=lambda line: _CONSTRAINT.search(line.text) is None)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..content import Outcome, ToolCall
 from .reading import Said, clip
 
-__all__ = ["errors", "failed", "files", "open_ends"]
+__all__ = ["changes_of", "error_of", "errors", "files", "open_ends", "tasks_of"]
 
 _ENDS = 1500  # characters at either end of a text in which an event is looked for
 _STATUS = 300  # the same for a status
@@ -26,17 +27,35 @@ _FINISHED = {"completed", "complete", "done", "cancelled", "canceled"}
 _TASK_KEYS = ("content", "step", "title", "task", "text", "description")
 
 
-def failed(result: Said) -> bool:
-    """Whether a result says that its call failed: by its outcome, else by an exit status, else by beginning with an
-    error or ending in an exception."""
-    if result.outcome != "ok":
+def error_of(text: str, outcome: Outcome) -> str:
+    """What went wrong, if a result says that its call failed: by its outcome, else by an exit status, else by beginning
+    with an error or ending in an exception. Empty if it does not."""
+    return _message(text, outcome) if _failed(text, outcome) else ""
+
+
+def _failed(text: str, outcome: Outcome) -> bool:
+    if outcome != "ok":
         return True
-    head, tail = result.text[:_STATUS], result.text[-_STATUS:]
-    status = _EXIT.search(head) or _EXIT.search(tail)
+    head, tail = text[:_STATUS], text[-_STATUS:]
+    status = _exit_of(head) or _exit_of(tail)
     if status is not None:
         return int(status[1]) != 0
     first = head[:80].lstrip().lower()
     return first.startswith(("error", "traceback", "fatal")) or bool(_RAISED.match(tail.rstrip().rpartition("\n")[2]))
+
+
+def _exit_of(text: str) -> re.Match[str] | None:
+    lower = text.lower()
+    return _EXIT.search(text) if "exit" in lower or "return" in lower else None
+
+
+def _message(text: str, outcome: Outcome) -> str:
+    """The last line that names an exception, else the first that sounds like an error."""
+    lines = (text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}").splitlines()
+    lines = [line for line in lines if line.strip()]
+    raised = [line for line in lines if _RAISED.match(line)][-1:]
+    said = raised or [line for line in lines if _NAMED.search(line)][:1] or lines[-1:] or [outcome]
+    return clip(said[0], 160)
 
 
 def errors(said: Sequence[Said]) -> list[tuple[int, str]]:
@@ -48,30 +67,22 @@ def errors(said: Sequence[Said]) -> list[tuple[int, str]]:
     worked: dict[str, int] = {}
     for at in range(len(said) - 1, -1, -1):
         one = said[at]
+        if one.who != "result":
+            continue
         call = f"{one.tool} {one.brief[:60]}"
-        if one.who == "result" and failed(one):
+        if one.note.error:
             end = f"worked at [{worked[call]}]" if call in worked else "not seen to work since"
-            found.append((call in worked, at, f"[{one.record}] {call}: {_message(one)}; {end}"))
-        elif one.who == "result":
+            found.append((call in worked, at, f"[{one.record}] {call}: {one.note.error}; {end}"))
+        else:
             worked[call] = one.record
     return [(at, line) for _, at, line in sorted(found, key=lambda error: (error[0], -error[1]))]
-
-
-def _message(result: Said) -> str:
-    """What went wrong: the last line that names an exception, else the first that sounds like an error."""
-    text = result.text
-    lines = (text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}").splitlines()
-    lines = [line for line in lines if line.strip()]
-    raised = [line for line in lines if _RAISED.match(line)][-1:]
-    said = raised or [line for line in lines if _NAMED.search(line)][:1] or lines[-1:] or [result.outcome]
-    return clip(said[0], 160)
 
 
 def files(said: Sequence[Said]) -> list[str]:
     """The files that calls changed, the newest change first, with what was done to them and in which records."""
     changed: dict[str, dict[str, list[int]]] = {}
     for one in said:
-        for path, done in _changes(one) if one.who == "call" else ():
+        for path, done in one.note.changes:
             changes = changed.setdefault(path, {})
             changed[path] = changed.pop(path)
             if one.record not in changes.setdefault(done, []):
@@ -84,15 +95,16 @@ def _counted(done: str, records: list[int]) -> str:
     return f"{done} {newest}" if len(records) <= 3 else f"{done} {len(records)} times, last {newest}"
 
 
-def _changes(call: Said) -> Iterator[tuple[str, str]]:
-    """Paths that a call changes, with the name of the tool or a word for what a shell command does."""
-    if isinstance(call.arguments, dict) and _CHANGING.search(call.tool):
+def changes_of(call: ToolCall, text: str) -> Iterator[tuple[str, str]]:
+    """Paths that a call, which says `text`, changes, with the name of the tool or a word for what a shell command
+    does."""
+    if isinstance(call.arguments, dict) and _CHANGING.search(call.name):
         for key, value in call.arguments.items():
             if _PATH_KEY.search(key) and isinstance(value, str) and 0 < len(value) <= 200 and "\n" not in value:
-                yield value, call.tool
-    head = call.text[:_ENDS]
-    if "*** " in call.text:
-        for verb, path in _PATCHED.findall(call.text):
+                yield value, call.name
+    head = text[:_ENDS]
+    if "*** " in text:
+        for verb, path in _PATCHED.findall(text):
             yield path, f"{verb} by patch"
     if ">" in head or "tee " in head:
         for match in _WRITTEN.finditer(head):
@@ -107,12 +119,13 @@ def _changes(call: Said) -> Iterator[tuple[str, str]]:
 def open_ends(said: Sequence[Said]) -> list[str]:
     """What the newest list of tasks leaves undone, and what the assistant said last."""
     last = next((one for one in reversed(said) if one.who == "assistant"), None)
-    tasks = next((tasks for one in reversed(said) if one.who == "call" and (tasks := _tasks(one))), [])
-    left = [line for line, status in tasks if status not in _FINISHED]
-    return left + ([f"[{last.record}] said last: {clip(last.text[-600:], 240)}"] if last is not None else [])
+    listing = next((one for one in reversed(said) if one.note.tasks), None)
+    tasks = listing.note.tasks if listing is not None else ()
+    left = [f"[{listing.record}] {line}" for line, status in tasks if listing and status not in _FINISHED]
+    return left + ([f"[{last.record}] said last: {last.note.line}"] if last is not None else [])
 
 
-def _tasks(call: Said) -> list[tuple[str, str]]:
+def tasks_of(call: ToolCall) -> list[tuple[str, str]]:
     """A list of tasks with a status each, as plan and to-do tools take it: lines and statuses."""
     values = call.arguments.values() if isinstance(call.arguments, dict) else ()
     items: list[dict[str, Any]] = [
@@ -120,7 +133,7 @@ def _tasks(call: Said) -> list[tuple[str, str]]:
     ]
     return [
         (
-            f"[{call.record}] {item['status']}: {clip(next((str(item[k]) for k in _TASK_KEYS if k in item), ''), 160)}",
+            f"{item['status']}: {clip(next((str(item[k]) for k in _TASK_KEYS if k in item), ''), 160)}",
             str(item["status"]),
         )
         for item in items

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-
-from msgspec import Struct
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from .reading import Said
 
-__all__ = ["Seen", "Vocabulary", "find_word", "seen_in"]
+__all__ = ["Seen", "Vocabulary", "find_word"]
 
 _WORD = re.compile(r"https?://[^\s\"'<>)\]}]+|[\w~./@$+-]{3,}")
 _NAMES = re.compile(r"[A-Za-z]\d|\d[A-Za-z]|[a-z][A-Z]|\w[_/@]\w|\w\.\w|\d\d\d|/\w|^[A-Z]{4,8}$|\w-\w*\d|\d-\w")
@@ -18,29 +17,26 @@ _CROWD = 100  # identifiers in a result from which on each counts less
 
 
 class Vocabulary:
-    """The identifiers of texts. It remembers its verdict on every word, since words repeat."""
+    """The identifiers of texts. It remembers its verdict on every word, since words repeat, and gives the same object
+    for the same one. `known` are identifiers from the start."""
 
-    def __init__(self) -> None:
-        self._judged: set[str] = set()
-        self._names: set[str] = set()
-        self._trimmed: dict[str, str] = {}  # the name in a word that is one without the punctuation at its ends
-        self._untidy: set[str] = set()  # the keys of it
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._names = {word: word for word in known}  # "" for words that name nothing
 
-    def words(self, text: str) -> set[str]:
-        """The identifiers in `text`: paths, ids, numbers, dates, symbols; no plain words of a language."""
-        words = set(_WORD.findall(text))
-        for word in words - self._judged:
-            name = _named(word)
-            if name == word:
-                self._names.add(word)
-            elif name:
-                self._trimmed[word] = name
-                self._untidy.add(word)
-        self._judged |= words
-        found = words & self._names
-        if words & self._untidy:
-            found.update(self._trimmed[word] for word in words & self._untidy)
-        return found
+    def words(self, text: str) -> list[str]:
+        """The identifiers in `text`: paths, ids, numbers, dates, symbols; no plain words of a language. Each once, in
+        the order in which they come."""
+        names = self._names
+        words = dict.fromkeys(_WORD.findall(text))
+        found: dict[str, None] = {}
+        for word in words:
+            name = names.get(word)
+            if name is None:
+                name = _named(word)
+                names[word] = name = word if name == word else names.setdefault(name, name) if name else ""
+            if name:
+                found[name] = None
+        return list(found)
 
 
 def _named(raw: str) -> str:
@@ -49,54 +45,55 @@ def _named(raw: str) -> str:
     return word if 3 <= len(word) <= _LONGEST and _NAMES.search(word) else ""
 
 
-class Seen(Struct):
-    """Where an identifier stands. `first` is the position of the first text that has it, `crowd` how many identifiers
-    that text has, `own` whether it is a call; the rest are numbers of texts."""
+class Seen:
+    """Where the identifiers of a conversation stand. `first` has the position of the first text with each; a word that
+    is not in it, and not in any text but those that stay, has no place and no weight."""
 
-    first: int
-    crowd: int
-    own: bool = False
-    user: int = 0
-    assistant: int = 0
-    result: int = 0
+    def __init__(self, said: Sequence[Said], staying: Iterable[Said]) -> None:
+        self._said = said
+        self._user: Counter[str] = Counter()
+        self._assistant: Counter[str] = Counter()
+        self.first: dict[str, int] = {}
+        for at in range(len(said) - 1, -1, -1):
+            one = said[at]
+            self.first.update(dict.fromkeys(one.note.words, at))
+            if one.who == "user":
+                self._user.update(one.note.words)
+            elif one.who != "result":
+                self._assistant.update(one.note.words)
+        for word in {word for one in staying for word in one.note.words}:
+            self.first.pop(word, None)
 
-    def weight(self, word: str) -> int:
-        """How likely it is needed again, in hundredths of a percent or so; whole numbers, so that sums are exact.
+    def weights(self) -> dict[str, int]:
+        """How likely each identifier is needed again, in hundredths of a percent or so; whole numbers, so that sums are
+        exact.
 
         Measured on recorded sessions of coding agents: of what one long result showed under 1 % is used again, of
         what a user said 5 %, of what the agent itself used once, twice, three times 6, 10 and 15 %, and half as much
         again where the agent brought it up.
         """
-        weight = 140 * min(_CROWD, self.crowd) // max(1, self.crowd)
-        if self.user:
-            weight = max(weight, 450)
-        if self.assistant:
-            weight = (600, 1000, 1400)[min(self.assistant, 3) - 1]
-            weight += (weight // 2 if self.own else 0) + (weight // 2 if self.user else 0)
-        if word.strip("$-").replace(".", "").isdigit():
-            return weight * 7 // 10 if self.assistant else weight * 7 // 20
-        if not self.assistant and word.isupper() and word.isalpha():
-            return weight // 2
-        return weight
-
-
-def seen_in(said: Iterable[Said], vocabulary: Vocabulary) -> dict[str, Seen]:
-    """Every identifier of what was said, in no order to rely on."""
-    seen: dict[str, Seen] = {}
-    for at, one in enumerate(said):
-        words = vocabulary.words(one.text)
-        own = one.who == "call"
-        for word in words:
-            entry = seen.get(word)
-            if entry is None:
-                entry = seen[word] = Seen(at, len(words), own)
-            if one.who == "user":
-                entry.user += 1
-            elif one.who == "result":
-                entry.result += 1
+        shown = [140 * min(_CROWD, crowd) // max(1, crowd) for crowd in (len(one.note.words) for one in self._said)]
+        users, assistants = self._user, self._assistant
+        weights: dict[str, int] = {}
+        for word, first in self.first.items():
+            if word in assistants:
+                weight = (600, 1000, 1400)[min(assistants[word], 3) - 1]
+                own, asked = self._said[first].who == "call", word in users
+                weight += (weight // 2 if own else 0) + (weight // 2 if asked else 0)
+                if _is_number(word):
+                    weight = weight * 7 // 10
             else:
-                entry.assistant += 1
-    return seen
+                weight = max(shown[first], 450) if word in users else shown[first]
+                if _is_number(word):
+                    weight = weight * 7 // 20
+                elif word.isupper() and word.isalpha():
+                    weight //= 2
+            weights[word] = weight
+        return weights
+
+
+def _is_number(word: str) -> bool:
+    return word.strip("$-").replace(".", "").isdigit()
 
 
 def find_word(word: str, text: str) -> int:

@@ -18,7 +18,8 @@ class Material(Struct, frozen=True, kw_only=True):
     `messages` are the originals, oldest first, with their record numbers; where a summary is renewed, they may
     be all that the one before covered and what is new. `previous` is the summary that this one takes the place
     of, "" if there was none. `kept` stays in the view besides and need not be said again. `target` is the most
-    tokens that the text may have, as `count` counts a text.
+    tokens that the text may have, as `count` counts a text. `size` is how many tokens leave the view for it, 0 if that
+    is not known.
     """
 
     messages: tuple[Shown, ...]
@@ -26,6 +27,7 @@ class Material(Struct, frozen=True, kw_only=True):
     count: Callable[[str], int]
     previous: str = ""
     kept: tuple[Shown, ...] = ()
+    size: int = 0
 
 
 class Summarizer(Protocol):

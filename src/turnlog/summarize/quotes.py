@@ -7,24 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from .identifiers import Seen, Vocabulary, find_word
-from .reading import Said
+from .identifiers import find_word
+from .notes import Reader
+from .reading import Quote, Said
 
-__all__ = ["Excerpt", "Heading", "choose", "excerpts"]
+__all__ = ["Choice", "Excerpt", "Heading", "excerpts"]
 
 _LINE = 160  # characters of a line that are quoted
 _FRAME = 3  # characters or so that a line costs besides its text
+_MISSES = 40  # quotes in turn that are worth less and do not fit, after which no more are tried
 
 
 class Excerpt(Struct):
-    """A quote: the text `at` which it stands, where it begins there, the identifiers it has. `step` is the position
-    of the call that it belongs to, else its own."""
+    """A quote and the position of its text. `step` is that of the call that it belongs to, else the same."""
 
     at: int
-    start: int
     step: int
-    text: str
-    words: frozenset[str]
+    quote: Quote
 
 
 class Heading(Struct):
@@ -34,24 +33,38 @@ class Heading(Struct):
     words: frozenset[str]
 
 
-def excerpts(
-    said: Sequence[Said], seen: Mapping[str, Seen], words: Iterable[str], vocabulary: Vocabulary
-) -> Iterator[Excerpt]:
+def excerpts(said: Sequence[Said], first: Mapping[str, int], words: Iterable[str], reader: Reader) -> Iterator[Excerpt]:
     """The lines in which `words` appear first."""
     spots: dict[int, list[str]] = {}
     for word in words:
-        spots.setdefault(seen[word].first, []).append(word)
-    for at, wanted in spots.items():
-        text = said[at].text
-        spans: set[tuple[int, int]] = set()
-        for word in wanted:
+        spots.setdefault(first[word], []).append(word)
+    for at in sorted(spots):
+        one = said[at]
+        step = at if one.call is None else one.call
+        done = 0
+        for place, quote in _quotes(one, spots[at], reader):
+            if place >= done:
+                done = quote.end
+                yield Excerpt(at, step, quote)
+
+
+def _quotes(one: Said, words: Sequence[str], reader: Reader) -> list[tuple[int, Quote]]:
+    """Where these words stand in a text, in order, and the lines to quote for them. What was looked for once is at hand
+    from then on."""
+    known = one.note.quotes
+    missing = [word for word in words if word not in known]
+    if missing:
+        text = reader.text(one)
+        spans: dict[tuple[int, int], Quote] = {}
+        for word in missing:
             place = find_word(word, text)
-            if place >= 0 and not any(a <= place and place + len(word) <= z for a, z in spans):
-                spans.add(_span(text, place, place + len(word)))
-        call = said[at].call
-        for start, end in sorted(spans):
-            quote = text[start:end].strip()
-            yield Excerpt(at, start, at if call is None else call, quote, frozenset(vocabulary.words(quote)))
+            span = _span(text, place, place + len(word)) if place >= 0 else (0, 0)
+            if span not in spans:
+                line = text[span[0] : span[1]].strip()
+                spans[span] = Quote(*span, line, frozenset(reader.vocabulary.words(line)))
+            known[word] = place, spans[span]
+    found = [known[word] for word in words]
+    return sorted((one for one in found if one[0] >= 0), key=lambda one: one[0])
 
 
 def _span(text: str, start: int, end: int) -> tuple[int, int]:
@@ -70,54 +83,89 @@ def _span(text: str, start: int, end: int) -> tuple[int, int]:
     return left, right
 
 
-def choose(
-    candidates: Sequence[Excerpt],
-    headings: Mapping[int, Heading],
-    seen: Mapping[str, Seen],
-    weights: Mapping[str, int],
-    covered: set[str],
-    room: float,
-) -> list[Excerpt]:
-    """The quotes that are worth most for their length, within `room` characters.
+class Choice:
+    """The quotes that are worth most for their length: more of them, or fewer, as there is room.
 
     A word is worth something the first time only: half for being there, half for standing where it was first said.
+    Words that are `covered` are there already.
     """
-    covered, bound, opened = set(covered), set(), set()
 
-    def value(excerpt: Excerpt) -> tuple[float, float]:
-        worth, cost = 0, len(excerpt.text) + _FRAME
-        for word in excerpt.words:
-            weight = weights.get(word, 0)
-            if word not in covered:
-                worth += weight
-            if word not in bound and weight and seen[word].first == excerpt.at:
-                worth += weight
-        if excerpt.step not in opened:
-            heading = headings[excerpt.step]
+    def __init__(
+        self,
+        candidates: Sequence[Excerpt],
+        headings: Mapping[int, Heading],
+        first: Mapping[str, int],
+        weights: Mapping[str, int],
+        covered: Iterable[str],
+    ) -> None:
+        self.chosen: list[Excerpt] = []
+        """What was chosen, that of most worth first."""
+        self._candidates = candidates
+        self._headings = headings
+        self._first = first
+        self._weights = weights
+        self._covered = set(covered)
+        self._bound: set[str] = set()
+        self._opened: set[int] = set()
+        self._heap = [(-self._value(one)[0], index) for index, one in enumerate(candidates)]
+        heapq.heapify(self._heap)
+        self._left: list[tuple[float, int]] = []  # did not fit
+
+    def take(self, room: float) -> bool:
+        """Choose more, within `room` characters; whether any could be."""
+        heap, before, misses = self._heap, len(self.chosen), 0
+        for one in self._left:
+            heapq.heappush(heap, one)
+        self._left = []
+        while heap and misses < _MISSES:
+            entry = heapq.heappop(heap)
+            excerpt = self._candidates[entry[1]]
+            density, cost = self._value(excerpt)
+            if density <= 0:
+                continue
+            if heap and density < -heap[0][0]:
+                heapq.heappush(heap, (-density, entry[1]))
+                continue
+            if cost > room:
+                self._left.append((-density, entry[1]))
+                misses += 1
+                continue
+            misses = 0
+            room -= cost
+            self._add(excerpt)
+        return len(self.chosen) > before
+
+    def drop(self, room: float) -> bool:
+        """Let go of those of least worth, until there are `room` characters more; whether there were as many."""
+        while room > 0 and self.chosen:
+            room -= len(self.chosen.pop().quote.text) + _FRAME
+        return room <= 0
+
+    def _add(self, excerpt: Excerpt) -> None:
+        self.chosen.append(excerpt)
+        self._cover(excerpt.quote.words, excerpt.at)
+        if excerpt.step not in self._opened:
+            self._opened.add(excerpt.step)
+            self._cover(self._headings[excerpt.step].words, excerpt.step)
+
+    def _cover(self, words: Iterable[str], at: int) -> None:
+        self._covered.update(words)
+        self._bound.update(word for word in words if self._first.get(word) == at)
+
+    def _value(self, excerpt: Excerpt) -> tuple[float, float]:
+        weights, first, covered, bound = self._weights, self._first, self._covered, self._bound
+        worth, cost = 0, len(excerpt.quote.text) + _FRAME
+        words = excerpt.quote.words
+        for word in words:
+            if weight := weights.get(word, 0):
+                if word not in covered:
+                    worth += weight
+                if word not in bound and first[word] == excerpt.at:
+                    worth += weight
+        if excerpt.step not in self._opened:
+            heading = self._headings[excerpt.step]
             cost += len(heading.text) + _FRAME
-            for word in heading.words - excerpt.words:
-                if word not in covered and (weight := weights.get(word, 0)):
-                    worth += weight * 2 if seen[word].first == excerpt.step else weight
+            for word in heading.words:
+                if word not in words and word not in covered and (weight := weights.get(word, 0)):
+                    worth += weight * 2 if first[word] == excerpt.step else weight
         return worth / cost, cost
-
-    heap = [(-value(excerpt)[0], index) for index, excerpt in enumerate(candidates)]
-    heapq.heapify(heap)
-    chosen: list[Excerpt] = []
-    while heap:
-        _, index = heapq.heappop(heap)
-        excerpt = candidates[index]
-        density, cost = value(excerpt)
-        if density <= 0 or cost > room:
-            continue
-        if heap and density < -heap[0][0]:
-            heapq.heappush(heap, (-density, index))
-            continue
-        room -= cost
-        chosen.append(excerpt)
-        covered |= excerpt.words
-        bound |= {word for word in excerpt.words if word in seen and seen[word].first == excerpt.at}
-        if excerpt.step not in opened:
-            opened.add(excerpt.step)
-            covered |= headings[excerpt.step].words
-            bound |= {w for w in headings[excerpt.step].words if w in seen and seen[w].first == excerpt.step}
-    return chosen

@@ -1,18 +1,21 @@
-"""Messages as a summarizer reads them: who said what, and no more of it than is worth the time."""
+"""Messages as a summarizer reads them: who said what, and no more of it than is worth the time.
+
+What a summarizer makes of a text is kept as a `Note`, so that a text that it meets again need not be read again.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from ..content import Media, Outcome, Text, ToolCall, ToolResult
+from ..content import Media, Message, Text, ToolCall, ToolResult
 from ..view.shown import Shown
 
-__all__ = ["Said", "Who", "clip", "flat_lines", "read"]
+__all__ = ["Note", "Quote", "Said", "Who", "clip", "flat_lines", "laid_out", "read", "spelled", "texts_of"]
 
 Who = Literal["user", "assistant", "call", "result"]
 
@@ -24,43 +27,104 @@ _SCALARS = 200  # characters of one line of keys and values
 _LINE_NUMBERS = re.compile(r"^[ ]*\d+(?:→|\t)", re.MULTILINE)
 
 
+class Note(Struct):
+    """What there is to say of one text, by itself.
+
+    `words` are its identifiers, each once; `brief` says a call's arguments in few words, `named` are the identifiers in
+    that; `error` is what went wrong, of a result that says that its call failed; `changes` are the files that a call
+    changes, each with what is done to it; `tasks` the lines and statuses of a list of tasks; `line` is what was said,
+    on one line. `quotes` has where words stand in the text, -1 for nowhere, and their lines, as far as they were
+    looked for.
+    """
+
+    words: tuple[str, ...] = ()
+    brief: str = ""
+    named: frozenset[str] = frozenset()
+    error: str = ""
+    changes: tuple[tuple[str, str], ...] = ()
+    tasks: tuple[tuple[str, str], ...] = ()
+    line: str = ""
+    quotes: dict[str, tuple[int, Quote]] = field(default_factory=dict)
+
+
+class Quote(Struct, frozen=True, gc=False):
+    """A line of a text, or as much of it as is quoted: where it begins and ends, and the identifiers it has."""
+
+    start: int
+    end: int
+    text: str
+    words: frozenset[str]
+
+
 class Said(Struct):
     """One text of the conversation and the number of its record.
 
-    `tool` and `brief` (its arguments in few words) say which call a call or result is about; `call` is the
-    position of the call that a result answers, and `arguments` what the call had.
+    `tool` and `brief` say which call a call or result is about; `call` is the position of the call that a result
+    answers. Of the text, `limit` characters are looked at.
     """
 
     record: int
     who: Who
-    text: str
+    part: Text | ToolCall | ToolResult
+    limit: int
+    note: Note
     tool: str = ""
     brief: str = ""
     call: int | None = None
-    outcome: Outcome = "ok"
-    arguments: Any = None
+
+    @property
+    def text(self) -> str:
+        """What was said, laid out."""
+        return laid_out(self.part, spelled(self.part), self.limit)
 
 
-def read(messages: Iterable[Shown]) -> list[Said]:
-    """What was said, in order. System texts are left out, since they stay in every request, and so is reasoning."""
-    found = [(one, part) for one in messages if one.message.role != "system" for part in one.message.parts]
-    limit = _limit([_length(part) for _, part in found])
+def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note]]) -> list[Said]:
+    """What was said, in order. System texts are left out, since they stay in every request, and so is reasoning.
+
+    `take` gives the notes of a message of whose texts so many characters are looked at: one for each of `texts_of`.
+    """
+    found = [one for one in messages if one.message.role != "system"]
+    limit = _limit([_length(part) for one in found for part in one.message.parts])
     said: list[Said] = []
     calls: dict[str, int] = {}
-    for one, part in found:
+    for one in found:
         record = one.records[0] if one.records else 0
-        if isinstance(part, ToolCall):
-            calls[part.id] = len(said)
-            said.append(_call(part, record, limit))
-        elif isinstance(part, ToolResult):
-            at = calls.pop(part.call_id, None)
-            call = said[at] if at is not None else Said(0, "call", "", part.name)
-            text = _laid_out(_bounded(_result_text(part), limit))
-            said.append(Said(record, "result", text, call.tool, call.brief, at, part.outcome))
-        elif isinstance(part, Text) and part.text.strip():
-            who: Who = "assistant" if one.message.role == "assistant" else "user"
-            said.append(Said(record, who, _laid_out(_bounded(part.text, limit))))
+        speaker: Who = "assistant" if one.message.role == "assistant" else "user"
+        for part, note in zip(texts_of(one.message), take(one.message, limit), strict=True):
+            if isinstance(part, ToolCall):
+                calls[part.id] = len(said)
+                said.append(Said(record, "call", part, limit, note, part.name, note.brief))
+            elif isinstance(part, ToolResult):
+                at = calls.pop(part.call_id, None)
+                tool, brief = (said[at].tool, said[at].brief) if at is not None else (part.name, "")
+                said.append(Said(record, "result", part, limit, note, tool, brief, at))
+            else:
+                said.append(Said(record, speaker, part, limit, note))
     return said
+
+
+def texts_of(message: Message) -> list[Text | ToolCall | ToolResult]:
+    """The parts of a message that say something."""
+    return [
+        part
+        for part in message.parts
+        if isinstance(part, (ToolCall, ToolResult)) or (isinstance(part, Text) and part.text.strip())
+    ]
+
+
+def spelled(part: Text | ToolCall | ToolResult) -> str:
+    """What a part says; the arguments of a call as lines of keys and values."""
+    if isinstance(part, ToolCall):
+        value = part.arguments
+        return "\n".join(flat_lines(value)) if isinstance(value, (dict, list)) else part.raw_arguments
+    return part.text if isinstance(part, Text) else _result_text(part)
+
+
+def laid_out(part: Text | ToolCall | ToolResult, text: str, limit: int) -> str:
+    """`text`, what a part says, as it is quoted: JSON as lines of keys and values, and of a long text the two ends,
+    `limit` characters."""
+    text = text if len(text) <= limit else f"{text[: limit * 2 // 3]}\n{text[len(text) - limit // 3 :]}"
+    return text if isinstance(part, ToolCall) else _laid_out(text)
 
 
 def clip(text: str, room: int) -> str:
@@ -124,13 +188,6 @@ def _laid_out(text: str) -> str:
     return _LINE_NUMBERS.sub("", text)
 
 
-def _call(call: ToolCall, record: int, limit: int) -> Said:
-    value = call.arguments
-    text = "\n".join(flat_lines(value)) if isinstance(value, (dict, list)) else call.raw_arguments
-    text = _bounded(text, limit)
-    return Said(record, "call", text, call.name, clip(text, 120), arguments=value)
-
-
 def _result_text(result: ToolResult) -> str:
     texts = (part.text if isinstance(part, Text) else f"[{part.kind}]" for part in result.parts if _readable(part))
     return "\n".join(texts)
@@ -150,15 +207,12 @@ def _length(part: object) -> int:
 
 
 def _limit(lengths: list[int]) -> int:
-    """How many characters of each text are looked at so that all of them stay within reason."""
+    """How many characters of each text are looked at so that all of them stay within reason: one of few numbers, so
+    that it seldom changes while a conversation grows."""
     left = _LOOK
     for nth, length in enumerate(sorted(lengths)):
         share = left // (len(lengths) - nth)
         if length > share:
-            return max(share, _LEAST)
+            return _LEAST << max(0, (share // _LEAST).bit_length() - 1)
         left -= length
-    return max(lengths, default=0)
-
-
-def _bounded(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit * 2 // 3]}\n{text[len(text) - limit // 3 :]}"
+    return _LOOK

@@ -67,6 +67,8 @@ def fault_of(text: object, material: Material) -> tuple[Fault, str] | None:
 
 def _is_smaller(size: int, material: Material) -> bool:
     """Whether the source is larger; what lies behind the point where that is certain is not counted."""
+    if material.size:
+        return material.size > size
     source = material.count(material.previous) if material.previous else 0
     for shown in material.messages:
         if source > size:

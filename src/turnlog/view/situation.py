@@ -53,7 +53,7 @@ class Means(Struct, frozen=True):
     count: Callable[[Message], int]
     count_text: Callable[[str], int]
     originals: Callable[[int, int], Iterable[Shown]]
-    summarise: Callable[[Sequence[Shown], str, int, Sequence[Shown]], Summary]
+    summarise: Callable[[Sequence[Shown], str, int, Sequence[Shown], int], Summary]
     images_before: Callable[[int], int]
     gap_tokens: Callable[[], int] = lambda: 0
     counter: str = ""

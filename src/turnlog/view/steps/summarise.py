@@ -37,7 +37,7 @@ def summarise(situation: Situation) -> Decision | None:
     plan = _planned(situation)
     if plan is None:
         return None
-    summary = situation.means.summarise(plan.messages, plan.previous, plan.target, plan.beside)
+    summary = situation.means.summarise(plan.messages, plan.previous, plan.target, plan.beside, plan.size)
     failures = {"failures": list(summary.failures)} if summary.failures else {}
     if not summary.text.strip():
         return None
@@ -62,7 +62,7 @@ def summary_ahead(situation: Situation) -> tuple[Ahead, Sequence[Shown], str] | 
 
 
 class _Plan(Struct, frozen=True, eq=False):
-    """What is to be summarised, in how many tokens, and what stays beside it."""
+    """What is to be summarised, in how many tokens, and what stays beside it; `size` is what leaves the view."""
 
     first: int
     last: int
@@ -71,6 +71,7 @@ class _Plan(Struct, frozen=True, eq=False):
     previous: str
     target: int
     beside: Sequence[Shown]
+    size: int
     at_end: bool
 
 
@@ -94,7 +95,8 @@ def _planned(situation: Situation) -> _Plan | None:
     originals.reverse()
     around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
     beside = [item.raw for block in around for item in block.items]
-    return _Plan(first, last, kept, originals, _earlier(middle), target, beside, cut.at_end)
+    size = sum(block.tokens for block in going) + situation.size - situation.held
+    return _Plan(first, last, kept, originals, _earlier(middle), target, beside, size, cut.at_end)
 
 
 def _heading(situation: Situation, first: int, last: int) -> str:
@@ -146,14 +148,16 @@ def _cut(situation: Situation) -> _Cut:
     start = _head_end(situation, int(strategy.head * room))
     head = situation.fixed + total(blocks[:start])
     kept = sum(block.tokens for block in blocks[start:] if block.stays)
+    most = int(strategy.summary * room)
+    most = min(most, strategy.summary_tokens) if strategy.summary_tokens else most
     if strategy.tail:
         # What must stay is paid by the newest messages first, then by the summary.
-        left = int((strategy.head + strategy.summary + strategy.tail) * room) - (head - system)
-        target = max(0, min(int(strategy.summary * room), room - (head - system) - kept))
+        left = int((strategy.head + strategy.tail) * room) + most - (head - system)
+        target = max(0, min(most, room - (head - system) - kept))
         end = _newest_start(blocks, start, max(0, left - target - kept), beside_kept=True)
         return _Cut(start, _behind_gap(situation, end), (), target)
     left = max(0, situation.marks.goal - head)
-    target = int(min(left * 0.6, strategy.summary * room))
+    target = min(int(left * 0.6), most)
     if strategy.user_tokens:
         return _users_only(situation, start, target)
     if strategy.keep_turns:

@@ -1,0 +1,93 @@
+"""What a digest makes of each text, remembered from one digest to the next: most of a conversation was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Struct
+
+from ..content import Message, Text, ToolCall, ToolResult
+from ..view.shown import Shown
+from .events import changes_of, error_of, tasks_of
+from .identifiers import Vocabulary
+from .reading import Note, Said, clip, laid_out, read, spelled, texts_of
+
+__all__ = ["Memory", "Reader"]
+
+
+class _Entry(Struct):
+    """The notes of a message, made looking at `limit` characters of each text, the longest of which has `longest`."""
+
+    notes: tuple[Note, ...]
+    limit: int
+    longest: int
+
+    def holds(self, limit: int) -> bool:
+        return limit == self.limit or self.longest <= min(limit, self.limit)
+
+
+class Memory:
+    """Notes by the content of their messages, and identifiers: of the last digest, and no more. What is remembered says
+    the same as what is made anew."""
+
+    def __init__(self) -> None:
+        self.entries: dict[bytes, _Entry] = {}
+        self.names: tuple[str, ...] = ()
+
+
+class Reader:
+    """Reads the messages of one digest."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._entries: dict[bytes, _Entry] = {}
+        self._texts: dict[int, str] = {}  # by the part, which the reader's caller holds: those made just now
+        self.vocabulary = Vocabulary(memory.names)
+
+    def read(self, messages: Iterable[Shown]) -> list[Said]:
+        """What was said, with notes."""
+        return read(messages, self._notes)
+
+    def text(self, said: Said) -> str:
+        """What was said, laid out."""
+        text = self._texts.get(id(said.part))
+        return said.text if text is None else text
+
+    def close(self, names: Iterable[str]) -> None:
+        """Remember what was read, and identifiers; let go of what was remembered before."""
+        self._memory.entries, self._memory.names = self._entries, tuple(names)
+
+    def _notes(self, message: Message, limit: int) -> tuple[Note, ...]:
+        key = _key(message)
+        entry = self._entries.get(key) or self._memory.entries.get(key)
+        if entry is None or not entry.holds(limit):
+            parts = [(part, spelled(part)) for part in texts_of(message)]
+            notes = tuple(self._note(part, text, message.role == "user", limit) for part, text in parts)
+            entry = _Entry(notes, limit, max((len(text) for _, text in parts), default=0))
+        if key:
+            self._entries[key] = entry
+        return entry.notes
+
+    def _note(self, part: Text | ToolCall | ToolResult, text: str, user: bool, limit: int) -> Note:
+        text = self._texts[id(part)] = laid_out(part, text, limit)
+        note = Note(words=tuple(self.vocabulary.words(text)))
+        if isinstance(part, ToolCall):
+            note.brief = clip(text, 120)
+            note.named = frozenset(self.vocabulary.words(note.brief))
+            note.changes = tuple(changes_of(part, text))
+            note.tasks = tuple(tasks_of(part))
+        elif isinstance(part, ToolResult):
+            note.error = error_of(text, part.outcome)
+        else:
+            note.line = clip(text, 300) if user else clip(text[-600:], 240)
+        return note
+
+
+def _key(message: Message) -> bytes:
+    """What a message is remembered by; nothing if it cannot be spelled."""
+    try:
+        return blake2b(msgspec.msgpack.encode(message), digest_size=16).digest()
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return b""
