@@ -29,8 +29,9 @@ _EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files c
 _DONE, _ERRORS, _OPEN = "## Done and found", "## Errors", "## Open"
 _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _ERRORS: 0.05, _OPEN: 0.04}
 
-_CHARACTERS = 3.4  # of a token, where there is no sample
-_SAMPLE = 80  # quotes by which it is measured how many characters a token has
+_CHARACTERS = 3.4  # of a token: where the search for the right length begins
+_SAMPLE = 100  # lines by which it is measured how many characters a token has
+_AIM = 0.98  # of the target: what the search aims at
 _TRIES = 4  # times that a text is made and counted
 _FULL = 0.96  # of the target: no more tries
 _GIVEN = 400  # worth of an identifier that only an earlier summary has: someone thought it worth keeping
@@ -54,8 +55,9 @@ class Digest:
     def summarize(self, material: Material, /) -> str:
         """Quotes and facts of `material`, in nearly all of the room; "" if there is none for a title."""
         draft = _Draft(material, Memory() if self._memory is None else self._memory)
-        room, best, before = material.target * draft.characters(), "", ""
+        room, best, before = material.target * _CHARACTERS, "", ""
         draft.fill(room)
+        draft.change(_AIM * material.target * draft.characters() - len(draft.text()))
         for _ in range(_TRIES):
             text = draft.text()
             if text == before:
@@ -65,8 +67,8 @@ class Digest:
                 best = text
             if _FULL * material.target <= tokens <= material.target:
                 break
-            if not draft.change(0.985 * material.target * len(text) / max(1, tokens) - len(text)):
-                room *= 0.985 * material.target / max(1, tokens)
+            if not draft.change(_AIM * material.target * len(text) / max(1, tokens) - len(text)):
+                room *= _AIM * material.target / max(1, tokens)
                 draft.fill(room)
         return best
 
@@ -112,10 +114,10 @@ class _Draft:
         }
 
     def characters(self) -> float:
-        """Of a token: by a sample of the quotes."""
-        every = max(1, len(self._quotes) // _SAMPLE)
-        sample = "\n".join(one.quote.text for one in self._quotes[::every])
-        return len(sample) / max(1, self._material.count(sample)) if len(sample) > 200 else _CHARACTERS
+        """Of a token: by a sample of the digest as it stands."""
+        lines = self.text().split("\n")
+        sample = "\n".join(lines[:: max(1, len(lines) // _SAMPLE)])
+        return len(sample) / max(1, self._material.count(sample))
 
     def fill(self, room: float) -> None:
         """Say as much as goes into about `room` characters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -137,8 +138,12 @@ class Choice:
 
     def drop(self, room: float) -> bool:
         """Let go of those of least worth, until there are `room` characters more; whether there were as many."""
+        quoted = Counter(one.step for one in self.chosen)
         while room > 0 and self.chosen:
-            room -= len(self.chosen.pop().quote.text) + _FRAME
+            one = self.chosen.pop()
+            quoted[one.step] -= 1
+            heading = 0 if quoted[one.step] else len(self._headings[one.step].text) + _FRAME
+            room -= len(one.quote.text) + _FRAME + heading
         return room <= 0
 
     def _add(self, excerpt: Excerpt) -> None:
