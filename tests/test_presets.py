@@ -214,3 +214,14 @@ def test_a_second_summary_at_the_end_spares_the_newest_word() -> None:
             session.add(Message("assistant", (ToolCall(f"c{n}-{step}", "read", arguments={}),)))
             session.tool_result(f"c{n}-{step}", _long("out", 60))
             assert f"next {n}" in shown(session)
+
+
+def test_results_that_a_strategy_keeps_leave_last_and_are_named() -> None:
+    """`spec` that drops what it says it keeps, without a word, fails here: the decision says that results left."""
+    session = opened("spec", 1_000)
+    talk(session, range(1, 6), output=20)
+    session.request()
+    talk(session, range(6, 40), output=120)
+    session.request()
+    slides = [decision for decision in session.explain().rulings if decision.decision.action == "slide"]
+    assert slides and "results that the strategy keeps are among them" in slides[-1].decision.why

@@ -80,7 +80,8 @@ class Strategy(Struct, frozen=True, omit_defaults=True):
     - `summary_tokens`: a summary has no more tokens than that, however large its share is (0: no such limit).
     - `keep_turns`: so many newest turns stay verbatim when older ones are summarised.
     - `recent`: share of the conversation, newest first, that stays verbatim when the rest is summarised.
-    - `keep_results`: calls and their results stay when what is around them is summarised.
+    - `keep_results`: calls and their results stay when what is around them is summarised. Should they no longer fit
+      all the same, the oldest leave as the last resort, and the decision says so.
     - `user_tokens`: so many tokens of the newest user messages stay when all else is summarised.
     - `grades`: sizes in tokens: under the first nothing is done, up to the second the middle is
       summarised, above it everything but the last three to five exchanges.

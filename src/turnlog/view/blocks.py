@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ..content import ToolCall
+from ..content import ToolCall, ToolResult
 from .pairing import pair
 from .shown import Shown, starts_turn
 
@@ -56,6 +56,11 @@ class Block(Struct, frozen=True, eq=False):
     def opens_turn(self) -> bool:
         """Whether a user speaks here."""
         return starts_turn(self.items[0].raw) and not self.is_summary
+
+    @property
+    def has_results(self) -> bool:
+        """Whether a tool answers here."""
+        return any(isinstance(part, ToolResult) for item in self.items for part in item.raw.message.parts)
 
 
 def total(blocks: Sequence[Block]) -> int:

@@ -19,7 +19,10 @@ def slide(situation: Situation) -> Decision | None:
                 continue
             going.append(block)
             excess -= block.tokens
-    return leave(situation, "slide", going, "the oldest messages left out to fit the budget")
+    why = "the oldest messages left out to fit the budget"
+    if situation.strategy.keep_results and any(block.has_results for block in going):
+        why = f"{why}; results that the strategy keeps are among them, as nothing else was left"
+    return leave(situation, "slide", going, why)
 
 
 def turns_over(situation: Situation) -> Decision | None:

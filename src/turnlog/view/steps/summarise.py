@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from ...content import Message, Text, ToolResult
+from ...content import Message, Text
 from ...records import Decision
 from ..blocks import Block, total
 from ..shown import Shown
@@ -168,7 +168,7 @@ def _cut(situation: Situation) -> _Cut:
         end = _newest_start(blocks, start, left - target - kept, beside_kept=True)
     end = _behind_gap(situation, end)
     middle = blocks[start:end]
-    results = tuple(b for b in middle if strategy.keep_results and _has_results(b) and not b.stays)
+    results = tuple(b for b in middle if strategy.keep_results and b.has_results and not b.stays)
     return _Cut(start, end, results, target)
 
 
@@ -215,10 +215,6 @@ def _turns_start(blocks: Sequence[Block], turns: int, start: int) -> int:
     """Where the newest turns begin."""
     opening = [i for i in range(start, len(blocks)) if blocks[i].opens_turn]
     return opening[-turns] if len(opening) > turns else start
-
-
-def _has_results(block: Block) -> bool:
-    return any(isinstance(part, ToolResult) for item in block.items for part in item.raw.message.parts)
 
 
 def _users_only(situation: Situation, start: int, target: int) -> _Cut:
