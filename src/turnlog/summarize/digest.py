@@ -31,9 +31,9 @@ _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _ERRORS: 0.05, _OPEN: 0.04
 
 _CHARACTERS = 3.4  # of a token: where the search for the right length begins
 _SAMPLE = 100  # lines by which it is measured how many characters a token has
-_AIM = 0.98  # of the target: what the search aims at
+_AIM = 0.99  # of the target: what the search aims at
 _TRIES = 4  # times that a text is made and counted
-_FULL = 0.96  # of the target: no more tries
+_FULL = 0.97  # of the target: no more tries
 _GIVEN = 400  # worth of an identifier that only an earlier summary has: someone thought it worth keeping
 _HEADING = re.compile(r"\[\d+\] ")
 _CONSTRAINT = re.compile(

@@ -16,7 +16,6 @@ __all__ = ["Choice", "Excerpt", "Heading", "excerpts"]
 
 _LINE = 160  # characters of a line that are quoted
 _FRAME = 3  # characters or so that a line costs besides its text
-_MISSES = 40  # quotes in turn that are worth less and do not fit, after which no more are tried
 
 
 class Excerpt(Struct):
@@ -114,11 +113,11 @@ class Choice:
 
     def take(self, room: float) -> bool:
         """Choose more, within `room` characters; whether any could be."""
-        heap, before, misses = self._heap, len(self.chosen), 0
+        heap, before = self._heap, len(self.chosen)
         for one in self._left:
             heapq.heappush(heap, one)
         self._left = []
-        while heap and misses < _MISSES:
+        while heap:
             entry = heapq.heappop(heap)
             excerpt = self._candidates[entry[1]]
             density, cost = self._value(excerpt)
@@ -129,9 +128,7 @@ class Choice:
                 continue
             if cost > room:
                 self._left.append((-density, entry[1]))
-                misses += 1
                 continue
-            misses = 0
             room -= cost
             self._add(excerpt)
         return len(self.chosen) > before
