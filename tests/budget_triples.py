@@ -207,8 +207,13 @@ class Play:
         )
         self.tally[what] += 1
         records = self.session.history()
-        numbers = [record.n for record in records if record.message is not None]
-        if what == "pin":
+        taken_back = [d for d in model.in_force(records).values() if d.action == "rewind"]
+        numbers = [
+            record.n
+            for record in records
+            if record.message is not None and not any(d.first <= record.n <= d.last for d in taken_back)
+        ]
+        if what == "pin" and numbers:
             self.session.pin(self.chance.choice(numbers))
         elif what == "clear" and self.chance.random() < 0.3:
             self.session.clear()

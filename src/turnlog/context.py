@@ -6,7 +6,7 @@ would outgrow that, `situation` is what has to be decided on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from .content import Message, Outcome, media_parts
 from .log import Store
 from .models import Target
 from .models import target as make_target
-from .pieces import Piece, assemble
+from .pieces import Piece, assemble, settled
 from .policy import PRESETS, Budget, Marks, Strategy, read_budget, read_strategy
 from .records import Configuration, Count, Decision, MessageRecord, PartialAnswer, Record, UsageRecord
 from .request import Plan, Prepared, follow, plan
@@ -159,7 +159,7 @@ class Context:
             else:
                 size = self._size(by_number[place])
             self._add(Item(shown, size, raw, place))
-        self._pieces = list(_settled(self._pieces, kept))
+        self._pieces = list(settled(self._pieces, kept))
 
     def _configure(self, configuration: Configuration) -> None:
         if configuration != self.configuration:
@@ -384,27 +384,5 @@ class Context:
         return self._plans[0]
 
 
-def _begin_alike(left: Piece, right: Piece) -> bool:
-    """What stands before a piece is repaired with regard to who speaks in it first."""
-    return left.items[0].message.role == right.items[0].message.role
-
-
 def _reach_for(limit: int) -> int:
     return max(_LEAST_REACH, _REACH * limit)
-
-
-def _settled(pieces: Sequence[Piece], kept: Mapping[int, tuple[Piece, Piece]]) -> Iterator[Piece]:
-    """The pieces, those in place of which one is kept already replaced by it, and the new ones joined: what has to be
-    made at once is made faster as one piece. The last stays by itself, as it may grow."""
-    new: Piece | None = None
-    for i, piece in enumerate(pieces):
-        before = kept.get(piece.start)
-        last = i == len(pieces) - 1
-        if before and not last and before[0].items == piece.items and _begin_alike(before[1], pieces[i + 1]):
-            new = None
-            yield before[0]
-        elif new is None or last:
-            new = piece
-            yield piece
-        else:
-            new.items += piece.items

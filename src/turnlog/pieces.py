@@ -11,7 +11,7 @@ wherever that is not certain.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from operator import is_
 from typing import Any
@@ -27,7 +27,7 @@ from .view.arrange import Fate
 from .view.repair import close, count_media, declare_tools, mend
 from .view.shown import Edit, Loss, Shown
 
-__all__ = ["Piece", "assemble"]
+__all__ = ["Piece", "assemble", "settled"]
 
 
 class _Mended(Struct, frozen=True, gc=False):
@@ -93,6 +93,28 @@ class Piece(Struct):
     mended: _Mended | None = None
     wire: _Wire | None = None
     last: _Last | None = None
+
+
+def settled(pieces: Sequence[Piece], kept: Mapping[int, tuple[Piece, Piece]]) -> Iterator[Piece]:
+    """The pieces, those in place of which one is kept already replaced by it, and the new ones joined: what has to be
+    made at once is made faster as one piece. The last stays by itself, as it may grow."""
+    new: Piece | None = None
+    for i, piece in enumerate(pieces):
+        before = kept.get(piece.start)
+        last = i == len(pieces) - 1
+        if before and not last and before[0].items == piece.items and _begin_alike(before[1], pieces[i + 1]):
+            new = None
+            yield before[0]
+        elif new is None or last:
+            new = piece
+            yield piece
+        else:
+            new.items += piece.items
+
+
+def _begin_alike(left: Piece, right: Piece) -> bool:
+    """What stands before a piece is repaired with regard to who speaks in it first."""
+    return left.items[0].message.role == right.items[0].message.role
 
 
 def assemble(head: Sequence[Shown], pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Prepared:

@@ -14,7 +14,7 @@ from ..content import ToolCall, ToolResult
 from .pairing import pair
 from .shown import Shown, starts_turn
 
-__all__ = ["Block", "Item", "blocks_of", "starts_block", "total"]
+__all__ = ["Block", "Item", "blocks_of", "has_open_call", "starts_block", "total"]
 
 
 class Item(Struct, frozen=True, eq=False):
@@ -90,7 +90,7 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int]) -> list[Block]:
             stays = "pinned messages"
         elif i == len(groups) - 1 or (said and i == said[-1]):
             stays = "the open turn"
-        elif said and i > said[-1] and _has_open_call(group):
+        elif said and i > said[-1] and has_open_call(group):
             stays = "the open turn"
         blocks.append(Block(tuple(group), sum(item.tokens for item in group), stays))
     return blocks
@@ -133,6 +133,7 @@ def _tied(groups: list[list[Item]]) -> list[list[Item]]:
     return joined
 
 
-def _has_open_call(group: Sequence[Item]) -> bool:
+def has_open_call(group: Sequence[Item]) -> bool:
+    """Whether a call in a group of items has no result there."""
     calls = sum(isinstance(part, ToolCall) for item in group for part in item.raw.message.parts)
     return calls > len(pair([item.raw for item in group]).answers)

@@ -64,7 +64,7 @@ def _giants(situation: Situation, item: Item) -> dict[tuple[int, int], int]:
 
 def _tokens(situation: Situation, text: str) -> int:
     """What a text takes as a tool's output, without what frames that: some counters count it apart from speech."""
-    whole, bare = (Message("user", (ToolResult("", parts=(Text(one),)),)) for one in (text, ""))
+    whole, bare = (Message("user", (ToolResult("call", parts=(Text(one),)),)) for one in (text, ""))
     return situation.means.count(whole) - situation.means.count(bare)
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ...content import Message, Text
 from ...records import Decision
-from ..blocks import Block, total
+from ..blocks import Block, has_open_call, total
 from ..shown import Shown
 from ..situation import Ahead, Situation, ranges_of
 
@@ -223,6 +223,10 @@ def _users_only(situation: Situation, start: int, target: int) -> _Cut:
     end = len(blocks)
     while end > start and blocks[end - 1].stays == "the open turn":
         end -= 1
+    # Nor may it come between a call and a result that is still to come.
+    said = max((i for i, block in enumerate(blocks) if block.opens_turn), default=-1)
+    waiting = (i for i in range(max(start, said + 1), end) if has_open_call(blocks[i].items))
+    end = next(waiting, end)
     room = min(situation.strategy.user_tokens, situation.marks.goal - situation.fixed - target)
     room -= sum(block.tokens for block in blocks if block.stays)
     kept: list[Block] = []
