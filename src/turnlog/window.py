@@ -74,12 +74,18 @@ def read_window(
 def gap_tokens(
     store: RecordStore, session_id: str, gap: tuple[int, int], decisions: Mapping[int, Decision], sizes: Sizes
 ) -> int:
-    """What of the conversation stands in a gap, in tokens. Reads all of it."""
+    """What of the conversation stands in a gap and is not at hand, in tokens. Reads all of it."""
     effects = Effects.of(decisions)
     size = _sizer(effects, sizes)
     inside = ((max(first, gap[0]), min(last, gap[1])) for first, last in effects.shown_ranges(gap[1]))
     kept = (one for one in inside if one[0] <= one[1])
-    return sum(map(size, _read(store, session_id, kept, reverse=False)))
+    pinned = {decision.first for decision in decisions.values() if decision.action == "pin"}
+    records = _read(store, session_id, kept, reverse=False)
+    return sum(size(record) for record in records if record.n not in pinned and not _is_system(record))
+
+
+def _is_system(record: Record) -> bool:
+    return record.message is not None and record.message.role == "system"
 
 
 def _sizer(effects: Effects, sizes: Sizes) -> Callable[[Record], int]:

@@ -58,7 +58,7 @@ class Tally(Struct, frozen=True, gc=False, kw_only=True):
             tool_results=self.tool_results + other.tool_results,
             images=self.images + other.images,
             framing=self.framing + other.framing,
-            certainty=max(self.certainty, other.certainty, key=_TRUST.index),
+            certainty=_weaker(self.certainty, other.certainty),
         )
 
 
@@ -73,6 +73,10 @@ def last_turn(messages: Sequence[Message]) -> int:
         if message.role == "user" and not any(isinstance(part, ToolResult) for part in message.parts):
             return index + 1
     return 0
+
+
+def _weaker(left: Certainty, right: Certainty) -> Certainty:
+    return left if left == right else max(left, right, key=_TRUST.index)
 
 
 _TRUST: tuple[Certainty, ...] = ("exact", "calibrated", "estimated")
