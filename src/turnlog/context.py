@@ -55,6 +55,10 @@ _MATERIAL = 3
 """So many times the limit of a request is given to a summarizer at once; what is older stands in the summary before."""
 
 
+_RECOUNTED = 20_000
+"""So many sizes are remembered of records that were counted for another model when they were recorded."""
+
+
 class Terms(Struct, frozen=True):
     """What is decided by, where that is not what the configuration says."""
 
@@ -82,6 +86,7 @@ class Context:
         self._items: list[Item] = []
         self._images = (1, 0)
         self._measured: tuple[str, Message | None, int] = ("", None, 0)
+        self._recounted: dict[tuple[str, int, int], int] = {}
         self._sent: dict[tuple[str, str], Sent] = {}
         self._load(None)
 
@@ -121,6 +126,8 @@ class Context:
             self._add(Item(shown, self._size(record), shown, record.n))
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
+        if len(self._recounted) > _RECOUNTED:
+            self._recounted.clear()
         marks = list(self._store.landmarks(self._id))
         self.last = self._store.info(self._id).records
         found = [mark.body for mark in marks if isinstance(mark.body, Configuration)]
@@ -191,7 +198,10 @@ class Context:
             return 0
         if body.count is not None and body.count.counter == self._counter.id:
             return body.count.tokens
-        return self._count(body.message)
+        key = self._counter.id, record.n, len(record.raw or b"")
+        if key not in self._recounted:
+            self._recounted[key] = self._count(body.message)
+        return self._recounted[key]
 
     def _count(self, message: Message) -> int:
         if (self._counter.id, message) == self._measured[:2]:
