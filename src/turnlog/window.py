@@ -12,15 +12,18 @@ from msgspec import Struct
 from .content import Message, ToolCall, ToolResult
 from .log import RecordStore
 from .records import Decision, Record
+from .view.blocks import starts_block
 from .view.effects import Effects
 from .view.select import as_shown
-from .view.shown import starts_turn
+from .view.shown import Shown, starts_turn
 
 __all__ = ["Sizes", "Window", "gap_tokens", "read_window"]
 
 _BEGINNING = 0.4
 """Share of the reach that the beginning of a conversation may take where there is a gap behind it."""
 
+_RESULTS_WITHIN = 200
+"""So many records behind a pinned call its result is looked for, where what lies between is not at hand."""
 
 Sizes = tuple[Callable[[Record], int], Callable[[Message], int]]
 """Tokens of a record as it is, and of any message."""
@@ -62,12 +65,13 @@ def read_window(
     newest.reverse()
     if from_start:
         return Window(_with_system(newest, marks), None)
+    newest = _from_a_block(newest)
     begin = newest[0].n
     oldest = _beginning(store, session_id, segments, begin, size, int(reach * _BEGINNING))
     gap = (oldest[-1].n + 1 if oldest else 1, begin - 1)
     if gap[0] > gap[1]:
         return Window(_with_system([*oldest, *newest], marks), None)
-    pinned = _pinned(store, session_id, decisions, gap)
+    pinned = _pinned(store, session_id, effects, decisions, gap)
     return Window(_with_system([*oldest, *pinned, *newest], marks), gap)
 
 
@@ -79,9 +83,9 @@ def gap_tokens(
     size = _sizer(effects, sizes)
     inside = ((max(first, gap[0]), min(last, gap[1])) for first, last in effects.shown_ranges(gap[1]))
     kept = (one for one in inside if one[0] <= one[1])
-    pinned = {decision.first for decision in decisions.values() if decision.action == "pin"}
+    at_hand = {record.n for record in _pinned(store, session_id, effects, decisions, gap)}
     records = _read(store, session_id, kept, reverse=False)
-    return sum(size(record) for record in records if record.n not in pinned and not _is_system(record))
+    return sum(size(record) for record in records if record.n not in at_hand and not _is_system(record))
 
 
 def _is_system(record: Record) -> bool:
@@ -126,20 +130,70 @@ def _beginning(
             break
         oldest.append(record)
         task_seen = task_seen or any(starts_turn(shown) for shown in as_shown(record))
-        for part in record.message.parts if record.message is not None else ():
-            if isinstance(part, ToolCall):
-                waiting.add(part.id)
-            elif isinstance(part, ToolResult):
-                waiting.discard(part.call_id)
+        _see(record, waiting)
         whole = len(oldest) if not waiting else whole
     return oldest[:whole] or oldest
 
 
+def _from_a_block(records: list[Record]) -> list[Record]:
+    """The newest records without those at their beginning that belong to what is not at hand; all if no block begins
+    among them."""
+    before: Shown | None = None
+    for i, record in enumerate(records):
+        for shown in as_shown(record):
+            if starts_turn(shown) or (before is not None and starts_block(shown, before)):
+                return records[i:]
+            before = shown
+    return records
+
+
 def _pinned(
-    store: RecordStore, session_id: str, decisions: Mapping[int, Decision], gap: tuple[int, int]
+    store: RecordStore, session_id: str, effects: Effects, decisions: Mapping[int, Decision], gap: tuple[int, int]
 ) -> list[Record]:
+    """What is pinned in a gap, and what stays with it."""
     numbers = {d.first for d in decisions.values() if d.action == "pin" and gap[0] <= d.first <= gap[1]}
-    return [record for n in sorted(numbers) for record in store.read(session_id, first=n, last=n)]
+    found: dict[int, Record] = {}
+    for n in sorted(numbers - found.keys()):
+        found.update((record.n, record) for record in _around(store, session_id, n, effects, gap))
+    return [found[n] for n in sorted(found)]
+
+
+def _around(store: RecordStore, session_id: str, n: int, effects: Effects, gap: tuple[int, int]) -> list[Record]:
+    """Record `n` and the rest of its block within a gap: the answer that it belongs to, the results of its calls."""
+    block = list(store.read(session_id, first=n, last=n))
+    for record in store.read(session_id, first=gap[0], last=n - 1, reverse=True):
+        if (shown := _shown(record, effects)) is None:
+            continue
+        if shown.message.role == "system" or starts_block(as_shown(block[0])[0], shown):
+            break
+        block.insert(0, record)
+    waiting: set[str] = set()
+    for record in block:
+        _see(record, waiting)
+    for record in store.read(session_id, first=n + 1, last=min(gap[1], n + _RESULTS_WITHIN)):
+        if (shown := _shown(record, effects)) is None:
+            continue
+        starts = shown.message.role == "system" or starts_block(shown, as_shown(block[-1])[0])
+        if starts and not waiting:
+            break
+        block.append(record)
+        _see(record, waiting)
+    return block
+
+
+def _shown(record: Record, effects: Effects) -> Shown | None:
+    """What a record shows by itself, if no decision hides it."""
+    found = as_shown(record)
+    return found[0] if found and not effects.hides(record.n, found[0].message) else None
+
+
+def _see(record: Record, waiting: set[str]) -> None:
+    """Add the calls of a record to those that wait for their results, take away those that it answers."""
+    for part in record.message.parts if record.message is not None else ():
+        if isinstance(part, ToolCall):
+            waiting.add(part.id)
+        elif isinstance(part, ToolResult):
+            waiting.discard(part.call_id)
 
 
 def _with_system(records: Sequence[Record], marks: Sequence[Record]) -> tuple[Record, ...]:
