@@ -115,31 +115,31 @@ SCRIPT = [
         ("turn_failed", "turn 17 failed: TimeoutError: too slow", "TurnClosed"),
     ]),
     (cancelled, [
-        ("turn_started", "turn 25 started", "TurnOpened"),
-        ("turn_cancelled", "turn 25 cancelled: enough", "TurnClosed"),
+        ("turn_started", "turn 26 started", "TurnOpened"),
+        ("turn_cancelled", "turn 26 cancelled: enough", "TurnClosed"),
     ]),
     (watched, [
-        ("turn_started", "turn 28 started", "TurnOpened"),
+        ("turn_started", "turn 29 started", "TurnOpened"),
         ("diff", "b.txt created", "FileChange"),
-        ("turn_completed", "turn 28 completed", "TurnClosed"),
+        ("turn_completed", "turn 29 completed", "TurnClosed"),
     ]),
     (compacted, [("compacted", "compact: older turns summarised to fit the budget", "Decision")]),
     (gone_back, [
-        ("rewound", "records 54 to 56 were taken back: 1 turn taken back", "Decision"),
-        ("undone", "decision 57 no longer holds: rewind taken back", "Decision"),
+        ("rewound", "records 55 to 57 were taken back: 1 turn taken back", "Decision"),
+        ("undone", "decision 58 no longer holds: rewind taken back", "Decision"),
     ]),
     (forgotten, [
-        ("turn_started", "turn 59 started", "TurnOpened"),
+        ("turn_started", "turn 60 started", "TurnOpened"),
         ("warning", "a turn was made and never begun, so what the user said in it is not on record: "
          "write `with session.turn(...) as turn:`", ""),
-        ("turn_failed", "turn 59 failed: the session was closed in the midst of it", "TurnClosed"),
+        ("turn_failed", "turn 60 failed: the session was closed in the midst of it", "TurnClosed"),
         ("warning", "closing test_events.forgotten.<locals>.Client failed: OSError: no route", ""),
         ("session_closed", "session closed", ""),
     ]),
 ]  # fmt: skip
 """What is done with a session, and all that is told of it: kind, text, kind of record."""
 
-AGAIN = [("session_resumed", "session resumed at record 61", ""), ("session_closed", "session closed", "")]
+AGAIN = [("session_resumed", "session resumed at record 62", ""), ("session_closed", "session closed", "")]
 """What is told when it is opened again and closed."""
 
 

@@ -61,7 +61,7 @@ def test_a_model_reads_back_by_itself(tmp_path: Path) -> None:
             for result in results  # type: ignore[union-attr]
         ] == [
             ("ok", "line 2 of f0"),
-            ("failed", "record 0 of session 's' is no message that could be read back"),
+            ("failed", "give `record`, the number of a record, as an integer from 1 on"),
         ]
         assert session.request().request["tools"][0]["function"]["name"] == "read_back"
 

@@ -151,7 +151,7 @@ def test_an_asynchronous_turn(session: Session) -> None:
             await task
 
     asyncio.run(main())
-    assert [turn.status for turn in session.turns()] == ["completed", "cancelled"]
+    assert [turn.status for turn in session.turns()] == ["failed", "cancelled"]
     partials = [record.body for record in session.history() if isinstance(record.body, PartialAnswer)]
     assert [(one.message.parts, one.reason) for one in partials] == [
         ((Text("It is cold"),), "the stream ended before a finish reason came"),
@@ -195,9 +195,23 @@ def test_how_a_tool_ended_is_on_record(session: Session, raised: BaseException, 
         (call,) = turn.receive(says("", "c1")).tool_calls
         with pytest.raises(type(raised)), turn.tool(call):
             raise raised
-    (info,) = session.unfinished()
-    assert (info.outcome, info.reason.split(":")[0], info.awaits) == (outcome, type(raised).__name__, "result")
-    assert len(session.request().request["messages"]) == 3
+    (info,) = session.calls()
+    assert (info.outcome, info.reason.split(":")[0]) == (outcome, type(raised).__name__)
+    said = session.request().request["messages"][-1]["content"]
+    assert said == (f"The tool failed: {info.reason}" if outcome in ("failed", "timeout") else said)
+    with session.turn("again") as turn:
+        turn.tool_result(call, "it came after all")  # takes the place of what was said for it
+    assert (session.calls()[0].synthetic, session.calls()[0].outcome) == (False, "ok")
+
+
+def test_a_call_that_has_its_result_does_not_run_again(session: Session) -> None:
+    """A second result would be left out of requests, and its tool would have run for nothing."""
+    with session.turn("go") as turn:
+        (call,) = turn.receive(says("", "c1")).tool_calls
+        with turn.tool(call) as run:
+            run.result("once")
+        with pytest.raises(InputError, match="has its result already, record 8"):
+            turn.tool_started(call)
 
 
 def test_a_turn_keeps_what_changed_in_files(session: Session, tmp_path: Path) -> None:

@@ -53,6 +53,11 @@ class Compaction(Struct, frozen=True):
     decisions: dict[int, Decision]
     marks: Marks
 
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What kept summarizers from writing a summary, a line each, where another had to be taken."""
+        return tuple(str(one) for decision in self.decisions.values() for one in decision.detail.get("failures") or ())
+
     def __str__(self) -> str:
         if not self.decisions:
             return f"nothing to compact: {self.before:,} tokens"

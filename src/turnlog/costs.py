@@ -13,6 +13,7 @@ from functools import reduce
 
 from msgspec import Struct
 
+from .errors import InputError
 from .facts import Prices, find_model
 from .records import Record, Usage, UsageRecord
 
@@ -63,8 +64,12 @@ class Cost(Struct, frozen=True, kw_only=True):
 
 
 def cost(usage: Usage, model: str) -> Cost:
-    """What `usage` of a model costs. Raises InputError if the user's own file of models
+    """What `usage` of a model costs. Raises InputError for what is no Usage, and if the user's own file of models
     cannot be used."""
+    if not isinstance(usage, Usage):
+        raise InputError(
+            f"usage is that of an answer or a session (`answer.usage`, `session.usage`), not {type(usage).__name__}"
+        )
     found = find_model(model)
     prices = found.facts.prices if found else Prices()
     # Where a cache works by itself and no price for writing is listed, what is written is plain input.

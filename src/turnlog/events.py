@@ -292,8 +292,9 @@ def _told(record: Record) -> tuple[EventKind, str] | None:
             asked: dict[str, EventKind] = {"asked": "approval_asked", "given": "approval_given"}
             text = f"approval of {call_id} {state}"
             return asked.get(state, "approval_denied"), f"{text}: {reason}" if reason else text
-        case Decision(action=action, why=why) if action in SIZING:
-            return "compacted", f"{action}: {why}"
+        case Decision(action=action, why=why, detail=detail) if action in SIZING:
+            failed = "; ".join(map(str, detail.get("failures") or ()))
+            return "compacted", f"{action}: {why}" + (f"; no summarizer could: {failed}" if failed else "")
         case Decision(action="rewind", first=first, last=last, why=why):
             return "rewound", f"records {first} to {last} were taken back: {why}"
         case Decision(action="undo", supersedes=undone, why=why):

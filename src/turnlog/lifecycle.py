@@ -24,6 +24,7 @@ from .services import Services
 from .session_log import SessionLog
 from .turning import Turn
 from .view.arrange import synthetic_result
+from .view.ledger import fate_of
 
 __all__ = ["Lifecycle"]
 
@@ -181,7 +182,8 @@ class Lifecycle(SessionLog):
         """Put on record, for every call without a result, one that says what is known of it: what requests say
         anyway. A real result that comes later takes its place. Returns the calls."""
         found = self.unfinished()
-        results = [synthetic_result(info.call, info.outcome or "lost") for info in found]
+        fate = fate_of(self.records())
+        results = [synthetic_result(info.call, fate.get((info.record, info.call.id), "lost")) for info in found]
         if results:
             self._journal.append(*(MessageRecord(Message("user", (result,))) for result in results))
         return found

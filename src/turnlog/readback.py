@@ -83,6 +83,8 @@ def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[
     first, last = asked.get("first_line"), asked.get("last_line")
     lines = None if first is None and last is None else (_number(first, 1), _number(last, 1 << 62))
     n = _number(asked.get("record"), 0)
+    if n < 1:
+        return "give `record`, the number of a record, as an integer from 1 on", False
     if Rewinds.of(store.landmarks(session_id)).by(n):
         return f"record {n} was taken back: it is no longer part of this conversation", False
     try:

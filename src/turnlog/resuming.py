@@ -9,7 +9,7 @@ from typing import Protocol
 
 from .filewatch import FileRecorder
 from .journal import Journal
-from .records import Body, FileChange, Record, StreamCheckpoint, TurnClosed, TurnOpened
+from .records import Body, FileChange, Note, Record, StreamCheckpoint, TurnClosed, TurnOpened
 from .recovery import LEFT_OPEN, Recovered, calls_left_open, told
 from .streaming import as_interrupted, unfinished_stream
 from .turns import TurnInfo, turns_of
@@ -56,6 +56,8 @@ def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder]) -
     reason = f"{LEFT_OPEN}; {told(calls)}" if calls else LEFT_OPEN
     made = journal.append(*bodies, TurnClosed(opened.body.turn_id, "failed", reason))
     touched = _touched(opened.body.watch, turn, records, files)
+    if touched:  # said once; the next opening cannot tell any more who changed them
+        journal.append(Note("recovered files", f"changed without a record: {', '.join(touched)}", list(touched)))
     return Recovered(turn, made[0].n if bodies else 0, calls, touched)
 
 

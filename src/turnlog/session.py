@@ -7,6 +7,7 @@ the log, so that a session opened again after a crash makes the same one.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,10 @@ class Session(Lifecycle):
             raise InputError(
                 f"{min(reserved)!r} is no setting: use switch() for the model, system() and user() for text"
             )
+        for name in settings:
+            near = get_close_matches(name, ("tools", "budget", "strategy"), 1, 0.75)
+            if near and name not in now.settings:
+                raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
         merged = {**now.settings, **settings}
         return self._append(
             Configuration(

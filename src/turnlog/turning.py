@@ -18,7 +18,17 @@ from .exchange import Answer, Content, is_stream, parts_of
 from .filewatch import FileRecorder
 from .journal import Journal
 from .models import Target
-from .records import Approval, Body, FileChange, MessageRecord, Record, ToolFinished, TurnClosed, TurnOpened
+from .records import (
+    Approval,
+    Body,
+    FileChange,
+    MessageRecord,
+    PartialAnswer,
+    Record,
+    ToolFinished,
+    TurnClosed,
+    TurnOpened,
+)
 from .recovery import told
 from .request import Prepared
 from .turns import TurnInfo, turns_of
@@ -76,6 +86,7 @@ class Turn:
         self._opened = 0
         self._over = ""
         self._cancelled: str | None = None
+        self._broken = ""
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -140,13 +151,13 @@ class Turn:
         """Record a model's answer, as `Session.receive`; `cancel` interrupts a stream."""
         self._check()
         if is_stream(answer) and not hasattr(answer, "__aiter__"):
-            return self._desk.receive(self._until_cancelled(answer), aim)
-        return self._desk.receive(answer, aim)
+            return self._received(self._desk.receive(self._until_cancelled(answer), aim))
+        return self._received(self._desk.receive(answer, aim))
 
     async def areceive(self, chunks: AsyncIterable[Any], aim: Target | None = None) -> Answer:
         """Record an answer that is streamed asynchronously, as `Session.areceive`; `cancel` interrupts it."""
         self._check()
-        return await self._desk.areceive(self._auntil_cancelled(chunks), aim)
+        return self._received(await self._desk.areceive(self._auntil_cancelled(chunks), aim))
 
     # -- tools -----------------------------------------------------------------------------------
 
@@ -170,9 +181,12 @@ class Turn:
         return ToolRun(self, self._journal, call)
 
     def tool_started(self, call: ToolCall) -> Record:
-        """Record that a tool begins to run. Raises InputError if somebody was asked and has not said yes."""
+        """Record that a tool begins to run. Raises InputError if somebody was asked and has not said yes, and for a
+        call that has its result."""
         self._check()
         info = self._open_call(call)
+        if info is not None and info.result and not info.synthetic:
+            raise InputError(f"call {call.id!r} of {call.name!r} has its result already, record {info.result}")
         if info is not None and info.approval in ("asked", "denied"):
             said = "was denied" if info.approval == "denied" else "waits for approval: approve() or deny() it first"
             raise InputError(f"call {call.id!r} of {call.name!r} {said}")
@@ -230,6 +244,8 @@ class Turn:
     def _ending(self, error: BaseException | None) -> tuple[str, str]:
         if self._cancelled is not None:
             return "cancelled", self._cancelled
+        if error is None and self._broken:
+            return "failed", f"its last answer broke off: {self._broken}"
         if error is None:
             open_calls = unanswered(self.info.calls)
             return "completed", told(open_calls) if open_calls else ""
@@ -252,6 +268,11 @@ class Turn:
             raise InputError(f"turn {self.id!r} is over ({self._over}): open another with session.turn(...)")
         if self._cancelled is not None:
             raise TurnCancelled(self.id, self._cancelled)
+
+    def _received(self, answer: Answer) -> Answer:
+        body = answer.record.body
+        self._broken = body.reason if isinstance(body, PartialAnswer) else ""
+        return answer
 
     def _until_cancelled(self, chunks: Iterable[Any]) -> Iterator[Any]:
         for chunk in chunks:
@@ -282,7 +303,7 @@ class ToolRun:
     """The run of a tool, on record from its start to its end. See `Turn.tool`.
 
     An exception goes on; it is recorded as `timeout` if it is a TimeoutError, as `aborted` (it may have run) if it
-    came from outside (Ctrl-C, a cancelled task), else as `failed`.
+    came from outside (Ctrl-C, a cancelled task), else as `failed`. The model is told of it, until a result is recorded.
     """
 
     def __init__(self, turn: Turn, journal: Journal, call: ToolCall) -> None:
@@ -308,7 +329,17 @@ class ToolRun:
             outcome = "timeout" if isinstance(error, TimeoutError) else "aborted" if outside else "failed"
             reason = f"{type(error).__name__}: {error}".rstrip(": ")
         bodies: list[Body] = [ToolFinished(self.call.id, self._journal.record_of(self.call), outcome, seconds, reason)]
-        if self._result is not None and error is None:
+        if error is not None and outcome in ("failed", "timeout"):
+            said = ToolResult(
+                self.call.id,
+                self.call.name,
+                (Text(f"The tool failed: {reason}"),),
+                outcome,
+                self.call.kind,
+                synthetic=True,
+            )
+            bodies.append(MessageRecord(Message("user", (said,))))
+        elif self._result is not None and error is None:
             bodies.append(MessageRecord(Message("user", (self._journal.result_of(self.call, content, outcome),))))
         self._journal.append(*bodies)
 

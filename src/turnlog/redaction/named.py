@@ -64,6 +64,10 @@ _PLACEHOLDER = Expression(
     re.IGNORECASE,
 )
 _EXPRESSION = Expression(r"[A-Za-z_][\w.\-]*(?:\(|\[|\{|\?\.|::|->)|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[({\[!@]")
+_MORE = re.compile(r"(?:[&;|](?![\w.\-]{1,64}[ \t]?[=:]|[A-Za-z]+(?:[\s/]|\Z))[^\s\"'`<>,;&\\|]{1,256}+)+")
+"""How a password may go on behind a character that otherwise ends one: not with the next pair of a query or a list,
+nor with the next command."""
+
 _QUOTES = ('"', "'", "`")
 _NAME_END = re.compile(r"[A-Za-z0-9_\-.]*\Z")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
@@ -155,6 +159,11 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
         value = pair["quoted"].strip()
         return Named(kind, *pair.span("quoted")) if plausible(kind, value) else None
     value = pair["plain"].rstrip(".:)}]\u201d")
+    if kind == "password" and not pair["tag"]:
+        more = _MORE.match(text, pair.end("plain"))
+        whole = pair["plain"] + more.group() if more else ""
+        if whole and _is_literal(whole, pair, text, kind) and plausible(kind, whole):
+            return Named(kind, pair.start("plain"), pair.start("plain") + len(whole))
     if pair["tag"] and not (pair["after"] == "<" and text[:start].rfind("<", start - 40) >= 0):
         return None
     if not _is_literal(value, pair, text, kind):

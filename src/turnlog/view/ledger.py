@@ -13,8 +13,8 @@ __all__ = ["fate_of"]
 def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Outcome]:
     """How each call in the ledger stands, by the record of the call and its id.
 
-    A call that started and never finished was `aborted`: it may have run. One that was denied was
-    `canceled`. Calls that the ledger does not name are not in the result.
+    A call that started and never finished was `aborted`: it may have run. One that was denied, or that nobody has
+    allowed yet, was `canceled`: it did not run. Calls that the ledger does not name are not in the result.
     """
     fate: dict[tuple[int, str], Outcome] = {}
     for record in records:
@@ -25,6 +25,11 @@ def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Outcome]:
                 fate[call_record, call_id] = outcome
             case Approval(call_id=call_id, call_record=call_record, state="denied"):
                 fate[call_record, call_id] = "canceled"
+            case Approval(call_id=call_id, call_record=call_record, state="asked"):
+                fate.setdefault((call_record, call_id), "canceled")
+            case Approval(call_id=call_id, call_record=call_record):  # allowed: what came of it is not known
+                if fate.get((call_record, call_id)) == "canceled":
+                    fate[call_record, call_id] = "lost"
             case _:
                 pass
     return fate
