@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judging import TARGETS
-from turnlog.content import Message, Text, ToolCall
+from turnlog.content import Message, Outcome, Text, ToolCall, ToolResult, text_of
 from turnlog.context import Context
 from turnlog.errors import BudgetError
 from turnlog.log import Draft
-from turnlog.models import Target
+from turnlog.models import Target, target
 from turnlog.policy import PRESETS
 from turnlog.records import Configuration, Decision, MessageRecord
 from turnlog.request import Prepared, follow, plan
@@ -25,6 +25,8 @@ from turnlog.stores import MemoryStore
 from turnlog.testing import History, sound_history
 from turnlog.testing.strategies import damaged_histories, sound_histories
 from turnlog.view.shown import Shown
+
+CHAT = target("openai-chat", "gpt-4o")
 
 
 def opened(history: History, *, decisions: dict[int, Decision] | None = None) -> MemoryStore:
@@ -163,3 +165,64 @@ def test_a_turn_that_does_not_fit_is_an_error_that_itemises() -> None:
         "pinned messages": 905,
         "the open turn": 0,
     }
+
+
+def test_an_open_turn_larger_than_what_is_kept_in_memory_stays_whole() -> None:
+    """Results of calls made at once were left out, and their calls with them, where they took more than is kept in
+    memory; so was what the user said last."""
+    store = MemoryStore()
+    store.create("s")
+    session = Session(store, store.info("s"))
+    session.switch(CHAT)
+    session.configure(budget=9_000)
+    for _ in range(6):
+        session.user("before " * 200)
+        session.assistant("so " * 300)
+    session.user("Compare them.")
+    calls = tuple(ToolCall(f"c{n}", "read", {}) for n in range(3))
+    session.add(Message("assistant", calls))
+    for call in calls:
+        session.tool_result(call, "a line of text\n" * 15_000)
+    view = [shown.message for shown in session.request().view]
+    said = [message for message in view if message.role == "user" and text_of(message) == "Compare them."]
+    results = [part.call_id for message in view for part in message.parts if isinstance(part, ToolResult)]
+    assert (len(said), results) == (1, ["c0", "c1", "c2"])
+
+
+@pytest.mark.parametrize("outcome", ["canceled", "timeout", None])
+def test_what_became_of_a_call_is_known_where_decisions_hide_it(outcome: Outcome | None) -> None:
+    """A session opened again said of a call that was canceled that it may have run."""
+    store = MemoryStore()
+    store.create("s")
+    session = Session(store, store.info("s"))
+    session.switch(CHAT)
+    session.user("go")
+    call = ToolCall("c1", "rm", {})
+    made = session.add(Message("assistant", (call,)))
+    session.tool_started(call)
+    if outcome is not None:
+        session.tool_finished(call, outcome)
+    session.pin(made.n)
+    for _ in range(4):
+        session.user("and?")
+        session.assistant("so")
+    session.compact(keep=1)
+    assert Session(store, store.info("s")).request().body() == session.request().body()
+
+
+def test_what_was_taken_back_is_not_known_of_a_call() -> None:
+    """A live session, one that is opened again, and a fork that ends there say the same of a call."""
+    store = MemoryStore()
+    store.create("s")
+    session = Session(store, store.info("s"))
+    session.switch(CHAT)
+    session.user("go")
+    call = ToolCall("c1", "rm", {})
+    session.add(Message("assistant", (call,)))
+    last = session.user("and?").n
+    session.tool_started(call)
+    session.tool_finished(call, "ok")
+    session.request()
+    session.rewind(to=last)
+    body = session.request().body()
+    assert Session(store, store.info("s")).request().body() == body == session.fork("t", at=last).request().body()

@@ -93,7 +93,7 @@ def calls_of(records: Iterable[Record]) -> list[CallInfo]:
                 info = CallInfo(part, n, by_number[n].time, rewound=rewinds.by(n))
                 at = answers.get((i, j))
                 found.append(info if at is None else _answered(info, view[at[0]], at[1], by_number))
-    return _with_ledger(found, records)
+    return _with_ledger(found, records, rewinds)
 
 
 def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
@@ -172,8 +172,8 @@ def _size(part: object) -> int:
     return 1 + sum(map(_size, part.parts)) if isinstance(part, ToolResult) else 1
 
 
-def _with_ledger(calls: Sequence[CallInfo], records: Iterable[Record]) -> list[CallInfo]:
-    """The calls with what the records about tools and approvals say of them."""
+def _with_ledger(calls: Sequence[CallInfo], records: Iterable[Record], rewinds: Rewinds) -> list[CallInfo]:
+    """The calls with what the records about tools and approvals say of them; of one that stands, those that stand."""
     found = list(calls)
     places: dict[tuple[int, str], int] = {}
     newest: dict[str, list[int]] = {}
@@ -187,7 +187,7 @@ def _with_ledger(calls: Sequence[CallInfo], records: Iterable[Record]) -> list[C
         at = places.get((body.call_record, body.call_id))
         if at is None and isinstance(body, Approval) and not body.call_record:
             at = next((i for i in reversed(newest.get(body.call_id, ())) if found[i].record < record.n), None)
-        if at is not None:
+        if at is not None and (found[at].rewound or not rewinds.by(record.n)):
             found[at] = msgspec.structs.replace(found[at], **dict(_news(found[at], record.n, body)))
     return found
 

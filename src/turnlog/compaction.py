@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
-from .context import Context, Terms
+from .context import Context
 from .errors import Conflict, InputError
 from .log import Draft, Store
 from .models import Target
-from .policy import Marks, Strategy
+from .policy import Marks, Strategy, Terms
 from .records import Decision, Record
 from .request import Prepared
 from .summarize import (

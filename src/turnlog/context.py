@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from msgspec import Struct
-
 from .caching import Sent, cache_prices, marked, use_of
 from .content import Message, Outcome, media_parts
 from .log import Store
 from .models import Target
 from .models import target as make_target
 from .pieces import Piece, assemble, settled
-from .policy import PRESETS, Budget, Marks, Strategy, read_budget, read_strategy
+from .policy import PRESETS, Budget, Marks, Strategy, Terms, read_budget, read_strategy
 from .records import Configuration, Count, Decision, MessageRecord, PartialAnswer, Record, UsageRecord
 from .request import Plan, Prepared, follow, plan
 from .tokens.calibration import Calibration, calibrated
@@ -27,13 +25,13 @@ from .tokens.counters import count_frame, count_message, count_tools, counter_fo
 from .view.blocks import Item, starts_block
 from .view.effects import Rewinds, active_decisions, ended_decisions, stand_in_sizes, told
 from .view.ladder import situation_of
-from .view.ledger import fate_of
+from .view.ledger import LEDGER, fate_of, open_calls
 from .view.select import as_decided, as_shown
 from .view.shown import Shown, starts_turn
 from .view.situation import Means, Situation, Summary
-from .window import gap_tokens, read_window
+from .window import Window, gap_tokens, read_window
 
-__all__ = ["Context", "Summarise", "Terms"]
+__all__ = ["Context", "Summarise"]
 
 Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown], int], Summary]
 """Writes a summary; arguments as in `turnlog.view.situation.Means`."""
@@ -57,13 +55,6 @@ _MATERIAL = 3
 
 _RECOUNTED = 20_000
 """So many sizes are remembered of records that were counted for another model when they were recorded."""
-
-
-class Terms(Struct, frozen=True):
-    """What is decided by, where that is not what the configuration says."""
-
-    budget: Budget
-    strategy: Strategy
 
 
 class Context:
@@ -144,12 +135,19 @@ class Context:
         self._reach = reach or self._usual_reach(now)
         sizes = (self._size, self._count)
         window = read_window(self._store, self._id, self.last, marks, self.decisions, sizes, self._reach)
-        self._gap = window.gap
-        before, self._fate = self._fate, fate_of(window.records)
-        if any(before.get(call) != outcome for call, outcome in self._fate.items()):
-            self._pieces = []  # made while less was known of these calls
+        self._gap, self._within = window.gap, window.within
+        before, waiting = self._fate, open_calls(window.records)
+        self._fate = self._known_fate(window) if waiting else {}
+        if any(before.get(call) != self._fate.get(call) for call in waiting):
+            self._pieces = []  # made while something else was known of these calls
         self.calibration = calibrated(window.records)
         self._fill(window.records)
+
+    def _known_fate(self, window: Window) -> dict[tuple[int, str], Outcome]:
+        """What the log knows of calls; also what stands where decisions hide it, but not what was taken back."""
+        if not self.decisions and window.gap is None:
+            return fate_of(window.records)
+        return fate_of(r for r in self._store.of_kinds(self._id, LEDGER) if not self._rewinds.by(r.n))
 
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}
@@ -283,11 +281,12 @@ class Context:
                     return
                 yield from as_shown(record)
 
-        gap, decisions = self._gap, self.decisions
+        gap, within, decisions = self._gap, self._within, self.decisions
 
         @cache
         def gap_size() -> int:
-            return gap_tokens(self._store, self._id, gap, decisions, (self._size, self._count)) if gap else 0
+            sizes = (self._size, self._count)
+            return gap_tokens(self._store, self._id, gap, within, decisions, sizes) if gap else 0
 
         made = situation_of(
             self._items,

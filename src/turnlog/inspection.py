@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .content import Message
-from .context import Context, Terms
+from .context import Context
 from .log import Store
 from .models import Target
-from .policy import Marks
+from .policy import Marks, Terms
 from .records import Decision
 from .tokens.counters import count_message, counter_for
 from .view.breakdown import Breakdown, shares_of

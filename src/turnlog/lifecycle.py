@@ -24,6 +24,7 @@ from .services import Services
 from .session_log import SessionLog
 from .turning import Turn
 from .view.arrange import synthetic_result
+from .view.effects import Rewinds
 from .view.ledger import fate_of
 
 __all__ = ["Lifecycle"]
@@ -182,7 +183,8 @@ class Lifecycle(SessionLog):
         """Put on record, for every call without a result, one that says what is known of it: what requests say
         anyway. A real result that comes later takes its place. Returns the calls."""
         found = self.unfinished()
-        fate = fate_of(self.records())
+        rewinds = Rewinds.of(self._store.landmarks(self.id))
+        fate = fate_of(record for record in self.records() if not rewinds.by(record.n))
         results = [synthetic_result(info.call, fate.get((info.record, info.call.id), "lost")) for info in found]
         if results:
             self._journal.append(*(MessageRecord(Message("user", (result,))) for result in results))

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from .errors import InputError
 
-__all__ = ["Budget", "Marks", "PRESETS", "Strategy", "read_budget", "read_strategy"]
+__all__ = ["Budget", "Marks", "PRESETS", "Strategy", "Terms", "read_budget", "read_strategy"]
 
 _UNKNOWN_TRIGGER = 100_000
 """Tokens at which to act for a model whose window is a guess."""
@@ -214,3 +214,10 @@ def _check_marks(what: str, value: Budget | Strategy) -> None:
         found = getattr(value, name)
         if found is not None and not found > 0:
             raise InputError(f"{what}: {name} is a share (up to 1) or tokens, not {found}")
+
+
+class Terms(Struct, frozen=True):
+    """What is decided by, where that is not what the configuration says."""
+
+    budget: Budget
+    strategy: Strategy

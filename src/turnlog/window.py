@@ -30,10 +30,12 @@ Sizes = tuple[Callable[[Record], int], Callable[[Message], int]]
 
 
 class Window(Struct, frozen=True):
-    """Records that are at hand, oldest first; `gap` names the first and last of those in their midst that are not."""
+    """Records that are at hand, oldest first; `gap` names the first and last of those in their midst that are not,
+    `within` the numbers of those that are at hand in it all the same."""
 
     records: tuple[Record, ...]
     gap: tuple[int, int] | None
+    within: frozenset[int] = frozenset()
 
 
 def read_window(
@@ -45,8 +47,9 @@ def read_window(
     sizes: Sizes,
     reach: int,
 ) -> Window:
-    """What the view of records 1 to `last` shows. More than `reach` tokens are read only of the newest turn, and of
-    the beginning and the pinned messages less than half as many besides; `marks` are the log's landmarks.
+    """What the view of records 1 to `last` shows. More than `reach` tokens are read only of the newest block, and of
+    the beginning less than half as many besides; what is pinned and what the user said last is always at hand.
+    `marks` are the log's landmarks.
 
     Sizes are those of what is shown: however much was masked or cut, a view that fits is read whole.
     """
@@ -57,7 +60,7 @@ def read_window(
     used = 0
     from_start = True
     for record in _read(store, session_id, reversed(segments), reverse=True):
-        if used > reach:
+        if used > reach and _block_begin(newest[::-1]) is not None:
             from_start = False
             break
         newest.append(record)
@@ -65,27 +68,34 @@ def read_window(
     newest.reverse()
     if from_start:
         return Window(_with_system(newest, marks), None)
-    newest = _from_a_block(newest)
+    newest = newest[_block_begin(newest) or 0 :]
     begin = newest[0].n
     oldest = _beginning(store, session_id, segments, begin, size, int(reach * _BEGINNING))
     gap = (oldest[-1].n + 1 if oldest else 1, begin - 1)
     if gap[0] > gap[1]:
         return Window(_with_system([*oldest, *newest], marks), None)
-    pinned = _pinned(store, session_id, effects, decisions, gap)
-    return Window(_with_system([*oldest, *pinned, *newest], marks), gap)
+    inside = _pinned(store, session_id, effects, decisions, gap)
+    if not any(starts_turn(shown) for record in newest for shown in as_shown(record)):
+        inside += _said_last(store, session_id, segments, gap)
+    within = frozenset(record.n for record in inside)
+    return Window(_with_system([*oldest, *inside, *newest], marks), gap, within)
 
 
 def gap_tokens(
-    store: RecordStore, session_id: str, gap: tuple[int, int], decisions: Mapping[int, Decision], sizes: Sizes
+    store: RecordStore,
+    session_id: str,
+    gap: tuple[int, int],
+    within: frozenset[int],
+    decisions: Mapping[int, Decision],
+    sizes: Sizes,
 ) -> int:
     """What of the conversation stands in a gap and is not at hand, in tokens. Reads all of it."""
     effects = Effects.of(decisions)
     size = _sizer(effects, sizes)
     inside = ((max(first, gap[0]), min(last, gap[1])) for first, last in effects.shown_ranges(gap[1]))
     kept = (one for one in inside if one[0] <= one[1])
-    at_hand = {record.n for record in _pinned(store, session_id, effects, decisions, gap)}
     records = _read(store, session_id, kept, reverse=False)
-    return sum(size(record) for record in records if record.n not in at_hand and not _is_system(record))
+    return sum(size(record) for record in records if record.n not in within and not _is_system(record))
 
 
 def _is_system(record: Record) -> bool:
@@ -135,16 +145,27 @@ def _beginning(
     return oldest[:whole] or oldest
 
 
-def _from_a_block(records: list[Record]) -> list[Record]:
-    """The newest records without those at their beginning that belong to what is not at hand; all if no block begins
-    among them."""
+def _block_begin(records: Sequence[Record]) -> int | None:
+    """Where the first whole block begins among records, oldest first: what stands before it may belong to what is not
+    at hand."""
     before: Shown | None = None
     for i, record in enumerate(records):
         for shown in as_shown(record):
             if starts_turn(shown) or (before is not None and starts_block(shown, before)):
-                return records[i:]
+                return i
             before = shown
-    return records
+    return None
+
+
+def _said_last(
+    store: RecordStore, session_id: str, segments: Sequence[tuple[int, int]], gap: tuple[int, int]
+) -> list[Record]:
+    """What the user said last in a gap."""
+    inside = ((max(first, gap[0]), min(last, gap[1])) for first, last in reversed(segments))
+    for record in _read(store, session_id, (one for one in inside if one[0] <= one[1]), reverse=True):
+        if any(starts_turn(shown) for shown in as_shown(record)):
+            return [record]
+    return []
 
 
 def _pinned(

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..content import Outcome
+from ..content import Outcome, ToolCall, ToolResult
 from ..records import Approval, Record, ToolFinished, ToolStarted
 
-__all__ = ["fate_of"]
+__all__ = ["LEDGER", "fate_of", "open_calls"]
+
+LEDGER = ("approval", "tool_finished", "tool_started")
+"""The kinds of records that say what became of calls."""
+
+
+def open_calls(records: Iterable[Record]) -> set[tuple[int, str]]:
+    """The calls in messages that no result behind them answers, by the record of the call and its id."""
+    waiting: dict[str, list[int]] = {}
+    for record in records:
+        for part in record.message.parts if record.message is not None else ():
+            if isinstance(part, ToolCall):
+                waiting.setdefault(part.id, []).append(record.n)
+            elif isinstance(part, ToolResult) and waiting.get(part.call_id):
+                waiting[part.call_id].pop()
+    return {(n, call_id) for call_id, numbers in waiting.items() for n in numbers}
 
 
 def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Outcome]:
