@@ -8,7 +8,6 @@ from typing import Any
 from ...content import Media, ToolResult
 from ...records import Decision
 from ..blocks import Item
-from ..shown import starts_turn
 from ..situation import Situation
 
 __all__ = ["images", "images_over", "placeholder"]
@@ -72,9 +71,8 @@ def _rank(item: Item, path: tuple[int, ...]) -> int:
 
 
 def _thumbnail(situation: Situation) -> tuple[int, tuple[int, ...]] | None:
-    """The first image of the first user message."""
-    said = (item for block in situation.blocks for item in block.items if starts_turn(item.raw))
-    first = next((item for item in said if item.shown.treatment != "summarised"), None)
+    """The first image of the first user message that stands by itself, which is the task and always stays."""
+    first = next((block.items[0] for block in situation.blocks if block.opens_turn), None)
     return next(((item.n, path) for item, path, _ in _images(first)), None) if first is not None else None
 
 
