@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
 import msgspec
 
@@ -23,13 +22,13 @@ _GROWTH = 1.25
 """A checkpoint holds the whole answer so far, so the next one waits until it is larger by this factor. All of an
 answer's checkpoints together are then at most five times its size, and a kill loses at most a fifth of it."""
 
-_P = TypeVar("_P", bound=Part)
-
 KILLED = "the process ended while the answer was being streamed"
 """Why an answer was interrupted of which only checkpoints were on record."""
 
-_WORD_AT_END = re.compile(r"[!-~]{1,512}\Z")
-"""The end of a text that may be the beginning of a secret, which nobody could tell yet."""
+_WORD_BREAK = re.compile(r"[\s\u2e80-\U0010ffff]")
+"""What ends the run of characters that may be the beginning of a secret, which nobody could tell yet: a space, or a
+character of a script that writes without spaces (from U+2E80 on: Chinese, Japanese, Korean), of which hardly any
+secret consists and whose texts would otherwise be one word."""
 
 
 class Checkpoints:
@@ -47,7 +46,7 @@ class Checkpoints:
         if time.monotonic() < self._due:
             return
         reply = self._assembler.reply()
-        body = StreamCheckpoint(_kept(reply.message), tuple(map(_cut, reply.fragments)), reply.model)
+        body = StreamCheckpoint(_kept(reply.message), _growing(reply.fragments), reply.model)
         size = sum(map(_size, (*body.message.parts, *body.fragments)))
         if size >= self._least:
             self._append(body)
@@ -71,22 +70,42 @@ def as_interrupted(checkpoint: StreamCheckpoint) -> PartialAnswer:
 
 
 def _kept(message: Message) -> Message:
-    """What of a message a checkpoint holds: its words, and calls that have fully come."""
-    parts = [part for part in message.parts if isinstance(part, (Text, Reasoning, ToolCall))]
-    if parts and not isinstance(parts[-1], ToolCall):
-        parts[-1] = _cut(parts[-1])
-    return msgspec.structs.replace(message, parts=tuple(part for part in parts if part != Text("")), form=None)
+    """What of a message a checkpoint holds: its words, and calls that have fully come.
+
+    Calls may come before a text is at its end, so any text may be one that goes on, not only the last part.
+    """
+    parts = (part if isinstance(part, ToolCall) else _cut(part) for part in message.parts)
+    return msgspec.structs.replace(message, parts=tuple(part for part in parts if part is not None), form=None)
 
 
-def _cut(part: _P) -> _P:
-    """A part that may go on, without the beginning of a word at its end."""
+def _growing(fragments: Iterable[Part]) -> tuple[Part, ...]:
+    """What of the fragments of an answer a checkpoint holds."""
+    return tuple(part for part in map(_cut, fragments) if part is not None)
+
+
+def _cut(part: Part) -> Part | None:
+    """A part that may go on, without the beginning of a word at the end of any of its texts; None where nothing is
+    left, or nobody knows where in it a secret may have begun."""
     match part:
-        case Text(text=text) | Reasoning(text=text, signature=""):
-            return msgspec.structs.replace(part, text=_WORD_AT_END.sub("", text))
-        case ToolCall(raw=str(raw)):
-            return msgspec.structs.replace(part, raw=_WORD_AT_END.sub("", raw))
-        case _:
+        case Text(text=text):
+            cut = _whole_words(text)
+            return msgspec.structs.replace(part, text=cut) if cut else None
+        case Reasoning() if not (part.signature or part.encrypted or part.id):
+            summary = tuple(filter(None, map(_whole_words, part.summary)))
+            reasoning = msgspec.structs.replace(part, text=_whole_words(part.text), summary=summary)
+            return reasoning if reasoning.text or summary else None
+        case Reasoning():  # whole: providers give these last, and a signature holds for just this text
             return part
+        case ToolCall():
+            return msgspec.structs.replace(part, arguments=None, raw=_whole_words(part.raw_arguments))
+        case _:
+            return None
+
+
+def _whole_words(text: str) -> str:
+    """`text` without the run of characters at its end, however long: backwards, so in time linear in its length."""
+    found = _WORD_BREAK.search(text[::-1])
+    return text[: len(text) - found.start()] if found else ""
 
 
 def _size(part: Part) -> int:
