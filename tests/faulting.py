@@ -509,7 +509,8 @@ def _before(records: Sequence[Record]) -> _Before:
         elif isinstance(body, StreamCheckpoint):
             stream = body
         if record.message is not None:
-            stream = None
+            if record.message.role == "assistant":
+                stream = None
             results |= {p.call_id for p in record.message.parts if isinstance(p, ToolResult)}
     return _Before(list(records), opened, stream, {c: e for c, e in started.items() if c not in results}, results)
 

@@ -260,6 +260,17 @@ def test_checkpoints_are_rare_and_hold_no_half_word() -> None:
     assert kept == [StreamCheckpoint(Message("assistant", (Text("the key is "),)))]
 
 
+def test_scripts_without_spaces_are_kept() -> None:
+    """Where no space ends a word, a checkpoint would never hold anything."""
+    kept: list[Any] = []
+    assembler = turnlog.providers.provider("openai-chat").assembler()
+    always = Checkpoints(assembler, kept.append, 0.0)
+    for chunk in chunks("昔々", "、密码 sk-ant-", "api03"):
+        assembler.feed(chunk)
+        always.look()
+    assert [text_of(checkpoint.message) for checkpoint in kept] == ["昔々", "昔々、密码 "]
+
+
 def test_no_checkpoint_holds_a_part_of_a_secret(store: MemoryStore) -> None:
     """The first half of a key looks like no key; and a key that went by in three checkpoints is one key."""
     session = opened(store, target=CHAT, checkpoint=0.0)
@@ -269,6 +280,68 @@ def test_no_checkpoint_holds_a_part_of_a_secret(store: MemoryStore) -> None:
     assert sum(isinstance(record.body, StreamCheckpoint) for record in records) > 2
     assert [record.n for record in records if key[:8].encode() in (record.raw or b"")] == []
     assert sum(session.redacted.values()) == 1
+
+
+def half_streamed(store: MemoryStore) -> Session:
+    """A session whose process was killed while it streamed "It was once upon a", as another process sees it."""
+    session = opened(store, target=CHAT)
+    session.user("tell")
+    checkpoint = StreamCheckpoint(Message("assistant", (Text("It was once "),)), model="gpt-4o")
+    store.append("s", [turnlog.log.Draft(checkpoint)])
+    return session
+
+
+def recovered_answer(store: MemoryStore) -> str:
+    """What the next opening keeps of an answer, nothing where it keeps none."""
+    resumed = opened(store).resumed
+    assert resumed is not None
+    n = resumed.recovered.answer
+    assert opened(store).resumed == Resumed(store.info("s").records)  # and it is told once
+    message = next(iter(store.read("s", first=n))).message if n else None
+    return text_of(message) if message else ""
+
+
+def test_what_others_said_meanwhile_does_not_end_a_stream(store: MemoryStore) -> None:
+    """A word of the user and a late result of a tool, recorded meanwhile, would lose what had come of the answer."""
+    session = opened(store, target=CHAT)
+    session.user("go")
+    (call,) = session.receive(says("", "c1")).tool_calls
+    session = half_streamed(store)
+    session.tool_result(call, "4 degrees")
+    session.user("are you there?")
+    assert recovered_answer(store) == "It was once "
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_an_answer_ends_a_stream(store: MemoryStore, partial: bool) -> None:
+    """An answer that is on record would stand there twice, once whole and once as far as a checkpoint had it."""
+    session = half_streamed(store)
+    session.receive(chunks("It was once ") if partial else says("It was once upon a time."))
+    session.user("and then?")
+    assert recovered_answer(store) == ""
+
+
+def test_what_was_cleared_or_taken_back_is_not_recovered(store: MemoryStore) -> None:
+    """Half an answer to a question that the user took back would stand in the conversation without its question."""
+    session = half_streamed(store)
+    session.clear()
+    assert recovered_answer(store) == ""
+    session.user("anew")
+    session = half_streamed(store)
+    session.rewind(turns=1)
+    assert recovered_answer(store) == ""
+
+
+def test_what_came_after_a_clearing_is_recovered(store: MemoryStore) -> None:
+    """Only what a decision covers is gone; a stream that went on, or a rewind that was undone, is not."""
+    session = opened(store, target=CHAT)
+    before = session.user("before")
+    session.clear()
+    session = half_streamed(store)
+    session.rewind(turns=1)
+    session.undo_rewind()
+    session.pin(before.n)
+    assert recovered_answer(store) == "It was once "
 
 
 @pytest.mark.parametrize("seconds", [-1, None, "1", True, float("nan")])

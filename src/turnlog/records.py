@@ -110,7 +110,8 @@ class StreamCheckpoint(Struct, frozen=True, gc=False, omit_defaults=True, tag_fi
     """What had come of an answer while it was being streamed: all of it up to here, whatever checkpoints said before.
 
     Not part of the conversation: the answer follows, or, where the process was killed before it came, the
-    `PartialAnswer` that whoever opens the session next makes of the newest checkpoint. `fragments` as there.
+    `PartialAnswer` that whoever opens the session next makes of the newest checkpoint, unless it was taken back.
+    `fragments` as there.
     """
 
     message: Message

@@ -11,7 +11,8 @@ import msgspec
 
 from .content import Message, Part, Reasoning, Text, ToolCall
 from .providers.protocol import Assembler
-from .records import Body, MessageRecord, PartialAnswer, Record, StreamCheckpoint
+from .records import Body, Decision, MessageRecord, PartialAnswer, Record, StreamCheckpoint
+from .view.effects import active_decisions
 
 __all__ = ["CHECKPOINT_SECONDS", "Checkpoints", "KILLED", "as_interrupted", "unfinished_stream"]
 
@@ -29,6 +30,9 @@ _WORD_BREAK = re.compile(r"[\s\u2e80-\U0010ffff]")
 """What ends the run of characters that may be the beginning of a secret, which nobody could tell yet: a space, or a
 character of a script that writes without spaces (from U+2E80 on: Chinese, Japanese, Korean), of which hardly any
 secret consists and whose texts would otherwise be one word."""
+
+_TAKES_BACK = ("clear", "rewind")
+"""Actions of decisions after which what had come of an answer is not wanted any more."""
 
 
 class Checkpoints:
@@ -55,12 +59,22 @@ class Checkpoints:
 
 
 def unfinished_stream(backwards: Iterable[Record]) -> Record | None:
-    """The newest checkpoint, if no message came after it. `backwards` gives records, the last first."""
+    """The newest checkpoint, if no answer came after it and no clearing or rewind that holds took it back.
+
+    `backwards` gives records, the last first. What others said while the answer was being streamed, a user or a tool,
+    does not end it.
+    """
+    since: list[Record] = []
     for record in backwards:
-        if isinstance(record.body, StreamCheckpoint):
-            return record
-        if isinstance(record.body, (MessageRecord, PartialAnswer)):
-            return None
+        match record.body:
+            case StreamCheckpoint():
+                decisions = active_decisions(reversed(since)).values()
+                taken = any(one.action in _TAKES_BACK and one.first <= record.n <= one.last for one in decisions)
+                return None if taken else record
+            case PartialAnswer() | MessageRecord(message=Message(role="assistant")):
+                return None
+            case Decision():
+                since.append(record)
     return None
 
 
