@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 import turnlog
 from turnlog.content import Media, Message
-from turnlog.errors import BlobMissing, CorruptRecord, InputError
+from turnlog.errors import BlobMissing, CorruptRecord, InputError, StoreError
 from turnlog.log import Draft, Held, Inventory, Piece, SessionInfo, Store
 from turnlog.records import MessageRecord, Note
 from turnlog.retention import Limits, collect, is_over, plan
@@ -135,16 +136,68 @@ def test_limits_of_the_configuration_hold(tmp_path: Path, monkeypatch: pytest.Mo
         assert [gone.session for gone in collect(now=NOW).gone] == ["a"]
 
 
-@pytest.mark.parametrize("wrong", [{"max_age": 30}, {"max_size": 0}, {"max_sessions": 0}, {"max_age": timedelta(0)}])
+@pytest.mark.parametrize(
+    "wrong", [{"max_age": 30}, {"max_size": 0}, {"max_sessions": 0}, {"max_sessions": True}, {"max_age": timedelta(0)}]
+)
 def test_a_limit_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
     """A limit that everything is over: whoever writes 0 often means that there is none."""
     with pytest.raises(InputError, match=f"{next(iter(wrong))}: found .*, allowed is"):
         Limits(**wrong)
 
 
+@pytest.mark.parametrize("wrong", [NOW.replace(tzinfo=None), "2026-06-30"])
+def test_a_time_without_its_zone_is_refused(wrong: Any, store: Store) -> None:
+    """Ages that are counted to a time hours away, or a bare error of Python's."""
+    add(store, "s", days=9)
+    with pytest.raises(InputError, match=r"now: found .*, allowed is a time with its zone"):
+        collect(store, Limits(max_age=DAY), now=wrong)
+    assert names(store) == ["s"]
+
+
 def test_limits_are_given_as_they_are_written() -> None:
     """A limit in words that is compared as text."""
     assert Limits("30d", "2kB", 3) == Limits(DAY * 30, 2_000, 3)  # type: ignore[arg-type]
+
+
+# -- files of others ----------------------------------------------------------------------------------
+
+
+def _open_folder(kind: str, tmp_path: Path) -> Path:
+    """Where a store of that kind has its holds."""
+    return {"sqlite": tmp_path / "s.db-open", "files": tmp_path / "folder" / "open"}[kind]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "files"])
+def test_stray_files_do_not_stop_it(kind: str, tmp_path: Path) -> None:
+    """A desktop's or an editor's file among the holds that ends every `gc`, or is taken for a session's."""
+    with closing(STORES[kind](tmp_path)) as store:
+        add(store, "a", days=2)
+        add(store, "b", days=1)
+        folder = _open_folder(kind, tmp_path)
+        folder.mkdir(exist_ok=True)
+        for name in (".DS_Store", "notes~", "con"):
+            (folder / name).write_text("mine")
+        (folder / "directory").mkdir()
+        assert store.inventory().in_use == frozenset()
+        assert [gone.session for gone in collect(store, Limits(max_sessions=1), now=NOW).gone] == ["a"]
+        assert sorted(os.listdir(folder)) == [".DS_Store", "con", "directory", "notes~"]
+
+
+@needs_fork
+@pytest.mark.parametrize("kind", ["sqlite", "files"])
+@pytest.mark.parametrize("whole", [False, True], ids=["file", "folder"])
+def test_a_hold_that_is_a_link_is_refused(whole: bool, kind: str, tmp_path: Path) -> None:
+    """Opening that waits for ever for a file that cannot be made, or makes one elsewhere."""
+    with closing(STORES[kind](tmp_path)) as store:
+        folder = _open_folder(kind, tmp_path)
+        at = folder if whole else folder / "s"
+        at.parent.mkdir(exist_ok=True)
+        for to in ("nowhere/x", "x"):
+            at.unlink(missing_ok=True)
+            at.symlink_to(tmp_path / to)
+            with pytest.raises(StoreError, match=re.escape(str(at))):
+                turnlog.open("s", store=store)
+        assert not (tmp_path / "x").exists()
 
 
 # -- what stays --------------------------------------------------------------------------------------

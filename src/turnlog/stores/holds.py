@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ..errors import StoreError
+from ..errors import SessionIdError, StoreError
 from ..log import check_session_id
 from .folders import make_private
 
@@ -25,6 +25,9 @@ except ImportError:  # Windows: nobody can tell; `taken` says so
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["Hold", "HoldFolder"]
+
+_TRIES = 100
+"""How often a folder may be taken away while a file is made in it: more often nobody else is the reason."""
 
 
 class Hold:
@@ -63,13 +66,7 @@ class HoldFolder:
             return Hold()
         path = self._path / session_id
         while True:
-            try:
-                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            except FileNotFoundError:  # there is no folder yet, or it was taken away just now
-                make_private(self._path)
-                continue
-            except OSError as error:
-                raise StoreError(f"{path} cannot be made: {error.strerror}") from error
+            handle = self._opened(path)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
             except BlockingIOError:
@@ -82,19 +79,40 @@ class HoldFolder:
                 return Hold(partial(_let_go, path, handle, os.getpid()))
             os.close(handle)  # taken away while we waited
 
+    def _opened(self, path: Path) -> int:
+        """The file of a session, made if it is not there, and the folder with it. Raises StoreError."""
+        for _ in range(_TRIES):
+            try:
+                return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            except FileNotFoundError:  # there is no folder yet, or it was taken away just now
+                try:
+                    make_private(self._path)
+                except OSError as error:
+                    raise StoreError(f"{self._path} cannot be made: {error.strerror}") from error
+            except OSError as error:
+                if path.is_symlink():
+                    raise StoreError(f"{path} is a link, and no file of turnlog's; take it away") from error
+                raise StoreError(f"{path} cannot be made: {error.strerror}") from error
+        raise StoreError(f"{path} cannot be made: its folder is taken away again and again")
+
+    def _names(self) -> list[str]:
+        """What in the folder may be a session's: a desktop or an editor puts files into any folder."""
+        with suppress(FileNotFoundError):
+            return [name for name in os.listdir(self._path) if _is_id(name)]
+        return []
+
     def taken(self) -> frozenset[str] | None:
         """The sessions that somebody holds; None if that cannot be told here."""
         if fcntl is None:
             return None
-        try:
-            names = os.listdir(self._path)
-        except FileNotFoundError:
-            return frozenset()
         found = set()
-        for name in names:
+        for name in self._names():
             try:
                 handle = os.open(self._path / name, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
+                continue
+            except OSError:  # another user's, perhaps: better to spare a session than to delete one in use
+                found.add(name)
                 continue
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,14 +126,22 @@ class HoldFolder:
         return frozenset(found)
 
     def clear(self) -> None:
-        """Take away what killed processes left, and the folder if nothing is in it."""
-        with suppress(FileNotFoundError):
-            for name in os.listdir(self._path):
+        """Take away what killed processes left, and the folder if nothing is in it. What is not turnlog's stays."""
+        for name in self._names():
+            with suppress(StoreError):  # a folder or a link: nobody's hold
                 hold = self.take(name, alone=True)
                 if hold is not None:
                     hold.close()
         with suppress(OSError):  # not empty, or not there
             self._path.rmdir()
+
+
+def _is_id(name: str) -> bool:
+    try:
+        check_session_id(name)
+    except SessionIdError:
+        return False
+    return True
 
 
 def _is_at(handle: int, path: Path) -> bool:
