@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -245,10 +245,10 @@ def test_places_win_in_their_order(key: str, home: Path, monkeypatch: pytest.Mon
 
 
 def test_patterns_of_all_places_are_put_together(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project that adds a pattern and thereby takes away the user's own."""
+    """A project that adds a pattern and thereby takes away the user's own, or puts another in its place."""
     write(home, user='redact_patterns = {a = "a+", b = "b+"}', project='redactPatterns = {b = "B", c = "c"}')
     monkeypatch.setenv("TURNLOG_REDACT_PATTERNS", '{d = "d"}')
-    assert turnlog.load_settings().redact_patterns == {"a": "a+", "b": "B", "c": "c", "d": "d"}
+    assert turnlog.load_settings().redact_patterns == {"a": "a+", "b": "b+", "c": "c", "d": "d"}
 
 
 def test_a_file_names_a_store_from_its_own_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,6 +289,65 @@ def test_a_project_says_nothing_of_the_users_store(line: str, home: Path, monkey
     assert turnlog.load_settings() == Settings(store=f"{home}/other.db")
 
 
+@pytest.mark.parametrize("given_", [str, Path, lambda path: closing(open_store(path))], ids=["str", "Path", "Store"])
+def test_a_project_says_nothing_of_a_store_that_is_given(given_: Callable[[Path], Any], home: Path) -> None:
+    """Secrets that are stored, and sessions that go, because of a folder that a program happened to be started in."""
+    other = home / "other.db"
+    with closing(open_store(other)) as store:
+        for name in "abc":
+            store.create(name, created="2026-01-01T00:00:00.000Z")
+    write(home, project="store = 'mine.db'\nredact = false\nmax_sessions = 1\nmax_age = '1d'\ngc_on_open = true")
+    with ExitStack() as stack:
+        place = given_(other)
+        place = stack.enter_context(place) if isinstance(place, closing) else place
+        with turnlog.open("d", store=place) as session:
+            assert _recorded(session) == "It is EMP-004711, password=[redacted:password]"
+        with pytest.raises(InputError, match="no limit is set"):
+            turnlog.collect(place)
+    with closing(open_store(other)) as store:
+        assert sorted(info.id for info in store.sessions()) == ["a", "b", "c", "d"]
+    with turnlog.open("d") as session:  # in its own store, what the project says does count
+        assert _recorded(session) == "It is EMP-004711, password=hunter2-Xk93"
+
+
+LINKS = ["files:log/sessions", "files:log/blobs", "files:log/sessions/a.jsonl", "files:log/turnlog.json"] + [
+    f"mine.db{end}" for end in ("-blobs", "-open", "-wal", "-open/a")
+]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+@pytest.mark.parametrize("link", LINKS)
+def test_a_projects_store_leads_nowhere_else(link: str, home: Path) -> None:
+    """A store in a folder that others wrote which is the user's own, by links inside or beside it."""
+    (home / "theirs").mkdir()
+    store = "files:log" if link.startswith("files:") else "mine.db"
+    write(home, project=f"store = '{store}'\nmax_sessions = 1\ngc_on_open = true")
+    at = home / "project" / link.removeprefix("files:")
+    at.parent.mkdir(parents=True, exist_ok=True)
+    at.symlink_to(home / "theirs")
+    before = sorted(home.rglob("*"))
+    for use in (turnlog.load_settings, turnlog.collect, lambda: turnlog.open("s")):
+        with pytest.raises(InputError) as raised:
+            use()
+        assert f"turnlog.toml: store: {at} leads out of the project's folder" in str(raised.value)
+    assert sorted(home.rglob("*")) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_links_inside_a_project_are_its_own_matter(home: Path) -> None:
+    """A project that is refused its own store because its parts lie in several of its folders."""
+    (home / "project" / "parts").mkdir()
+    (home / "project" / "log").mkdir()
+    (home / "project" / "log" / "sessions").symlink_to(home / "project" / "parts")
+    write(home, project="store = 'files:log'")
+    with turnlog.open("s") as session:
+        session.user("hello")
+    assert (home / "project" / "parts" / "s.jsonl").exists()
+    (home / "project" / "parts" / "t.jsonl").symlink_to(home / "t.jsonl")
+    with pytest.raises(InputError, match=r"log/sessions/t\.jsonl leads out"):
+        turnlog.open("s")
+
+
 # -- mistakes ----------------------------------------------------------------------------------------
 
 BAD: dict[str, str] = {
@@ -311,6 +370,10 @@ BAD: dict[str, str] = {
     "redact_patterns = 'x'": "redact_patterns: found 'x', allowed is a table",
     "provider = 'openai'\nmodel='x'": "provider: found 'openai', allowed is `openai-chat`",
     "model = 'gpt-4o'": "model: found 'gpt-4o', but no `provider`; set both, or neither",
+    'store = "\\u0000"': r"store: found '\x00', allowed is a name without a NUL",
+    "store = '~no-such-user/x'": "store: found '~no-such-user/x', allowed is a place that there is",
+    f"redact_patterns = {{a = '{'(' * 5000}'}}": "the pattern for 'a' is no regular expression",
+    f"redact_patterns = {{a = 'a{{{'9' * 30}}}'}}": "the pattern for 'a' is no regular expression",
     "store = 5": "store: found 5, allowed is a file",
     "x": "no TOML: ",
     "x = '\xff'": "no TOML: ",
@@ -334,7 +397,12 @@ def test_a_mistake_in_a_file_says_where_and_what(text: str, home: Path) -> None:
         ("TURNLOG_SAVE_HISTORY", "never", "TURNLOG_SAVE_HISTORY: save_history: found 'never', allowed is true or"),
         ("TURNLOG_REDACT_PATTERNS", "{a", "TURNLOG_REDACT_PATTERNS: redact_patterns: found '{a', allowed is a table"),
         ("TURNLOG_SAVE_HISTROY", "0", "there is no variable TURNLOG_SAVE_HISTROY; did you mean TURNLOG_SAVE_HISTORY?"),
+        ("TURNLOG_Save_History", "0", "there is no variable TURNLOG_Save_History; did you mean TURNLOG_SAVE_HISTORY?"),
+        ("turnlog_config", "x", "there is no variable turnlog_config; did you mean TURNLOG_CONFIG?"),
         ("TURNLOG_CONFIG", "/no/such/file", "TURNLOG_CONFIG names this file"),
+        ("TURNLOG_CONFIG", "~no-such-user/x", "TURNLOG_CONFIG: found '~no-such-user/x', allowed is a file"),
+        ("TURNLOG_STORE", "~no-such-user/x", "TURNLOG_STORE: store: found '~no-such-user/x', allowed is a place"),
+        ("TURNLOG_REDACT_PATTERNS", "[" * 9_999, "TURNLOG_REDACT_PATTERNS: redact_patterns: found '[["),
     ],
 )
 def test_a_mistake_in_the_environment_says_which_variable(

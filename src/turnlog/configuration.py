@@ -1,7 +1,8 @@
 """Where settings are written, and which place wins.
 
 Arguments come before environment variables, these before the project's file, that before the user's, and what nobody
-says is the default. A key stands in a place or does not; of `redact_patterns` the tables are put together.
+says is the default. A key stands in a place or does not; of `redact_patterns` the tables are put together, and what a
+project calls as you do is yours.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from msgspec import Struct
 from .errors import InputError
 from .places import config_folder
 from .settings import Settings, keys, read_key
-from .stores import local_path, placed
+from .stores import leads_out, local_path, placed
 
 __all__ = [
     "Loaded",
@@ -27,6 +28,7 @@ __all__ = [
     "load_settings",
     "loaded",
     "project_file",
+    "settings_for",
     "unknown_variables",
     "user_file",
 ]
@@ -41,6 +43,7 @@ _PREFIX = "TURNLOG_"
 _VARIABLES = "environment"
 _MERGED = "redact_patterns"
 _OTHER_VARIABLES = (VARIABLE, "TURNLOG_MODELS")
+_SHOWN = 200  # characters of what is no TOML at all
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -68,24 +71,33 @@ def load_settings(**arguments: Any) -> Settings:
     return loaded(arguments).settings
 
 
+def settings_for(store: object) -> Settings:
+    """The settings in force for `store`, a path or a Store; None is the one that they name. What a project says of its
+    own store does not count of one that is given. Raises as `load_settings`."""
+    return loaded(store_given=store is not None).settings
+
+
 def loaded(
     arguments: Mapping[str, Any] | None = None,
     *,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    store_given: bool = False,
 ) -> Loaded:
     """The settings in force, and where each was said. `environment` stands for the process's own, `folder` for
-    its working directory. Raises as `load_settings`."""
+    its working directory; with `store_given` they are for another store than any that is named. Raises as
+    `load_settings`."""
     around = os.environ if environment is None else environment
     places = [*_files(around, folder), _variables(around), _place("argument", arguments or {})]
-    names_store = next((place for place in reversed(places) if place.said.get("store")), None)
+    naming = (place for place in reversed(places) if place.said.get("store"))
+    names_store = None if store_given else next(naming, None)
     said: dict[str, Any] = {}
     origins = dict.fromkeys(keys(), "default")
     for place in places:
         for key, value in place.said.items():
             if place.of_project and keys()[key].of_store and place is not names_store:
                 continue  # said of the project's own store, and this is another
-            said[key] = {**said.get(key, {}), **value} if key == _MERGED else value
+            said[key] = _merged(said.get(key, {}), value, place) if key == _MERGED else value
             origins[key] = f"{_PREFIX}{key.upper()}" if place.name == _VARIABLES else place.name
     try:
         return Loaded(Settings(**said), origins)
@@ -94,10 +106,20 @@ def loaded(
         raise InputError(f"{origins.get(key, 'settings')}: {error}") from error
 
 
+def _merged(before: dict[str, str], more: dict[str, str], place: _Place) -> dict[str, str]:
+    """Patterns of one more place. A project's file adds to what the user has named: whoever wrote it must not switch a
+    pattern of the user's off by giving another the same name."""
+    return {**before, **{kind: each for kind, each in more.items() if not (place.of_project and kind in before)}}
+
+
 def user_file(environment: Mapping[str, str] | None = None) -> Path:
-    """The user's file: what TURNLOG_CONFIG names, else `config.toml` in the user's configuration folder."""
+    """The user's file: what TURNLOG_CONFIG names, else `config.toml` in the user's configuration folder.
+    Raises InputError for the home of a user that there is not."""
     named = (os.environ if environment is None else environment).get(VARIABLE)
-    return Path(named).expanduser() if named else config_folder() / "config.toml"
+    try:
+        return Path(named).expanduser() if named else config_folder() / "config.toml"
+    except RuntimeError as error:
+        raise InputError(f"{VARIABLE}: found {named!r}, allowed is a file; there is no such home") from error
 
 
 def project_file(folder: Path | None = None) -> Path | None:
@@ -113,11 +135,15 @@ def project_file(folder: Path | None = None) -> Path | None:
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Variables that begin as ours do and are none of them. One that is nearly one of them is an error where settings
-    are loaded: whoever mistyped TURNLOG_SAVE_HISTORY must not have a history kept."""
+    """Variables that begin as ours do, in capitals or not, and are none of them. One that is nearly one of them is an
+    error where settings are loaded: whoever mistyped TURNLOG_SAVE_HISTORY must not have a history kept."""
     around = os.environ if environment is None else environment
-    known = {*_OTHER_VARIABLES, *(f"{_PREFIX}{key.upper()}" for key in keys())}
-    return sorted(name for name in around if name.startswith(_PREFIX) and name not in known)
+    known = _known_variables()
+    return sorted(name for name in around if name.upper().startswith(_PREFIX) and name not in known)
+
+
+def _known_variables() -> list[str]:
+    return [*(f"{_PREFIX}{key.upper()}" for key in keys()), *_OTHER_VARIABLES]
 
 
 def _files(environment: Mapping[str, str], folder: Path | None) -> Iterator[_Place]:
@@ -167,8 +193,11 @@ def _place(name: str, said: Mapping[str, Any], folder: Path | None = None, *, of
 def _variables(environment: Mapping[str, str]) -> _Place:
     """What the environment says. An empty variable says nothing."""
     for name in unknown_variables(environment):
-        if near := difflib.get_close_matches(name, [f"{_PREFIX}{key.upper()}" for key in keys()], 1, 0.85):
-            raise InputError(f"there is no variable {name}; did you mean {near[0]}?")
+        capitals = name.upper()
+        near = difflib.get_close_matches(capitals, [f"{_PREFIX}{key.upper()}" for key in keys()], 1, 0.85)
+        if capitals in _known_variables() or near:
+            meant = capitals if capitals in _known_variables() else near[0]
+            raise InputError(f"there is no variable {name}; did you mean {meant}?")
     found: dict[str, Any] = {}
     for key, about in keys().items():
         variable = f"{_PREFIX}{key.upper()}"
@@ -179,7 +208,7 @@ def _variables(environment: Mapping[str, str]) -> _Place:
             found[key] = read_key(key, about.kind.of_text(text))
             if key == "store":
                 found[key] = placed(text, Path())
-        except (ValueError, InputError) as error:  # TOMLDecodeError is a ValueError
+        except (ValueError, RecursionError, InputError) as error:  # TOMLDecodeError is a ValueError
             raise InputError(f"{variable}: {_said_of(key, text, error)}") from error
     return _Place(_VARIABLES, found)
 
@@ -187,7 +216,8 @@ def _variables(environment: Mapping[str, str]) -> _Place:
 def _said_of(key: str, text: str, error: Exception) -> str:
     if isinstance(error, InputError):
         return str(error)
-    return f"{key}: found {text!r}, allowed is {keys()[key].kind.allowed}"
+    short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return f"{key}: found {short!r}, allowed is {keys()[key].kind.allowed}"
 
 
 def _check_project(place: _Place, folder: Path) -> None:
@@ -197,8 +227,14 @@ def _check_project(place: _Place, folder: Path) -> None:
     store = place.said.get("store")
     if store is not None and store != ":memory:":
         path = local_path(store) if store else None
-        if path is None or not path.resolve().is_relative_to(folder.resolve()):
+        try:
+            outside = leads_out(path, folder) if path else None
+        except OSError as error:
+            raise InputError(f"{where}: store: {error.filename} cannot be looked into: {error.strerror}") from error
+        if path is None or outside == path:
             raise InputError(f"{where}: store: found {store!r}, allowed is a place inside the project's folder")
+        if outside:
+            raise InputError(f"{where}: store: {outside} leads out of the project's folder; take that link away")
     for key in place.said:
         if keys()[key].of_store and not store:
             raise InputError(

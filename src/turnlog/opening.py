@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from .configuration import load_settings
+from .configuration import settings_for
 from .content import Tool
 from .errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError
 from .log import Draft, SessionInfo, Store, utc_now
@@ -72,7 +72,7 @@ def open(
     What has come of an answer that is being streamed is put on record every `checkpoint` seconds at most.
     """
     _check(session_id, title, redact, source, checkpoint)
-    said = load_settings() if settings is None else settings
+    said = settings_for(store) if settings is None else settings
     saved = said.save_history if save_history is None else save_history
     session_id = session_id or _new_id(title)
     place = said.store or default_path() if store is None else store

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from .configuration import load_settings
+from .configuration import settings_for
 from .errors import Conflict, InputError, SessionNotFound
 from .log import SWEEP_GRACE_SECONDS, Inventory, SessionInfo, Store, Swept
 from .quantities import AGES, SIZES, age_text, read_age, read_size, size_text
@@ -52,7 +52,8 @@ class Limits(Struct, frozen=True):
             name = "max_size"
             size = None if self.max_size is None else read_size(self.max_size)
             name = "max_sessions"
-            if self.max_sessions is not None and (not isinstance(self.max_sessions, int) or self.max_sessions < 1):
+            most = self.max_sessions
+            if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
                 raise ValueError
         except ValueError as error:
             raise InputError(f"{name}: found {getattr(self, name)!r}, allowed is {allowed[name]}") from error
@@ -115,12 +116,15 @@ def collect(
     """Delete sessions until a store keeps its limits, and what media nobody refers to then.
 
     `store` is a store, a path to one, or None for the one that the settings name; `limits` None are those of the
-    settings. `now` is the time that ages are counted to (None: the clock's), `grace` as for `BlobStore.sweep`. With
-    `dry_run` nothing is changed. Raises InputError without a limit, CorruptRecord for a store with damage that keeps
+    settings, of which what a project says counts of its own store only. `now` is the time that ages are counted to,
+    with its time zone (None: the clock's), `grace` as for `BlobStore.sweep`. With `dry_run` nothing is changed. Raises
+    InputError without a limit or without a time zone, CorruptRecord for a store with damage that keeps
     it from being told what may go.
     """
+    if now is not None and (not isinstance(now, datetime) or now.utcoffset() is None):
+        raise InputError(f"now: found {now!r}, allowed is a time with its zone, such as datetime.now(UTC)")
     if store is None or limits is None:
-        settings = load_settings()
+        settings = settings_for(store)
         store = settings.store or default_path() if store is None else store
         limits = limits_of(settings) if limits is None else limits
     if not limits:

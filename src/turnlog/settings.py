@@ -216,7 +216,7 @@ def read_key(name: str, value: Any) -> Any:
     kind = keys()[name].kind
     try:
         return kind.read(value)
-    except (ValueError, TypeError, InputError) as error:
+    except (ValueError, TypeError, OverflowError, InputError) as error:
         why = f" ({error})" if isinstance(error, InputError) else ""
         raise InputError(f"{name}: found {value!r}, allowed is {kind.allowed}{why}") from error
 

@@ -177,7 +177,7 @@ def _compiled(kind: str, pattern: str | re.Pattern[str]) -> re.Pattern[str]:
         )
     try:
         return re.compile(pattern)
-    except (re.error, TypeError) as error:
+    except (re.error, TypeError, OverflowError, RecursionError) as error:
         raise InputError(f"redact: the pattern for {kind!r} is no regular expression: {error}") from error
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..log import Store
 from ..places import data_folder
+from .confines import leads_out
 from .database import Durability
 from .files import FilesStore
 from .memory import MemoryStore
@@ -18,6 +19,7 @@ __all__ = [
     "MemoryStore",
     "SqliteStore",
     "default_path",
+    "leads_out",
     "local_path",
     "open_store",
     "placed",
@@ -48,7 +50,7 @@ def open_store(path_or_url: str | Path, *, durability: Durability = "normal", re
 def local_path(path_or_url: str) -> Path | None:
     """The file or folder of a store; None for `:memory:` and URLs of no kind that is known.
 
-    Raises InputError if the name is empty.
+    Raises InputError if the name is empty, or none that a file can have.
     """
     place = path_or_url
     for url in (_SQLITE_URL, *_FILES_URLS):
@@ -60,6 +62,8 @@ def local_path(path_or_url: str) -> Path | None:
             return None
     if not place:
         raise InputError("the store has no name; name a file, or a folder after files:")
+    if "\0" in place:
+        raise InputError(f"store: found {path_or_url!r}, allowed is a name without a NUL character")
     return Path(place)
 
 
@@ -69,7 +73,11 @@ def default_path() -> Path:
 
 
 def placed(path_or_url: str, folder: Path) -> str:
-    """The place of a store that was written down in a file of `folder`: from there, with `~` for the home."""
+    """The place of a store that was written down in a file of `folder`: from there, with `~` for the home. Raises
+    InputError as `local_path`, and for the home of a user that there is not."""
     kind = next((url for url in (_SQLITE_URL, *_FILES_URLS) if path_or_url.startswith(url)), "")
     path = local_path(path_or_url)
-    return path_or_url if path is None else f"{kind}{folder / path.expanduser()}"
+    try:
+        return path_or_url if path is None else f"{kind}{folder / path.expanduser()}"
+    except RuntimeError as error:
+        raise InputError(f"store: found {path_or_url!r}, allowed is a place that there is; no such home") from error
