@@ -389,8 +389,8 @@ class Play:
                 if now and line.record in pinned and now.message != line.message:
                     self.wrong("kept", f"record {line.record} is pinned and was changed")
         if model.thumbnail(lines) is not None and self.strategy.max_history_images is not None:
-            first = next(line for line in after if model.speaks(line))
-            if model.thumbnail(lines) not in first.message.parts:
+            first = next((line for line in after if model.speaks(line)), None)
+            if first is None or model.thumbnail(lines) not in first.message.parts:
                 self.wrong("kept", "the thumbnail is gone")
 
     def can_be_read(self, record: Record) -> None:

@@ -177,7 +177,7 @@ def groups(lines: Sequence[Line]) -> list[list[Line]]:
 def staying(lines: Sequence[Line], pinned: frozenset[int]) -> Iterator[tuple[str, list[Line]]]:
     """The groups with the reason why each must stay, or an empty text."""
     found = groups(lines)
-    said = [i for i, group in enumerate(found) if speaks(group[0])]
+    said = [i for i, group in enumerate(found) if any(map(speaks, group))]
     for i, group in enumerate(found):
         open_calls = bool(said) and i > said[-1] and bool(pairs_of([line.original for line in group])[1])
         if any(line.original.role == "system" for line in group):

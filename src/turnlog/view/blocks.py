@@ -14,7 +14,7 @@ from ..content import ToolCall, ToolResult
 from .pairing import pair
 from .shown import Shown, starts_turn
 
-__all__ = ["Block", "Item", "blocks_of", "has_open_call", "starts_block", "total"]
+__all__ = ["Block", "Item", "blocks_of", "has_open_call", "starts_block", "total", "user_word"]
 
 
 class Item(Struct, frozen=True, eq=False):
@@ -79,8 +79,8 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int]) -> list[Block]:
     """The blocks of a view. What must stay: system text, the first user message, what is pinned, and of the
     open turn the user's word, calls without a result and the newest block."""
     groups = _groups(items)
-    task = next((i for i, group in enumerate(groups) if starts_turn(group[0].raw) and not _stands_in(group)), None)
-    said = [i for i, group in enumerate(groups) if starts_turn(group[0].raw) and not _stands_in(group)]
+    said = [i for i, group in enumerate(groups) if user_word(group) is not None]
+    task = said[0] if said else None
     blocks: list[Block] = []
     for i, group in enumerate(groups):
         stays = ""
@@ -94,6 +94,11 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int]) -> list[Block]:
             stays = "the open turn"
         blocks.append(Block(tuple(group), sum(item.tokens for item in group), stays))
     return blocks
+
+
+def user_word(group: Sequence[Item]) -> Item | None:
+    """What a user says in a group: at its beginning, or between a call and its result."""
+    return next((item for item in group if starts_turn(item.raw) and not _stands_in([item])), None)
 
 
 def _stands_in(group: Sequence[Item]) -> bool:

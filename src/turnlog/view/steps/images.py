@@ -7,7 +7,7 @@ from typing import Any
 
 from ...content import Media, ToolResult
 from ...records import Decision
-from ..blocks import Item
+from ..blocks import Item, user_word
 from ..situation import Situation
 
 __all__ = ["images", "images_over", "placeholder"]
@@ -71,8 +71,9 @@ def _rank(item: Item, path: tuple[int, ...]) -> int:
 
 
 def _thumbnail(situation: Situation) -> tuple[int, tuple[int, ...]] | None:
-    """The first image of the first user message that stands by itself, which is the task and always stays."""
-    first = next((block.items[0] for block in situation.blocks if block.opens_turn), None)
+    """The first image of the first user message: the task, which always stays."""
+    words = (user_word(block.items) for block in situation.blocks)
+    first = next((word for word in words if word is not None), None)
     return next(((item.n, path) for item, path, _ in _images(first)), None) if first is not None else None
 
 
