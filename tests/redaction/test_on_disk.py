@@ -221,7 +221,7 @@ def test_files_are_their_owners_alone(umask: int, place: str, tmp_path: Path) ->
                 session.user("hello")
                 session.media(b"\x00" * 100_000, "image/png")
                 session.media(b"\x00" * 100, "image/png")
-                session.fork(f"{durability}-2")
+                session.fork(f"{durability}-2").close()
                 store.rewrite(durability, {})
                 session.user("again")
                 paths = list((tmp_path / "made").rglob("*"))
