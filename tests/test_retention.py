@@ -32,6 +32,8 @@ STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda path: MemoryStore(),
     "sqlite": lambda path: SqliteStore(path / "s.db"),
     "files": lambda path: FilesStore(path / "folder"),
+    "sealed-sqlite": lambda path: open_store(path / "s.db", key=b"k" * 32),
+    "sealed-files": lambda path: open_store(f"files:{path / 'folder'}", key=b"k" * 32),
 }
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -69,23 +71,23 @@ def held(store: Store, name: str) -> Held:
 def test_each_limit_takes_the_oldest(store: Store) -> None:
     """A limit that does nothing, or takes others than those that it is about."""
     for n in range(6):
-        add(store, f"s{n}", days=n, size=200_000)
+        add(store, f"s{n}", days=n, size=2_000_000)
     assert [gone.session for gone in collect(store, Limits(max_age=DAY * 4.5), now=NOW).gone] == ["s5"]
     assert [gone.session for gone in collect(store, Limits(max_sessions=4), now=NOW).gone] == ["s4"]
-    found = collect(store, Limits(max_size=550_000), now=NOW)
+    found = collect(store, Limits(max_size=5_500_000), now=NOW)
     assert [gone.session for gone in found.gone] == ["s3", "s2"]
     assert (names(store), found.over) == (["s0", "s1"], ())
-    assert found.after == store.used() <= 550_000
+    assert found.after == store.used() <= 5_500_000
     assert store.verify() == []
 
 
 def test_limits_together_take_what_any_of_them_takes(store: Store) -> None:
     """Limits of which only the first is looked at."""
     for n in range(6):
-        add(store, f"s{n}", days=n, size=200_000)
-    found = collect(store, Limits(max_age=DAY * 4.5, max_sessions=4, max_size=550_000), now=NOW)
+        add(store, f"s{n}", days=n, size=2_000_000)
+    found = collect(store, Limits(max_age=DAY * 4.5, max_sessions=4, max_size=5_500_000), now=NOW)
     assert [gone.session for gone in found.gone] == ["s5", "s4", "s3", "s2"]
-    assert [gone.why for gone in found.gone] == ["older than 108h", "more than 4 sessions", *["more than 550 kB"] * 2]
+    assert [gone.why for gone in found.gone] == ["older than 108h", "more than 4 sessions", *["more than 5.50 MB"] * 2]
 
 
 def test_ages_are_counted_to_the_time_that_is_given(store: Store) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .rewinding import Rewind
     from .session import Session
     from .settings import Settings
+    from .stores import Passphrase
     from .view.shown import Edit, Loss
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Loss",
     "Media",
     "Message",
+    "Passphrase",
     "Prepared",
     "READ_BACK",
     "Reasoning",
@@ -98,6 +100,7 @@ _ROOMS = {
     "Loss": "view.shown",
     "Media": "content",
     "Message": "content",
+    "Passphrase": "stores",
     "Prepared": "request",
     "READ_BACK": "readback",
     "Reasoning": "content",

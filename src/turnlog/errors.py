@@ -12,6 +12,7 @@
     │   ├── Conflict              somebody else appended first
     │   ├── CorruptRecord         bytes on disk do not match what was written
     │   ├── BlobMissing           media bytes that a record names are gone
+    │   ├── StoreKeyError         an encrypted store and no key, or the wrong one
     │   └── NewerStore            written by a newer turnlog
     ├── BudgetError               the irreducible part does not fit the window
     └── TurnCancelled             a turn that was cancelled is asked for more
@@ -35,6 +36,7 @@ __all__ = [
     "SessionIdError",
     "SessionNotFound",
     "StoreError",
+    "StoreKeyError",
     "TurnCancelled",
     "TurnlogError",
     "UnknownProvider",
@@ -124,6 +126,10 @@ class NewerStore(StoreError):
     """The store was written by a newer turnlog, which this one must not touch."""
 
     exit_code = 6
+
+
+class StoreKeyError(StoreError):
+    """An encrypted store was opened without its key or with a wrong one, or a store that is not encrypted with one."""
 
 
 class TurnCancelled(TurnlogError):

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from .costs import Bills
 from .errors import SessionIdError
-from .records import Body, Configuration, Decision, Record, SummaryRecord
+from .records import Body, Configuration, Decision, Record, SealedRecord, SummaryRecord
 
 __all__ = [
     "BlobStore",
@@ -25,6 +25,8 @@ __all__ = [
     "Held",
     "Hit",
     "Inventory",
+    "Packable",
+    "Packed",
     "Piece",
     "Problem",
     "RecordStore",
@@ -42,10 +44,15 @@ __all__ = [
 ]
 
 
+_LANDMARKS = frozenset({"configuration", "decision", "summary", "system"})
+
+
 def is_landmark(record: Record) -> bool:
     """Whether a record matters however far back it stands."""
     message = record.message
     far = isinstance(record.body, (Configuration, Decision, SummaryRecord))
+    if isinstance(record.body, SealedRecord):
+        far = record.body.of in _LANDMARKS
     return far or (message is not None and message.role == "system")
 
 
@@ -103,6 +110,14 @@ class Swept(Struct, frozen=True):
     recent: int
 
 
+class Packed(Struct, frozen=True):
+    """What packing a session did: how many records it compressed, and how many bytes they took before and after."""
+
+    records: int
+    before: int
+    after: int
+
+
 class Hit(Struct, frozen=True, gc=False):
     """A record that a search found.
 
@@ -132,7 +147,8 @@ class Piece(Struct, frozen=True):
 
 class Inventory(Struct, frozen=True):
     """What a store holds: its pieces, the size of each blob, which sessions are kept (see `Retained.keep`), and which
-    are in use (None: this system or disk cannot tell). `base` is about what it takes on disk with nothing in it."""
+    are in use (None: this system or disk cannot tell). Blobs go by the names that pieces have for them. `base` is about
+    what it takes on disk with nothing in it."""
 
     pieces: tuple[Piece, ...]
     blobs: dict[str, int]
@@ -252,6 +268,22 @@ class Searchable(Protocol):
         """
 
 
+class Packable(Protocol):
+    """A store that can keep sessions that nobody writes to in less room."""
+
+    def pack(self, session_id: str) -> Packed:
+        """Compress the records of a session that it owns and that are not compressed yet.
+
+        Everything goes on as before: it is read, searched, verified, forked and appended to. What is appended
+        afterwards is not compressed until the next time. Records that it shares with a session that it was forked
+        from are packed with that one. All is packed or nothing. `reclaim` gives the room back to the disk. Raises
+        SessionNotFound, CorruptRecord, and InputError where the package zstandard is not installed.
+        """
+
+    def unpacked(self) -> frozenset[str]:
+        """The sessions with records of their own that packing could compress. Reads no record."""
+
+
 class Retained(Protocol):
     """What may go, what must not, and the room that it takes."""
 
@@ -272,7 +304,7 @@ class Retained(Protocol):
         """Give the room that is free in the store's files back to the disk."""
 
 
-class Store(RecordStore, SessionIndex, BlobStore, Retained, Protocol):
+class Store(RecordStore, SessionIndex, BlobStore, Retained, Packable, Protocol):
     """Where logs live."""
 
     def verify(self, session_id: str | None = None) -> list[Problem]:

@@ -26,6 +26,7 @@ __all__ = [
     "Note",
     "PartialAnswer",
     "Record",
+    "SealedRecord",
     "SessionOpened",
     "StreamCheckpoint",
     "SummaryRecord",
@@ -282,6 +283,20 @@ class SummaryRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     summarizer: str = ""
 
 
+class SealedRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sealed"):
+    """How a record stands on the disk in an encrypted store; who reads through the store never meets it.
+
+    `of` is the kind of the record that is in `data`, `system` for a message of system text. `data` is a nonce and
+    the encrypted bytes. `within` is the number of the record whose `data` holds this one too, 0 for its own: so
+    it is where a session was packed. `blobs` are the names of the blobs that it needs, as the store has them.
+    """
+
+    of: str
+    data: bytes = b""
+    within: int = 0
+    blobs: tuple[str, ...] = ()
+
+
 class UnknownRecord(Struct, frozen=True, tag_field="kind", tag="unknown"):
     """A record of a kind that a newer turnlog wrote; its bytes are kept on the `Record`."""
 
@@ -304,6 +319,7 @@ Body = (
     | Approval
     | Note
     | SummaryRecord
+    | SealedRecord
     | UnknownRecord
 )
 

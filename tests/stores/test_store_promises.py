@@ -10,17 +10,35 @@ import pytest
 
 from turnlog.log import Store
 from turnlog.records import Record
-from turnlog.stores import MemoryStore, SqliteStore, open_store
+from turnlog.stores import MemoryStore, SealedStore, SqliteStore, open_store
+from turnlog.stores.vault import Vault
 from turnlog.testing import check_store
 from turnlog.testing.stores import STORE_CHECKS
 
+_SEALED = ("sealed", "locked-sqlite", "locked-files", "packing-sqlite", "packing-files")
 
-@pytest.fixture(params=["memory", "sqlite", "sqlite-full", "files", "files-full"])
+
+class _Packing(SealedStore):
+    """Packs each session whenever something was appended to it."""
+
+    def append(self, session_id, drafts, *, expected=None):  # type: ignore[no-untyped-def]
+        records = super().append(session_id, drafts, expected=expected)
+        self.pack(session_id)
+        return records
+
+
+@pytest.fixture(params=["memory", "sqlite", "sqlite-full", "files", "files-full", *_SEALED])
 def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     """Makes an empty store of each kind, as often as it is called."""
     if request.param == "memory":
         return MemoryStore
     kind, _, durability = request.param.partition("-")
+    if kind == "sealed":
+        return lambda: SealedStore(MemoryStore(), Vault.drawn())
+    if kind in ("locked", "packing"):
+        made, urls = count(), "files:" if durability == "files" else "sqlite:///"
+        store = _Packing if kind == "packing" else SealedStore
+        return lambda: store(open_store(f"{urls}{tmp_path}/{next(made)}.db"), Vault.drawn())
     url = "files:" if kind == "files" else "sqlite:///"
     names = count()
     return lambda: open_store(f"{url}{tmp_path}/{next(names)}.db", durability=durability or "normal")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_parts import said, texts
 
+from turnlog.codec import encode_record
 from turnlog.errors import TurnlogError
 from turnlog.log import Store
-from turnlog.stores import FilesStore, MemoryStore, SqliteStore
+from turnlog.records import Record
+from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
 
 IDS = st.sampled_from(["a", "b", "B", "c", "d"])
 NUMBER = st.integers(0, 9)
@@ -21,6 +24,8 @@ STEPS = st.lists(
         st.tuples(st.just("append"), IDS, st.integers(0, 4), st.none() | NUMBER),
         st.tuples(st.just("fork"), IDS, IDS, st.none() | NUMBER),
         st.tuples(st.just("delete"), IDS),
+        st.tuples(st.just("pack"), IDS),
+        st.tuples(st.just("rewrite"), IDS, st.integers(1, 9)),
         st.tuples(st.just("read"), IDS, NUMBER, st.none() | NUMBER, st.booleans()),
         st.tuples(st.just("search"), st.sampled_from(["0", "1*", '"3 1"', "none"]), st.none() | IDS),
     ),
@@ -41,6 +46,11 @@ def _do(store: Store, place: int, step: tuple[object, ...]) -> object:
                 return store.fork(name, new, at=at).messages  # type: ignore[arg-type]
             case ("delete", str(name)):
                 return store.delete(name)
+            case ("pack", str(name)):
+                return store.pack(name) and None  # type: ignore[attr-defined]
+            case ("rewrite", str(name), int(n)):
+                changed = encode_record(Record(n, "2026", said(f"changed {place}").body))
+                return store.rewrite(name, {n: changed})
             case ("read", str(name), int(first), last, bool(reverse)):
                 return texts(store.read(name, first=first, last=last, reverse=reverse))  # type: ignore[arg-type]
             case ("search", str(query), session):
@@ -69,6 +79,7 @@ def test_any_order_of_steps(steps: list[tuple[object, ...]]) -> None:
                 left = db.execute("select 'record', id from records union all select 'session', no from sessions")
                 assert left.fetchall() == []
                 assert db.execute("select * from search('0 OR 1 OR 2 OR 3')").fetchall() == []
+                assert db.execute("select * from packs").fetchall() == []
         finally:
             store.close()
 
@@ -82,6 +93,20 @@ def test_any_order_of_steps_in_files(steps: list[tuple[object, ...]]) -> None:
         try:
             _same_as_in_memory(store, steps)
             assert list(Path(folder, "s", "sessions").iterdir()) == []
+        finally:
+            store.close()
+
+
+@pytest.mark.parametrize("place", ["s.db", "files:s"])
+@given(steps=STEPS)
+@settings(max_examples=30)
+def test_any_order_of_steps_in_encrypted_stores(place: str, steps: list[tuple[object, ...]]) -> None:
+    """Packs that forks, deletes or rewrites tear apart, and records that are looked for under another session's key."""
+    with tempfile.TemporaryDirectory() as folder:
+        kind, name = ("files:", "s") if place.startswith("files:") else ("", place)
+        store = open_store(f"{kind}{Path(folder, name)}", key=bytes(32))
+        try:
+            _same_as_in_memory(store, steps)
         finally:
             store.close()
 

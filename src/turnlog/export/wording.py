@@ -7,6 +7,7 @@ from ..facts import find_model
 from ..records import (
     Approval,
     FileChange,
+    SealedRecord,
     SessionOpened,
     ToolFinished,
     ToolStarted,
@@ -65,6 +66,8 @@ def said_of(body: object) -> tuple[str, str]:
             return "file", f"{action} {path}" + (f" from {old_path}" if old_path else "")
         case Approval(call_id=call_id, state=state, by=by, reason=reason):
             return "approval", " ".join(filter(None, (state, by and f"by {by}", f"({call_id})", reason)))
+        case SealedRecord(of=of):
+            return "sealed", f"an encrypted record of kind {of}"
         case UnknownRecord(name=name):
             return "unknown", f"a {name} record that a newer turnlog wrote"
         case _:

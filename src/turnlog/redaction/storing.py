@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..content import sha256_hex
-from ..log import SWEEP_GRACE_SECONDS, Draft, Held, Inventory, Problem, SessionInfo, Store, Swept
+from ..log import SWEEP_GRACE_SECONDS, Draft, Held, Inventory, Packed, Problem, SessionInfo, Store, Swept
 from ..records import Body, Record
 from .bodies import redacted_bytes
 from .drafts import redacted_draft
@@ -124,6 +124,14 @@ class RedactingStore:
     def reclaim(self) -> None:
         """See `Retained.reclaim`."""
         self.store.reclaim()
+
+    def pack(self, session_id: str) -> Packed:
+        """See `Packable.pack`."""
+        return self.store.pack(session_id)
+
+    def unpacked(self) -> frozenset[str]:
+        """See `Packable.unpacked`."""
+        return self.store.unpacked()
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
         """See `BlobStore.sweep`."""

@@ -8,43 +8,84 @@ from ..errors import InputError
 from ..log import Store
 from ..places import data_folder
 from .confines import leads_out
+from .copying import copy_store
 from .database import Durability
 from .files import FilesStore
+from .keys import ASK, KEY_PLACES, KeySource, Passphrase, is_key_place, new_key, placed_key
 from .memory import MemoryStore
+from .sealed import SealedStore, rekey
 from .sqlite import SqliteStore
 
 __all__ = [
+    "ASK",
     "Durability",
     "FilesStore",
+    "KEY_PLACES",
+    "KeySource",
     "MemoryStore",
+    "Passphrase",
+    "SealedStore",
     "SqliteStore",
+    "copy_store",
     "default_path",
+    "is_key_place",
     "leads_out",
     "local_path",
+    "new_key",
     "open_store",
     "placed",
+    "placed_key",
+    "rekey_store",
 ]
 
 _SQLITE_URL = "sqlite:///"
 _FILES_URLS = ("files:///", "files:")
 
 
-def open_store(path_or_url: str | Path, *, durability: Durability = "normal", read_only: bool = False) -> Store:
+def open_store(
+    path_or_url: str | Path,
+    *,
+    durability: Durability = "normal",
+    read_only: bool = False,
+    key: KeySource | None = None,
+) -> Store:
     """The store at a path (one SQLite file), at `sqlite:///path`, in a folder of JSON Lines at
     `files:folder` or `files:///folder`, or `:memory:` for none on disk.
 
     Unless `read_only`, a file and folders that are not there are made, and an older store is
-    brought to this version. Raises InputError, NewerStore, StoreError.
+    brought to this version. With `key` (see `KeySource`) a new store is encrypted, and an encrypted one
+    opened; in memory it has nothing to protect. Raises InputError, NewerStore, StoreKeyError, StoreError.
     """
     place = str(path_or_url)
     if place == ":memory:":
         return MemoryStore()
+    home = _on_disk(place, durability=durability, read_only=read_only, sealed=key is not None)
+    if key is None:
+        return home
+    try:
+        return SealedStore.opened(home, key, read_only=read_only)
+    except BaseException:
+        home.close()
+        raise
+
+
+def rekey_store(path_or_url: str | Path, key: KeySource, new: KeySource) -> None:
+    """Have an encrypted store opened by the key `new` from now on. Its records stay as they are: who has the old key
+    and a copy of the store from before can read that. Raises as `open_store`."""
+    home = _on_disk(str(path_or_url), durability="full", read_only=False, sealed=True)
+    try:
+        rekey(home, key, new)
+    finally:
+        home.close()
+
+
+def _on_disk(place: str, *, durability: Durability, read_only: bool, sealed: bool) -> FilesStore | SqliteStore:
     path = local_path(place)
     if path is None:
         raise InputError(f"no store of this kind is known: {place!r}; name a file, {_SQLITE_URL}FILE or files:FOLDER")
     if place.startswith(_FILES_URLS):
-        return FilesStore(path, durability=durability, read_only=read_only)
-    return SqliteStore(path, durability=durability, read_only=read_only)
+        return FilesStore(path, durability=durability, read_only=read_only, sealed=sealed)
+    return SqliteStore(path, durability=durability, read_only=read_only, sealed=sealed)
 
 
 def local_path(path_or_url: str) -> Path | None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["BlobFolder", "Put", "is_blob_name"]
+from ..content import sha256_hex
+from ..errors import BlobMissing, CorruptRecord
+
+__all__ = ["BlobFolder", "Put", "SEALED_HEAD", "fits", "is_blob_name", "named", "names_in", "whole_blob"]
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 
@@ -17,6 +21,40 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 def is_blob_name(name: str) -> bool:
     """Whether `name` is a hex SHA-256: anything else could be a path out of the folder."""
     return _NAME.fullmatch(name) is not None
+
+
+_ANYWHERE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+SEALED_HEAD = b"turnlog-sealed-1\n"
+"""How a blob of an encrypted store begins: then come its name and the SHA-256 of the rest, 32 bytes each."""
+
+
+def fits(name: str, data: bytes) -> bool:
+    """Whether the bytes are those of their name: hashed, or as the head of a sealed blob says."""
+    if data.startswith(SEALED_HEAD):
+        name_at, hash_at = len(SEALED_HEAD), len(SEALED_HEAD) + 32
+        if data[name_at:hash_at].hex() == name:
+            return hashlib.sha256(data[hash_at + 32 :]).digest() == data[hash_at : hash_at + 32]
+    return sha256_hex(data) == name
+
+
+def names_in(raw: bytes) -> list[bytes]:
+    """What could be the names of blobs in the bytes of a record, whatever its kind."""
+    return _ANYWHERE.findall(raw)
+
+
+def named(raw: bytes, blobs: Container[str]) -> set[str]:
+    """Those of `blobs` that a record refers to."""
+    return {name for name in map(bytes.decode, names_in(raw)) if name in blobs}
+
+
+def whole_blob(name: str, data: bytes | None, place: object) -> bytes:
+    """`data`, what the store at `place` has under that name. Raises BlobMissing, CorruptRecord."""
+    if data is None:
+        raise BlobMissing(f"there is no blob {name!r} in {place}")
+    if not fits(name, data):
+        raise CorruptRecord(f"the bytes of blob {name} are damaged in {place}")
+    return bytes(data)
 
 
 class Put(NamedTuple):

@@ -18,6 +18,7 @@ from typing import Literal
 from ..errors import CorruptRecord, StoreError
 from .folders import make_private
 from .schema import needs_upgrade, upgrade, version_of
+from .sqlite_packs import check_packs, lend_packs
 
 try:
     import fcntl
@@ -68,6 +69,8 @@ class Database:
                 yield self.connected()
             except sqlite3.Error as error:
                 raise store_error(error, self.path) from error
+            except UnicodeError as error:  # SQLite's own words about damaged definitions, or damaged text
+                raise CorruptRecord(f"{self.path}: {error}; the file is damaged, `verify` says where") from error
 
     def writing(self) -> Transaction:
         """The connection inside a transaction that is committed at the end, or rolled back."""
@@ -146,19 +149,22 @@ class Database:
                 raise StoreError(f"{self.path} is empty; open it for writing once")
             if not self.read_only:
                 self._prepare(db, outdated)
+            check_packs(db)
         except BaseException:
             db.close()
             raise
         return db
 
     def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(
+        db = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?{self._mode()}",
             uri=True,
             timeout=_BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
         )
+        lend_packs(db)
+        return db
 
     def _mode(self) -> str:
         if not self.read_only:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import get_args
 
 from ..codec import decode_record, encode_record
 from ..content import compact_json, media_parts
-from ..errors import InputError
+from ..errors import Conflict, InputError
 from ..log import Draft, utc_now
-from ..records import Body, FileChange, MessageRecord, Record, UnknownRecord
+from ..records import Body, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
 
-__all__ = ["blob_names", "holds_any", "kind_finder", "kind_of", "number_drafts", "row_kind"]
+__all__ = [
+    "blob_names",
+    "check_unchanged",
+    "holds_any",
+    "is_said",
+    "kind_finder",
+    "kind_of",
+    "number_drafts",
+    "row_kind",
+    "storable",
+]
 
 
 def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
@@ -47,17 +57,23 @@ def _copied(raw: bytes, n: int) -> Record | None:
     return decode_record(json.dumps({**json.loads(raw), "n": n}, separators=(",", ":")).encode("ascii"))
 
 
+_SAID = frozenset({"message", "partial", "system"})
 _KINDS = {kind: str(kind.__struct_config__.tag) for kind in get_args(Body)}
 
 
 def kind_of(body: Body) -> str:
-    """The word by which a record's kind goes."""
+    """The word by which a record's kind goes; of a sealed one, that of what is in it."""
+    if isinstance(body, SealedRecord):
+        return "message" if body.of == "system" else body.of
     return body.name if isinstance(body, UnknownRecord) else _KINDS[type(body)]
 
 
 def kind_finder(kinds: Collection[str]) -> Callable[[bytes], bool]:
     """Tells from the bytes of a record alone that it is of none of these kinds; if it may be, decode it."""
-    return holds_any([compact_json(kind).encode() for kind in kinds])
+    words = [compact_json(kind).encode() for kind in kinds]
+    if "message" in kinds:
+        words.append(b'"of":"system"')
+    return holds_any(words)
 
 
 def holds_any(words: Sequence[bytes]) -> Callable[[bytes], bool]:
@@ -75,9 +91,24 @@ def holds_any(words: Sequence[bytes]) -> Callable[[bytes], bool]:
 
 def row_kind(body: Body) -> str:
     """The word that stands beside a record in an index of kinds: system text is told apart."""
+    if isinstance(body, (SealedRecord, UnknownRecord)):  # their words may be anything
+        return storable(body.of if isinstance(body, SealedRecord) else body.name)
     if isinstance(body, MessageRecord) and body.message.role == "system":
         return "system"
     return kind_of(body)
+
+
+def check_unchanged(read: Callable[..., Iterable[Record]], session_id: str, was: Mapping[int, bytes] | None) -> None:
+    """Raises Conflict unless `read` gives the records `was` with these bytes."""
+    for n, raw in sorted((was or {}).items()):
+        for record in read(session_id, first=n, last=n):
+            if record.raw != raw:
+                raise Conflict(session_id, expected=n, actual=n)
+
+
+def is_said(body: Body) -> bool:
+    """Whether it is a message, as `SessionInfo.messages` counts them."""
+    return row_kind(body) in _SAID
 
 
 def blob_names(record: Record) -> frozenset[str]:
@@ -88,3 +119,8 @@ def blob_names(record: Record) -> frozenset[str]:
     elif isinstance(record.body, FileChange):
         names = {record.body.before, record.body.after, record.body.patch}
     return frozenset(names - {""})
+
+
+def storable(text: str) -> str:
+    """`text` without lone surrogates, which not every store can hold. For labels, never for content."""
+    return text.encode("utf-8", "replace").decode("utf-8")

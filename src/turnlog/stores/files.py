@@ -6,7 +6,6 @@ every line carries a checksum that binds it to the line before.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,7 +18,6 @@ from msgspec.structs import replace
 from ..content import sha256_hex
 from ..costs import Bills, usage_by_model
 from ..errors import (
-    BlobMissing,
     Conflict,
     CorruptRecord,
     InputError,
@@ -31,6 +29,7 @@ from ..errors import (
 from ..log import (
     Draft,
     Hit,
+    Packed,
     Problem,
     SessionInfo,
     check_parent,
@@ -38,14 +37,16 @@ from ..log import (
     utc_now,
 )
 from ..records import Record
-from .blobs import BlobFolder, is_blob_name
+from .blobs import BlobFolder, is_blob_name, whole_blob
 from .database import Durability
-from .drafts import kind_finder, kind_of, number_drafts
+from .drafts import check_unchanged, kind_finder, kind_of, number_drafts, storable
+from .files_append import write_records
 from .files_retention import FilesRetention
 from .files_rewrite import finish_rewrite, rewrite
 from .files_verify import verify_folder
+from .keyholes import FilesKeyhole
 from .log_files import Card, LogFolder, open_folder, start_sum
-from .log_lines import Tail, digest, write_line
+from .log_lines import Tail
 from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards, read_landmarks, read_some
 from .scan import Search, Source, parts_to_search, scan
 
@@ -61,13 +62,15 @@ class _Known(NamedTuple):
 class FilesStore(FilesRetention):
     """Logs as files in the folder `path`; it is made if it is not there.
 
-    `durability` and `read_only` are as in `SqliteStore`. Threads may share a store, and processes a
+    `durability`, `read_only` and `sealed` are as in `SqliteStore`. Threads may share a store, and processes a
     folder, where the system has file locks. `torn` says what was found at the ends of logs when the
     store was opened, and since: appends that a killed process or a power cut left unfinished. Unless
     `read_only` they are set aside, so that appending goes on behind the last whole one.
     """
 
-    def __init__(self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False) -> None:
+    def __init__(
+        self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False, sealed: bool = False
+    ) -> None:
         if durability not in ("normal", "full"):
             raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
         self.path = Path(path).absolute()
@@ -76,12 +79,14 @@ class FilesStore(FilesRetention):
         self._closed = False
         self._lock = threading.RLock()
         self._known: dict[str, _Known] = {}
-        self._folder = LogFolder(self.path, sync=durability == "full")
+        self._folder = LogFolder(self.path, sync=durability == "full", finish=finish_rewrite)
         self._blobs = BlobFolder(self.path / "blobs")
         open_folder(self._folder, read_only=read_only)
+        self.keyhole = FilesKeyhole(self._folder, read_only=read_only, sealed=sealed)
+        self.keyhole.check()
         if not read_only:
             with self._folder.store_lock():
-                finish_rewrite(self._folder)
+                pass  # a rewrite that was interrupted is ended
         for stem in self._folder.stems():
             self._look_at_end(stem)
 
@@ -100,29 +105,8 @@ class FilesStore(FilesRetention):
                 )
             records = number_drafts(drafts, after=tail.records)
             if records:
-                self._write(known.stem, file, tail, records)
+                write_records(self._folder, known.stem, file, tail, records)
         return records
-
-    def _write(self, stem: str, file: BinaryIO, tail: Tail, records: Sequence[Record]) -> None:
-        total, messages, lines = tail.sum, tail.messages, []
-        for left, record in zip(range(len(records) - 1, -1, -1), records, strict=True):
-            raw = record.raw or b""
-            messages += record.message is not None
-            total = digest(total, messages, left, raw)
-            lines.append(write_line(total, messages, left, raw))
-        data = b"".join(lines)
-        try:
-            done = os.write(file.fileno(), data)
-            if done == len(data) and self._folder.sync:
-                os.fsync(file.fileno())
-        except OSError as error:
-            os.ftruncate(file.fileno(), tail.size)
-            raise StoreError(f"{self._folder.file(stem)}: {error.strerror}") from error
-        if done != len(data):
-            os.ftruncate(file.fileno(), tail.size)
-            raise StoreError(f"{self._folder.file(stem)}: the disk is full")
-        end = Tail(tail.size + done, records[-1].n, messages, total, records[-1].time)
-        self._folder.write_head(stem, end)
 
     def read(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
@@ -154,8 +138,9 @@ class FilesStore(FilesRetention):
         check_session_id(session_id)
         check_parent(session_id, parent)
         with self._lock, self._folder.store_lock():
+            self.keyhole.check()  # it may have become encrypted since it was opened
             self._check_free(session_id)
-            card = Card(1, session_id, _storable(title), created or utc_now(), time.time_ns(), parent)
+            card = Card(1, session_id, storable(title), created or utc_now(), time.time_ns(), parent)
             return self._make(card, "")
 
     def info(self, session_id: str) -> SessionInfo:
@@ -192,7 +177,7 @@ class FilesStore(FilesRetention):
         self._check_open(write=True)
         with self._lock, self._folder.store_lock():
             known = self._find(session_id)
-            self._folder.write_card(known.stem, replace(known.card, title=_storable(title)))
+            self._folder.write_card(known.stem, replace(known.card, title=storable(title)))
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """See `SessionIndex.fork`. Nothing is copied: the new log begins where the old one was left."""
@@ -204,17 +189,17 @@ class FilesStore(FilesRetention):
             shared = end if at is None else at
             if not 0 <= shared <= end:
                 raise InputError(f"at: session {session_id!r} has records 1 to {end}, not {at}")
-            card = Card(1, new_id, _storable(title), utc_now(), time.time_ns(), session_id, shared)
+            card = Card(1, new_id, storable(title), utc_now(), time.time_ns(), session_id, shared)
             if not shared:
                 return self._make(card, "")
             piece = next(piece for piece in pieces if piece.first <= shared <= piece.last)
             line = line_at(self._folder, piece, shared)
             return self._make(replace(card, base=piece.stem, messages=line.messages), line.sum)
 
-    def put_blob(self, data: bytes) -> str:
-        """See `BlobStore.put_blob`. A damaged blob is healed."""
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        """See `BlobStore.put_blob`. A damaged blob is healed. `name` is that of sealed bytes."""
         self._check_open(write=True)
-        name = sha256_hex(data)
+        name = name or sha256_hex(data)
         with self._lock, self._folder.store_lock():  # a sweep must not come between
             self._blobs.put(name, data)
         return name
@@ -222,19 +207,48 @@ class FilesStore(FilesRetention):
     def get_blob(self, sha256: str) -> bytes:
         """See `BlobStore.get_blob`."""
         self._check_open()
-        data = self._blobs.get(sha256) if is_blob_name(sha256) else None
-        if data is None:
-            raise BlobMissing(f"there is no blob {sha256!r} in {self.path}")
-        if sha256_hex(data) != sha256:
-            raise CorruptRecord(f"the bytes of blob {sha256} are damaged in {self.path}")
-        return data
+        return whole_blob(sha256, self._blobs.get(sha256) if is_blob_name(sha256) else None, self.path)
 
-    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
-        """See `Store.rewrite`. What was set aside of unfinished appends goes as well."""
+    def rewrite(
+        self,
+        session_id: str,
+        records: Mapping[int, bytes],
+        *,
+        blobs: Sequence[str] = (),
+        was: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """See `Store.rewrite`. What was set aside of unfinished appends goes as well. Raises Conflict unless the
+        records `was` still have these bytes."""
         self._check_open(write=True)
         with self._lock, self._folder.store_lock():
+            check_unchanged(self.read, session_id, was)
             rewrite(self._folder, self._pieces(session_id)[1], records)
             self._blobs.remove(filter(is_blob_name, blobs))
+
+    def pack(
+        self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
+    ) -> Packed:
+        """See `Packable.pack`. `instead` is put in place of records before; `was` as in `rewrite`."""
+        self._check_open(write=True)
+        with self._lock, self._folder.store_lock():
+            check_unchanged(self.read, session_id, was)
+            end, pieces = self._pieces(session_id)
+            if instead:
+                rewrite(self._folder, pieces, instead)
+            known = self._find(session_id)
+            before, after = self._folder.pack(known.stem)
+        return Packed(end - known.card.parent_records if before else 0, before, after)
+
+    def unpacked(self) -> frozenset[str]:
+        """See `Packable.unpacked`."""
+        self._check_open()
+        found = set()
+        for stem in self._folder.stems():
+            with suppress(FileNotFoundError, CorruptRecord):
+                card = self._folder.card(stem)
+                if not card.deleted and not self._folder.is_packed(stem) and self._folder.file(stem).stat().st_size:
+                    found.add(card.session)
+        return frozenset(found)
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Says also what this store set aside since it was opened (`torn`)."""
@@ -288,6 +302,8 @@ class FilesStore(FilesRetention):
 
     def _look_at_end(self, stem: str) -> None:
         """Report, and unless reading only set aside, what half an append left at the end of a log."""
+        if self._folder.is_packed(stem):
+            return
         try:
             card = self._folder.card(stem)
             with self._folder.opened(stem, write=not self._read_only) as file:
@@ -370,8 +386,3 @@ def _info(card: Card, tail: Tail) -> SessionInfo:
         parent=card.parent,
         parent_records=card.parent_records,
     )
-
-
-def _storable(text: str) -> str:
-    """`text` without lone surrogates, which a card cannot hold. For labels, never for content."""
-    return text.encode("utf-8", "replace").decode("utf-8")

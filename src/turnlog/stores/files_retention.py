@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from ..errors import Conflict
 from ..log import SWEEP_GRACE_SECONDS, Inventory, Piece, Swept
-from .blobs import BlobFolder
+from .blobs import BlobFolder, named
 from .holds import Hold, HoldFolder
 from .log_files import LogFolder
 from .log_reading import pieces_of
-from .sweeping import logged, names_in, records_in, unused
+from .sweeping import logged, records_in, unused
 
 __all__ = ["FilesRetention"]
 
@@ -42,7 +42,7 @@ class FilesRetention:
             stem = self._stem(session_id)
             card = self._folder.card(stem)
             # An append that is under way ends before; the next one sees another card.
-            with self._folder.opened(stem, write=True) as file:
+            with self._folder.opened(stem, write=False) as file:  # alone, a packed log would be unpacked for it
                 records = self._folder.tail(stem, file, card).records
                 if expected is not None and records != expected:
                     raise Conflict(session_id, expected=expected, actual=records)
@@ -83,7 +83,7 @@ class FilesRetention:
                 names = set[str]()
                 with suppress(FileNotFoundError):  # a killed process did not come to the end of deleting it
                     for raw in records_in(self._folder.file(stem)):
-                        names |= names_in(raw, blobs)
+                        names |= named(raw, blobs)
                 if owner:
                     with self._folder.reading(stem) as (_, tail):
                         pass

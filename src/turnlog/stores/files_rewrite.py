@@ -1,8 +1,9 @@
 """Rewriting records of a files store: the new logs are written beside the old ones first, and a plan says
 which; whoever opens the folder after a crash carries the plan out to its end.
 
-A log is rewritten in place, under its lock, because those who wait to append to it hold it open. What
-was set aside of unfinished appends goes: it is part of no log, and nobody can say what is in it.
+A log is replaced under its lock: who waited for that sees that it is another file now, and who reads goes on
+reading the old one. What was set aside of unfinished appends goes: it is part of no log, and nobody can say what is
+in it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from ..codec import decode_record
 from ..errors import CorruptRecord, InputError
-from .log_files import Card, LogFolder, start_sum, write_whole
+from .folders import write_whole
+from .log_files import Card, LogFolder, start_sum
 from .log_lines import checked, digest, lines_forwards, read_line, write_line
 from .log_reading import Piece
 
@@ -66,28 +67,26 @@ def finish_rewrite(folder: LogFolder) -> None:
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptRecord(f"{plan} cannot be read: {error}; restore the store from a copy") from error
     for stem in stems:
-        with suppress(FileNotFoundError):  # done before
-            _put_in_place(folder, stem)
+        _put_in_place(folder, stem)
     plan.unlink(missing_ok=True)
 
 
 def _put_in_place(folder: LogFolder, stem: str) -> None:
-    data = _new(folder, stem, "jsonl").read_bytes()
-    with folder.opened(stem, write=True) as file:
-        os.ftruncate(file.fileno(), 0)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(file.fileno(), rest) :]
-        os.fsync(file.fileno())
+    """The log last: until it is in its place, all is done again."""
+    new = _new(folder, stem, "jsonl")
+    if not new.exists():
+        return
+    with folder.opened(stem, write=True):
         card = _new(folder, stem, "json")
         if card.exists():
             os.replace(card, folder.file(stem, "json"))
         folder.file(stem, "head").unlink(missing_ok=True)
         folder.file(stem, "torn").unlink(missing_ok=True)
+        os.replace(new, folder.file(stem, "jsonl"))
+    with folder.opened(stem, write=True) as file:
         tail = folder.tail(stem, file, folder.card(stem))
         if tail.records > folder.card(stem).parent_records:
             folder.write_head(stem, tail)
-    _new(folder, stem, "jsonl").unlink()
 
 
 def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, Card]]:

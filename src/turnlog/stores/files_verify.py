@@ -6,12 +6,11 @@ import os
 from contextlib import suppress
 
 from ..codec import decode_record
-from ..content import sha256_hex
 from ..errors import CorruptRecord, SessionNotFound
 from ..log import Problem
 from ..records import Record
-from .blobs import BlobFolder
-from .drafts import blob_names
+from .blobs import BlobFolder, fits
+from .drafts import blob_names, is_said
 from .log_files import Card, LogFolder, start_sum
 from .log_lines import checked, lines_forwards, read_line
 from .log_reading import line_at, pieces_of
@@ -124,7 +123,7 @@ class _Check:
                     n = max(n, _number_in(line.raw))
             else:
                 self._record(session, record)
-                messages += record.message is not None
+                messages += is_said(record.body)
                 if line is not None and line.messages != messages and previous is not None:
                     self._add(session, n, f"there are {messages} messages up to it, its line says {line.messages}")
             previous = None if line is None else line.sum
@@ -142,14 +141,14 @@ class _Check:
         stems = set(self._folder.stems())
         for name in sorted(os.listdir(self._folder.sessions)):
             stem, _, kind = name.rpartition(".")
-            if kind in ("jsonl", "head", "torn") and stem not in stems:
+            if kind in ("jsonl", "head", "torn", "zst") and stem.removesuffix(".jsonl") not in stems:
                 self._add("", 0, f"{self._folder.sessions / name} belongs to no session")
 
     def blobs(self, *, everything: bool) -> None:
         """Blobs whose bytes are not those of their name."""
         for name in sorted(self._known if everything else self._known & self._needed):
             data = self._blobs.get(name)
-            if data is None or sha256_hex(data) != name:
+            if data is None or not fits(name, data):
                 self._add("", 0, f"the bytes of blob {name} are not those of its name")
 
     def _add(self, session: str, record: int, what: str) -> None:

@@ -1,10 +1,14 @@
-"""Folders that only their owner can look into."""
+"""Folders and files that only their owner can look into."""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["make_private"]
+from ..errors import StoreError
+
+__all__ = ["make_private", "write_whole"]
 
 
 def make_private(path: Path) -> None:
@@ -15,3 +19,29 @@ def make_private(path: Path) -> None:
         missing.append(missing[-1].parent)
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """A file with these bytes, or the one that was there; only its owner can read it."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        left = memoryview(data)
+        while left:  # a system writes 2 GB at a time, and less where the disk is nearly full
+            left = left[os.write(handle, left) :]
+        os.fsync(handle)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        os.close(handle)
+    try:
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+    with suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,6 +1,7 @@
 """The folder of a files store: a log file, a head and a card for each session.
 
     sessions/ID.jsonl   the log: one line a record, only ever appended to
+    sessions/ID.jsonl.zst   the log in its place, where the session is packed
     sessions/ID.head    where the log ended after the last append: a log that became shorter shows
     sessions/ID.json    the card: title, parent, when it was made; replaced as a whole
     sessions/ID.kept    empty: it says that `gc` leaves the session alone
@@ -20,12 +21,12 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import msgspec
 from msgspec import Struct
@@ -33,18 +34,29 @@ from msgspec.structs import asdict, replace
 
 from ..errors import CorruptRecord, NewerStore, SessionNotFound, StoreError
 from ..log import Problem, utc_now
-from .folders import make_private
+from .folders import make_private, write_whole
 from .log_lines import Tail, find_tail, lines_backwards
+from .log_packs import PACKED, open_packed, pack_log, packed_path, size_of, thaw_log
 
 try:
     import fcntl
 except ImportError:  # Windows: threads of one process are told apart, processes are not
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Card", "FILES_VERSION", "LogFolder", "locked", "open_folder", "start_sum", "write_whole"]
+__all__ = [
+    "Card",
+    "FILES_VERSION",
+    "LogFolder",
+    "locked",
+    "marked",
+    "open_folder",
+    "start_sum",
+    "write_marker",
+]
 
-FILES_VERSION = 1
-"""Version of the folder's layout. A reader leaves a newer one alone."""
+FILES_VERSION = 2
+"""Version of the folder's layout. A reader leaves a newer one alone. A folder is of version 1 until it is encrypted
+or a session in it packed: older readers can use it up to then, and would take what they find for damage after that."""
 
 _MARKER = "turnlog.json"
 
@@ -87,13 +99,14 @@ class Card(Struct, frozen=True):
 class LogFolder:
     """The files by stem. Knows nothing of forks or of what deleting means."""
 
-    KINDS = ("kept", "jsonl", "head", "torn", "json")
+    KINDS = ("kept", PACKED, "jsonl", "head", "torn", "json")
     """The files of a stem, the card last."""
 
-    def __init__(self, path: Path, *, sync: bool) -> None:
+    def __init__(self, path: Path, *, sync: bool, finish: Callable[[LogFolder], None]) -> None:
         self.path = path
         self.sessions = path / "sessions"
         self.sync = sync
+        self._finish = finish
 
     def file(self, stem: str, kind: str = "jsonl") -> Path:
         """The path of one of a stem's files."""
@@ -168,7 +181,7 @@ class LogFolder:
 
     def tail(self, stem: str, file: BinaryIO, card: Card) -> Tail:
         """Where a log ends: as its head says if it is as long as it says, else as its lines do."""
-        size = os.fstat(file.fileno()).st_size
+        size = size_of(file)
         if not size:
             return card.empty()
         head = self.head(stem)
@@ -178,7 +191,7 @@ class LogFolder:
 
     def torn_end(self, stem: str, file: BinaryIO, card: Card, tail: Tail) -> Problem | None:
         """What is wrong at the end of a log: half an append, or records that were there and are gone."""
-        rest = os.fstat(file.fileno()).st_size - tail.size
+        rest = size_of(file) - tail.size
         head = self.head(stem)
         lost = head.records - tail.records if head is not None else 0
         if rest <= 0 and lost <= 0:
@@ -205,6 +218,23 @@ class LogFolder:
             os.close(handle)
         os.ftruncate(file.fileno(), tail.size)
         self.write_head(stem, tail)
+
+    def is_packed(self, stem: str) -> bool:
+        """Whether a log is packed. Nothing is torn in such."""
+        return packed_path(self.file(stem)).exists()
+
+    def pack(self, stem: str) -> tuple[int, int]:
+        """Pack a log; its bytes before and after. For those who hold the store's lock."""
+        if self.is_packed(stem):
+            return 0, 0
+        write_marker(self)
+        with self.opened(stem, write=True) as file:
+            tail = self.tail(stem, file, self.card(stem))
+            file.seek(0)
+            lines = file.read(tail.size)
+            if len(lines) != tail.size:
+                raise StoreError(f"{self.file(stem)} cannot be packed: it was read in part only")
+            return len(lines), pack_log(self.file(stem), lines) if lines else 0
 
     def make(self, stem: str, card: Card) -> None:
         """The files of a new session, the card last: there is no session without one."""
@@ -247,12 +277,24 @@ class LogFolder:
     @contextmanager
     def opened(self, stem: str, *, write: bool) -> Iterator[BinaryIO]:
         """The log of a stem, alone while `write`, together with other readers otherwise."""
+        log = self.file(stem)
         flags = (os.O_RDWR | os.O_APPEND if write else os.O_RDONLY) | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
-        with (
-            FileIO(os.open(self.file(stem), flags), "r+" if write else "r") as file,
-            locked(file.fileno(), alone=write),
-        ):
-            yield cast(BinaryIO, file)
+        while True:
+            with (
+                FileIO(os.open(log, flags), "r+" if write else "r") as file,
+                locked(file.fileno(), alone=write),
+            ):
+                if os.fstat(file.fileno()).st_ino != os.stat(log).st_ino:
+                    continue  # packed or unpacked while we waited: it is another file now
+                packed = open_packed(log)
+                if packed is None:
+                    yield cast(BinaryIO, file)
+                    return
+                with packed:
+                    if not write:
+                        yield packed
+                        return
+                    thaw_log(log, packed)
 
     @contextmanager
     def reading(self, stem: str) -> Iterator[tuple[BinaryIO, Tail]]:
@@ -261,18 +303,19 @@ class LogFolder:
         try:
             with self.opened(stem, write=False) as locked_file:
                 tail = self.tail(stem, locked_file, self.card(stem))
-                file = FileIO(os.dup(locked_file.fileno()))
+                file = type(locked_file)(os.dup(locked_file.fileno()))  # type: ignore[call-arg]
         except FileNotFoundError:
             raise SessionNotFound(f"the log {self.file(stem)} was deleted while it was being read") from None
         with file:
-            yield cast(BinaryIO, file), tail
+            yield file, tail
 
     @contextmanager
     def store_lock(self) -> Iterator[None]:
-        """Held while the set of sessions changes."""
+        """Held while the set of sessions changes. What a killed process left half-done is ended before."""
         handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             with locked(handle, alone=True):
+                self._finish(self)
                 yield
         finally:
             os.close(handle)
@@ -288,7 +331,7 @@ def open_folder(folder: LogFolder, *, read_only: bool) -> None:
             if not all(name.startswith(_MARKER) for name in others):
                 raise StoreError(f"{folder.path} is a folder of something else; name a new one, or a turnlog store")
             folder.sessions.mkdir(mode=0o700, exist_ok=True)
-            write_whole(marker, b'{"turnlog":"files","version":%d}\n' % FILES_VERSION)
+            write_whole(marker, b'{"turnlog":"files","version":1}\n')
         held = json.loads(marker.read_bytes())
         version = held["version"] if held["turnlog"] == "files" else None
     except FileNotFoundError:
@@ -308,6 +351,22 @@ def open_folder(folder: LogFolder, *, read_only: bool) -> None:
         )
 
 
+def marked(folder: LogFolder) -> dict[str, Any]:
+    """What the marker of a folder says. Raises CorruptRecord."""
+    marker = folder.path / _MARKER
+    try:
+        held: dict[str, Any] = json.loads(marker.read_bytes())
+    except (OSError, ValueError) as error:
+        raise CorruptRecord(f"{marker} cannot be read: {error}") from error
+    return held
+
+
+def write_marker(folder: LogFolder, **fields: Any) -> None:
+    """Say in the marker that the folder is of this version, and these fields. For those who hold the store's lock."""
+    held = {**marked(folder), "version": FILES_VERSION, **fields}
+    write_whole(folder.path / _MARKER, json.dumps(held, separators=(",", ":")).encode() + b"\n")
+
+
 def start_sum(stem: str, order: int, base_sum: str) -> str:
     """The sum before the first line of a log: no two logs begin alike."""
     return hashlib.sha256(f"{stem} {order} {base_sum}".encode()).hexdigest()
@@ -325,27 +384,6 @@ def locked(handle: int, *, alone: bool) -> Iterator[None]:
         if fcntl is not None:  # said, not left to the close: a forked child may hold the file open
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """A file with these bytes, or the one that was there; only its owner can read it."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(handle, data)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    try:
-        os.replace(temporary, path)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
-    with suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def _short_check(held: bytes) -> bytes:

@@ -20,6 +20,7 @@ from ..log import (
     Draft,
     Hit,
     Inventory,
+    Packed,
     Piece,
     Problem,
     SessionInfo,
@@ -30,11 +31,11 @@ from ..log import (
     utc_now,
 )
 from ..records import Record
-from .blobs import Put
-from .drafts import blob_names, kind_finder, kind_of, number_drafts
+from .blobs import Put, named
+from .drafts import blob_names, is_said, kind_finder, kind_of, number_drafts
 from .holds import Hold
 from .scan import Search, Source, scan
-from .sweeping import names_in, unused
+from .sweeping import unused
 
 __all__ = ["MemoryStore"]
 
@@ -160,9 +161,9 @@ class MemoryStore:
             messages = _messages(decode_record(raw) for raw in kept)
             return self._add(SessionInfo(new_id, title, time, time, shared, messages, session_id, shared), kept)
 
-    def put_blob(self, data: bytes) -> str:
-        """See `BlobStore.put_blob`."""
-        name = sha256_hex(data)
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        """See `BlobStore.put_blob`. `name` is that of sealed bytes."""
+        name = name or sha256_hex(data)
         with self._lock:
             self._blobs.setdefault(name, bytes(data))
             self._puts[name] = Put(time(), len(data))
@@ -219,7 +220,7 @@ class MemoryStore:
             blobs = {name: put.size for name, put in self._puts.items()}
             kept = frozenset(self._kept)
         pieces = (
-            Piece(owners.get(at, ""), frozenset(readers[at]), len(raw), frozenset(names_in(raw, blobs)))
+            Piece(owners.get(at, ""), frozenset(readers[at]), len(raw), frozenset(named(raw, blobs)))
             for at, raw in held.items()
         )
         in_use = frozenset(name for name, holders in self._holders.items() if holders)
@@ -260,10 +261,19 @@ class MemoryStore:
     def _source(self, session_id: str, begin: int) -> Source:
         return Source(session_id, begin, lambda first: self.read(session_id, first=first))
 
-    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
-        """See `Store.rewrite`."""
+    def rewrite(
+        self,
+        session_id: str,
+        records: Mapping[int, bytes],
+        *,
+        blobs: Sequence[str] = (),
+        was: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """See `Store.rewrite`. Raises Conflict unless the records `was` still have these bytes."""
         with self._lock:
             log = self._find(session_id)
+            if any(log.records[n - 1] != raw for n, raw in (was or {}).items()):
+                raise Conflict(session_id, expected=log.info.records, actual=log.info.records)
             for n, raw in records.items():
                 if not 1 <= n <= log.info.records or decode_record(raw).n != n:
                     raise InputError(f"session {session_id!r} has no record {n} that these bytes could replace")
@@ -272,6 +282,17 @@ class MemoryStore:
                 other.records = [old.get(id(raw), raw) for raw in other.records]
             for name in blobs:
                 self._blobs.pop(name, None)
+
+    def pack(
+        self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
+    ) -> Packed:
+        """See `Packable.pack`. There is no disk to save room on, so nothing is compressed."""
+        self.rewrite(session_id, instead or {}, was=was)
+        return Packed(0, 0, 0)
+
+    def unpacked(self) -> frozenset[str]:
+        """See `Packable.unpacked`."""
+        return frozenset()
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. In memory, only blobs that were never put can be missing."""
@@ -312,4 +333,4 @@ class MemoryStore:
 
 
 def _messages(records: Iterable[Record]) -> int:
-    return sum(record.message is not None for record in records)
+    return sum(is_said(record.body) for record in records)

@@ -27,6 +27,7 @@ __all__ = [
     "KEPT_VERSION",
     "LANDMARKS",
     "LANDMARK_VERSION",
+    "LOCK_VERSION",
     "SCHEMA_VERSION",
     "SEARCH_VERSION",
     "SPAN_VERSION",
@@ -119,12 +120,26 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
     (f"create index usage on records (id) where {USAGE}",),
     # Sessions that `gc` leaves alone, by number.
     ("create table kept (no integer primary key)",),
+    (
+        # An encrypted store: the lock that its key is in (see keys.py).
+        "create table locks (no integer primary key check (no = 1), lock text not null)",
+        # Packed sessions (see sqlite_packs.py). autoincrement: what is remembered of a pack is never another's.
+        """create table packs (
+            no integer primary key autoincrement,
+            session integer not null,
+            data blob not null
+        )""",
+        "create index packs_session on packs (session)",
+    ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
 SCHEMA_VERSION = len(_UPGRADES)
 LANDMARK_VERSION = 4
 """From this version on the index of landmarks is the one that a query may spell."""
+
+LOCK_VERSION = 8
+"""From this version on a store can be encrypted, and sessions of it packed."""
 
 SEARCH_VERSION = 2
 """From this version on there is an index to search by. Without it everything else works as well."""

@@ -8,13 +8,13 @@ from itertools import starmap
 from pathlib import Path
 from time import time
 
-from ..codec import decode_record
 from ..content import sha256_hex
 from ..costs import Bills
-from ..errors import BlobMissing, CorruptRecord, InputError, SessionNotFound
+from ..errors import InputError, StoreKeyError
 from ..log import (
     Draft,
     Hit,
+    Packed,
     Problem,
     SessionInfo,
     check_parent,
@@ -23,8 +23,10 @@ from ..log import (
     utc_now,
 )
 from ..records import Record
-from .blobs import BlobFolder, is_blob_name
+from .blobs import BlobFolder, is_blob_name, whole_blob
 from .database import Database, Durability
+from .drafts import check_unchanged, storable
+from .keyholes import SqliteKeyhole
 from .scan import Search, Source, parts_to_search, scan
 from .schema import (
     CHAIN_START,
@@ -33,7 +35,6 @@ from .schema import (
     LANDMARKS,
     SEARCH_VERSION,
     SessionRow,
-    chain,
     record_id,
     version_of,
 )
@@ -41,9 +42,11 @@ from .segments import Segment, checksum_at, count_messages, segments_of
 from .sqlite_append import Appender
 from .sqlite_index import catch_up, is_behind, renew_if_damaged
 from .sqlite_kinds import of_kinds, runs_of_kinds
+from .sqlite_packs import pack
+from .sqlite_reading import Reader
 from .sqlite_retention import SqliteRetention
 from .sqlite_rewrite import compact, rewrite
-from .sqlite_rows import check_free, damaged_row, find, insert, intact, storable, write
+from .sqlite_rows import check_free, find, insert, intact, write
 from .sqlite_search import find_hits
 from .sqlite_usage import read_usage, read_usages
 from .sqlite_verify import verify_store
@@ -53,29 +56,27 @@ __all__ = ["BLOB_FILE_BYTES", "SqliteStore"]
 BLOB_FILE_BYTES = 64 * 1024
 """Blobs of this size and more are files. SQLite is faster than files below 50 to 100 kB."""
 
-_BATCH_ROWS = 128
-_BATCH_BYTES = 1 << 20
-
 _LIST = """select id, title, created, updated, records, messages, parent, parent_records
     from sessions where id is not null order by updated desc, no desc"""
-# The casts make bytes of what damage turned into something else.
-_ROWS = """select id & 0xffffffff, coalesce(cast(checksum as blob), x''), coalesce(cast(record as blob), x'')
-    from records where id between ? and ? order by id"""
-_PUT = """insert into blobs (sha256, data, put_at) values (?, ?, ?)
-    on conflict (sha256) do update set data = excluded.data, put_at = excluded.put_at"""
 _MARKS = f"select id from records where id between ? and ? and {LANDMARKS} order by id"
+
+_UNPACKED = """select sessions.id from sessions join records on records.id = sessions.no << 32 | sessions.records
+    where sessions.id is not null and sessions.records > sessions.parent_records and typeof(record) = 'text'"""
 
 
 class SqliteStore(SqliteRetention):
     """Logs in one SQLite file at `path`; it and its folder are made if they are not there.
 
     `durability` says what an append survives (see `Durability`). With `read_only` nothing is
-    created or changed. Threads may share a store, and processes a file.
+    created or changed. Threads may share a store, and processes a file. `sealed` says that a SealedStore
+    stands in front: an encrypted store is opened with that only. Raises StoreKeyError, NewerStore, StoreError.
 
     What is deleted is overwritten in the file, which keeps its size until a `reclaim`. Blobs stay until a `sweep`.
     """
 
-    def __init__(self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False) -> None:
+    def __init__(
+        self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False, sealed: bool = False
+    ) -> None:
         if durability not in ("normal", "full"):
             raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
         self.path = Path(path).absolute()
@@ -83,6 +84,13 @@ class SqliteStore(SqliteRetention):
         self._appender = Appender()
         self._indexed: tuple[int, int] | None = None
         self._database = Database(self.path, durability=durability, read_only=read_only)
+        self._reader = Reader(self._database)
+        self.keyhole = SqliteKeyhole(self._database, sealed=sealed)
+        try:
+            self.keyhole.check()
+        except StoreKeyError:
+            self._database.close()
+            raise
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """See `RecordStore.append`. Raises CorruptRecord where the session's row is damaged."""
@@ -100,7 +108,11 @@ class SqliteStore(SqliteRetention):
         last = row.records if last is None else min(last, row.records)
         if first > last:
             return iter(())
-        return self._backwards(row, segments, first, last) if reverse else self._forwards(row, segments, first, last)
+        return (
+            self._reader.backwards(row, segments, first, last)
+            if reverse
+            else self._reader.forwards(row, segments, first, last)
+        )
 
     def landmarks(self, session_id: str) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
@@ -121,7 +133,7 @@ class SqliteStore(SqliteRetention):
         with self._database.reading() as db:
             row = find(db, session_id)
             runs = runs_of_kinds(db, segments := segments_of(db, row), kinds)
-        return of_kinds(kinds, (self._forwards(row, segments, *run) for run in runs))
+        return of_kinds(kinds, (self._reader.forwards(row, segments, *run) for run in runs))
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
@@ -129,6 +141,7 @@ class SqliteStore(SqliteRetention):
         check_parent(session_id, parent)
         time = created or utc_now()
         with self._database.writing() as db:
+            self.keyhole.check()  # it may have become encrypted since it was opened
             check_free(db, session_id)
             return insert(
                 db,
@@ -197,9 +210,9 @@ class SqliteStore(SqliteRetention):
                 ),
             )
 
-    def put_blob(self, data: bytes) -> str:
-        """See `BlobStore.put_blob`. A damaged blob is healed."""
-        name = sha256_hex(data)
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        """See `BlobStore.put_blob`. A damaged blob is healed. `name` is that of sealed bytes."""
+        name = name or sha256_hex(data)
         with self._database.writing() as db:  # files too: a sweep must not come between
             if len(data) >= BLOB_FILE_BYTES:
                 self._files.put(name, data)
@@ -218,11 +231,7 @@ class SqliteStore(SqliteRetention):
         with self._database.reading() as db:
             kept = db.execute("select cast(data as blob) from blobs where sha256 = ?", (sha256,)).fetchone()
         data = kept[0] if kept else self._files.get(sha256) if is_blob_name(sha256) else None
-        if data is None:
-            raise BlobMissing(f"there is no blob {sha256!r} in {self.path}")
-        if sha256_hex(data) != sha256:
-            raise CorruptRecord(f"the bytes of blob {sha256} are damaged in {self.path}")
-        return bytes(data)
+        return whole_blob(sha256, data, self.path)
 
     def search(
         self,
@@ -274,12 +283,38 @@ class SqliteStore(SqliteRetention):
         ]
         return scan(search, reversed(sources), limit)
 
-    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
-        """See `Store.rewrite`. Takes as much free room on the disk as the file has bytes."""
+    def rewrite(
+        self,
+        session_id: str,
+        records: Mapping[int, bytes],
+        *,
+        blobs: Sequence[str] = (),
+        was: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """See `Store.rewrite`. Takes as much free room on the disk as the file has bytes.
+
+        Raises Conflict unless the records `was` still have these bytes.
+        """
         with self._database.writing() as db:
+            check_unchanged(self.read, session_id, was)
             rewrite(db, session_id, records, blobs)
         self._files.remove(filter(is_blob_name, blobs))
         compact(self._database)
+
+    def pack(
+        self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
+    ) -> Packed:
+        """See `Packable.pack`. `instead` is put in place of records before; `was` as in `rewrite`."""
+        with self._database.writing() as db:
+            check_unchanged(self.read, session_id, was)
+            if instead:
+                rewrite(db, session_id, instead, ())
+            return pack(db, intact(db, session_id))
+
+    def unpacked(self) -> frozenset[str]:
+        """See `Packable.unpacked`. What is appended to a packed session is at its end."""
+        with self._database.reading() as db:
+            return frozenset(found for (found,) in db.execute(_UNPACKED))
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """See `Store.verify`. Reads what is on disk, also where this store has it in memory."""
@@ -296,79 +331,6 @@ class SqliteStore(SqliteRetention):
     def close(self) -> None:
         """See `Store.close`."""
         self._database.close()
-
-    def _forwards(self, row: SessionRow, segments: list[Segment], first: int, last: int) -> Iterator[Record]:
-        with self._database.reading() as db:
-            checksum = checksum_at(db, segments, first - 1)
-        for n, stored, raw in self._rows(row, segments, first, last):
-            yield _checked(n, checksum, stored, raw)
-            checksum = stored
-        if last == row.records and checksum != row.head:
-            raise damaged_row(row.id)
-
-    def _backwards(self, row: SessionRow, segments: list[Segment], first: int, last: int) -> Iterator[Record]:
-        # A record is checked against the checksum before its own, so each waits for the next row.
-        waiting: tuple[int, bytes, bytes] | None = None
-        for n, stored, raw in self._rows(row, segments, max(first - 1, 1), last, reverse=True):
-            if n == row.records and stored != row.head:
-                raise damaged_row(row.id)
-            if waiting is not None:
-                yield _checked(waiting[0], stored, *waiting[1:])
-            waiting = (n, stored, raw)
-        if first == 1 and waiting is not None:
-            yield _checked(waiting[0], CHAIN_START, *waiting[1:])
-
-    def _rows(
-        self, row: SessionRow, segments: list[Segment], first: int, last: int, *, reverse: bool = False
-    ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Number, checksum and bytes of each record, fetched in batches: neither the lock nor a
-        snapshot of the database is held between two of them."""
-        for segment in reversed(segments) if reverse else segments:
-            low, high = max(first, segment.first), min(last, segment.last)
-            while low <= high:
-                batch = self._batch(segment.no, low, high, reverse)
-                for n, stored, raw in batch:
-                    if n != (high if reverse else low):
-                        break
-                    yield n, stored, raw
-                    if reverse:
-                        high -= 1
-                    else:
-                        low += 1
-                else:
-                    if batch:
-                        continue
-                self._missing(row, high if reverse else low)
-
-    def _batch(self, no: int, low: int, high: int, reverse: bool) -> list[tuple[int, bytes, bytes]]:
-        batch, size = [], 0
-        with self._database.reading() as db:
-            rows = db.execute(_ROWS + " desc" if reverse else _ROWS, (record_id(no, low), record_id(no, high)))
-            for found in rows:
-                batch.append(found)
-                size += len(found[2])
-                if len(batch) == _BATCH_ROWS or size > _BATCH_BYTES:
-                    break
-            rows.close()
-        return batch
-
-    def _missing(self, row: SessionRow, n: int) -> None:
-        with self._database.reading() as db:
-            if db.execute("select 1 from sessions where no = ? and id = ?", (row.no, row.id)).fetchone() is None:
-                raise SessionNotFound(f"session {row.id!r} was deleted while it was being read")
-        raise CorruptRecord(f"record {n} of session {row.id!r} is missing", record=n)
-
-
-def _checked(n: int, previous: bytes, stored: bytes, raw: bytes) -> Record:
-    if chain(previous, raw) != stored:
-        raise CorruptRecord(f"record {n} does not match its checksum", record=n)
-    try:
-        record = decode_record(raw)
-    except CorruptRecord as error:
-        raise CorruptRecord(f"record {n} cannot be read: {error}", record=n) from error
-    if record.n != n:
-        raise CorruptRecord(f"record {n} says that it is number {record.n}", record=n)
-    return record
 
 
 def _bounds(segment: Segment) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from ..records import Record, ToolFinished
 from .database import Database
 from .schema import COLUMNS, SessionRow, chain, record_id
 from .segments import checksum_at, segments_of
+from .sqlite_packs import held
 from .words import Entry, ToolNames, entry_of
 
 __all__ = ["catch_up", "forget", "is_behind", "renew_if_damaged", "reset", "word_for"]
@@ -29,7 +30,7 @@ _BATCH_BYTES = 1 << 20
 
 _PENDING = """select s.no, coalesce(t.records, s.parent_records) from sessions s left join searched t on t.no = s.no
     where s.records > coalesce(t.records, s.parent_records) order by s.no limit 1"""
-_ROWS = "select id & 0xffffffff, record from records where id between ? and ? order by id"
+_ROWS = f"select id & 0xffffffff, {held()} from records where id between ? and ? order by id"
 _PUT = "insert into search (rowid, text, role, tools) values (?, ?, ?, ?)"
 _TAKE = "insert into search (search, rowid, text, role, tools) values ('delete', ?, ?, ?, ?)"
 _REACHED = """insert into searched (no, records, oldest, newest) values (?, ?, ?, ?) on conflict (no) do update
@@ -139,7 +140,7 @@ def _entries(db: sqlite3.Connection, row: SessionRow, last: int) -> Iterator[tup
     for segment in segments:
         ids = record_id(segment.no, segment.first), record_id(segment.no, segment.last)
         for stored, raw in db.execute(
-            "select checksum, cast(record as blob) from records where id between ? and ? order by id", ids
+            f"select checksum, {held()} from records where id between ? and ? order by id", ids
         ).fetchall():
             checksum = chain(checksum, raw)
             if checksum != stored:
@@ -158,8 +159,7 @@ def _next_batch(db: sqlite3.Connection, names: dict[int, ToolNames]) -> _Batch |
     row = SessionRow(*db.execute(f"select {COLUMNS} from sessions where no = ?", (no,)).fetchone())
     records, last, size = [], after, 0
     rows = db.execute(_ROWS, (record_id(no, after + 1), record_id(no, row.records)))
-    for last, text in rows:
-        raw = text.encode() if isinstance(text, str) else bytes(text)
+    for last, raw in rows:
         size += len(raw)
         record = _readable(raw)
         if record is not None and record.n == last:
@@ -202,8 +202,8 @@ def _names_before(db: sqlite3.Connection, row: SessionRow, after: int, records: 
         own.learn(record)
     for segment in reversed(segments_of(db, row, last=after)) if wanted else ():
         rows = db.execute(_ROWS + " desc", (record_id(segment.no, segment.first), record_id(segment.no, segment.last)))
-        for _, text in rows:
-            earlier = _readable(text.encode() if isinstance(text, str) else bytes(text))
+        for _, raw in rows:
+            earlier = _readable(raw)
             if earlier is not None:
                 wanted -= names.learn(earlier, only=wanted)
             if not wanted:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from ..errors import Conflict
 from ..log import SWEEP_GRACE_SECONDS, Inventory, Piece, Swept
-from .blobs import BlobFolder
+from .blobs import BlobFolder, named
 from .database import Database
 from .holds import Hold, HoldFolder
 from .schema import COLUMNS, KEPT_VERSION, SessionRow, version_of
 from .segments import segments_of
 from .sqlite_rows import find, prune, write
-from .sweeping import names_in, records_of, sweep_database
+from .sweeping import records_of, sweep_database
 
 __all__ = ["SqliteRetention"]
 
@@ -71,7 +71,7 @@ class SqliteRetention:
             names: dict[int, set[str]] = {row.no: set() for row in rows}
             for no, raw in records_of(db):
                 sizes[no] = sizes.get(no, 0) + len(raw)
-                names.setdefault(no, set()).update(names_in(raw, blobs))
+                names.setdefault(no, set()).update(named(raw, blobs))
             readers: dict[int, set[str]] = {row.no: set() for row in rows}
             for row in rows:
                 for segment in segments_of(db, row) if row.id is not None else ():

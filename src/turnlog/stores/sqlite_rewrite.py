@@ -17,11 +17,12 @@ from .drafts import row_kind
 from .schema import CHAIN_START, COLUMNS, SEARCH_VERSION, SessionRow, chain, record_id, seal, version_of
 from .segments import Segment, segments_of
 from .sqlite_index import reset
+from .sqlite_packs import held, unpack
 from .sqlite_rows import find, write
 
 __all__ = ["compact", "rewrite"]
 
-_ROWS = """select id & 0xffffffff, checksum, cast(record as blob) from records
+_ROWS = f"""select id & 0xffffffff, checksum, {held()} from records
     where id between ? and ? order by id"""
 _UPDATE = "update records set kind = ?, checksum = ?, record = cast(? as text) where id = ?"
 _CHECKSUM = "update records set checksum = ? where id = ?"
@@ -44,6 +45,8 @@ def rewrite(db: sqlite3.Connection, session_id: str, records: Mapping[int, bytes
         if at.no in changes or at.base in moved:
             if seal(at) != values[-1]:
                 raise CorruptRecord(f"the session row of {at.id!r} does not match its records; see `verify`")
+            if at.no in changes:
+                unpack(db, at.no)  # a pack would keep what a record was
             moved[at.no] = _chain_anew(db, at, changes.get(at.no, {}), moved)
     db.executemany("delete from blobs where sha256 = ?", [(name,) for name in blobs])
     if version_of(db) >= SEARCH_VERSION:
@@ -87,10 +90,10 @@ def _chain_anew(
     old, new = _before(db, row, moved)
     pairs = {row.parent_records: (old, new)}
     bounds = record_id(row.no, row.parent_records + 1), record_id(row.no, row.records)
-    for n, stored, held in db.execute(_ROWS, bounds).fetchall():
-        if chain(old, held) != stored:
+    for n, stored, kept in db.execute(_ROWS, bounds).fetchall():
+        if chain(old, kept) != stored:
             raise CorruptRecord(f"record {n} of session {row.id!r} does not match its checksum; see `verify`", record=n)
-        raw = changes.get(n, held)
+        raw = changes.get(n, kept)
         old, new = stored, chain(new, raw)
         if n in changes:
             db.execute(_UPDATE, (row_kind(decode_record(raw).body), new, raw, record_id(row.no, n)))

@@ -6,9 +6,11 @@ import sqlite3
 
 from ..errors import CorruptRecord, SessionExists, SessionIdError, SessionNotFound
 from ..log import SessionInfo
+from .drafts import storable
 from .schema import COLUMNS, SessionRow, record_id, seal
 from .segments import checksum_at, count_messages, segments_of
 from .sqlite_index import forget
+from .sqlite_packs import drop_packs, unpack
 
 __all__ = [
     "check_free",
@@ -18,7 +20,6 @@ __all__ = [
     "insert",
     "intact",
     "prune",
-    "storable",
     "write",
 ]
 
@@ -81,6 +82,10 @@ def prune(db: sqlite3.Connection, no: int | None) -> None:
             return
         keep = row.parent_records if needed is None else needed
         forget(db, row, keep + 1)
+        if needed is None:
+            drop_packs(db, no)
+        else:
+            unpack(db, no, last=keep, whole=False)
         db.execute("delete from records where id between ? and ?", (record_id(no, keep + 1), record_id(no, 0xFFFFFFFF)))
         if needed is not None:
             segments = segments_of(db, row, last=needed)
@@ -96,8 +101,3 @@ def damaged_row(session_id: str | None) -> CorruptRecord:
     return CorruptRecord(
         f"the session row of {session_id!r} does not match its records; fork the session at its last good record"
     )
-
-
-def storable(text: str) -> str:
-    """`text` without lone surrogates, which SQLite cannot hold. For labels, never for content."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -11,13 +11,14 @@ from .scan import Search
 from .schema import SPAN_VERSION, SessionRow, record_id, version_of
 from .segments import segments_of
 from .sqlite_index import word_for
+from .sqlite_packs import held
 from .words import Term, role_and_text
 
 __all__ = ["find_hits"]
 
 # `cross join` keeps the order: what is of another time is left before its record is looked up.
-_FIND = """select search.rowid, sessions.id, cast(records.record as blob)
-    from search {} cross join records on records.id = search.rowid
+_FIND = f"""select search.rowid, sessions.id, {held("records.record")}
+    from search {{}} cross join records on records.id = search.rowid
     left join sessions on sessions.no = search.rowid >> 32
     where search match ? and search.rowid between ? and ? order by search.rowid desc"""
 _IN_SPAN = """cross join searched on searched.no = search.rowid >> 32

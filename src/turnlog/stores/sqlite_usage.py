@@ -12,14 +12,15 @@ from ..errors import CorruptRecord
 from ..records import Record
 from .schema import COLUMNS, USAGE, SessionRow, chain, record_id
 from .segments import Segment, checksum_at, segments_of
+from .sqlite_packs import held
 
 __all__ = ["read_usage", "read_usages"]
 
 # A record is checked against the checksum before its own; the first of a segment has it elsewhere.
-_CHECKED = f"""select r.id & 0xffffffff, r.checksum, cast(r.record as blob), before.checksum
+_CHECKED = f"""select r.id & 0xffffffff, r.checksum, {held("r.record")}, before.checksum
     from records r left join records before on before.id = r.id - 1
     where r.{USAGE} and r.id between ? and ? order by r.id"""
-_ALL = f"select id >> 32, id & 0xffffffff, cast(record as blob) from records where {USAGE} order by id"
+_ALL = f"select id >> 32, id & 0xffffffff, {held()} from records where {USAGE} order by id"
 _FORKS = f"select {COLUMNS} from sessions where id is not null and base is not null"
 
 

@@ -11,10 +11,9 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 
 from ..codec import decode_record
-from ..content import sha256_hex
 from ..errors import CorruptRecord
 from ..log import Problem
-from .blobs import BlobFolder
+from .blobs import BlobFolder, fits
 from .drafts import blob_names, row_kind
 from .schema import (
     CHAIN_START,
@@ -29,6 +28,7 @@ from .schema import (
     version_of,
 )
 from .segments import Segment, checksum_at, count_messages, segments_of
+from .sqlite_packs import held
 
 __all__ = ["verify_store"]
 
@@ -71,7 +71,7 @@ class _Check:
         """Collect what a check finds; where SQLite gives up in the middle of it, that too."""
         try:
             self._problems.extend(found)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:  # text that is none, too
             self._problems.append(Problem("", 0, f"sqlite: {error}"))
 
     def find_blobs(self) -> Iterator[Problem]:
@@ -131,7 +131,7 @@ class _Check:
         previous: bytes | None = head
         expected, messages = segment.first, 0
         rows = self._db.execute(
-            "select id & 0xffffffff, kind, checksum, typeof(record), cast(record as blob) from records "
+            f"select id & 0xffffffff, kind, checksum, typeof(record), {held()} from records "
             "where id between ? and ? order by id",
             (record_id(segment.no, segment.first), record_id(segment.no, segment.last)),
         )
@@ -141,7 +141,7 @@ class _Check:
                 previous = None
             expected = n + 1
             damage = None
-            if sort != "text" or not isinstance(stored, bytes):
+            if sort not in ("text", "blob") or not isinstance(stored, bytes):
                 damage = "its columns are of the wrong type"
             elif previous is not None and chain(previous, raw) != stored:
                 damage = "it does not match its checksum"
@@ -179,7 +179,7 @@ class _Check:
             found = self._db.execute("select typeof(data), cast(data as blob) from blobs where sha256 = ?", (name,))
             with closing(found):
                 sort, data = found.fetchone() or ("blob", self._files.get(name))
-            if sort != "blob" or data is None or sha256_hex(data) != name:
+            if sort != "blob" or data is None or not fits(name, data):
                 yield Problem("", 0, f"the bytes of blob {name} are not those of its name")
 
 

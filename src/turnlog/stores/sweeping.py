@@ -7,20 +7,19 @@ on its way, perhaps from another process.
 
 from __future__ import annotations
 
-import os
-import re
 import sqlite3
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from ..errors import CorruptRecord
 from ..log import Swept
-from .blobs import BlobFolder, Put
+from .blobs import BlobFolder, Put, names_in
 from .log_lines import lines_forwards, read_line
+from .log_packs import open_packed, size_of
+from .sqlite_packs import held
 
-__all__ = ["logged", "names_in", "records_in", "records_of", "sweep_database", "unused"]
-
-_NAME = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+__all__ = ["logged", "records_in", "records_of", "sweep_database", "unused"]
 
 
 def unused(blobs: Mapping[str, Put], records: Iterable[bytes], grace: float) -> tuple[set[str], Swept]:
@@ -28,7 +27,7 @@ def unused(blobs: Mapping[str, Put], records: Iterable[bytes], grace: float) -> 
     free = {name.encode() for name in blobs}
     if free:
         for raw in records:
-            free.difference_update(_NAME.findall(raw))
+            free.difference_update(names_in(raw))
             if not free:
                 break
     until = time.time() - grace
@@ -54,18 +53,19 @@ def logged(folder: Path) -> Iterator[bytes]:
 
 
 def records_in(log: Path) -> Iterator[bytes]:
-    """The bytes of every record in a log, damaged or not."""
-    with log.open("rb") as file:
-        for held in lines_forwards(file, os.fstat(file.fileno()).st_size):
-            line = read_line(held)
-            yield held if line is None else line.raw
+    """The bytes of every record in a log, packed or not, damaged or not. Raises CorruptRecord for a damaged pack."""
+    with open_packed(log) or log.open("rb") as file:
+        for held_line in lines_forwards(file, size_of(file)):
+            line = read_line(held_line)
+            yield held_line if line is None else line.raw
 
 
 def records_of(db: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
-    """The number of its session and the bytes of every record, damaged or not."""
-    return db.execute("select id >> 32, cast(record as blob) from records")
+    """The number of its session and the bytes of every record, packed or not, damaged or not.
 
-
-def names_in(raw: bytes, blobs: Container[str]) -> set[str]:
-    """Those of `blobs` that a record refers to."""
-    return {name for name in map(bytes.decode, _NAME.findall(raw)) if name in blobs}
+    Raises CorruptRecord for a damaged pack: what it refers to cannot be told.
+    """
+    for no, raw in db.execute(f"select id >> 32, {held()} from records"):
+        if not raw:
+            raise CorruptRecord("a packed record cannot be read, nor what media it needs; see `verify`")
+        yield no, raw

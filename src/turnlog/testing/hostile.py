@@ -21,6 +21,7 @@ from ..records import (
     MessageRecord,
     Note,
     PartialAnswer,
+    SealedRecord,
     SessionOpened,
     StreamCheckpoint,
     SummaryRecord,
@@ -153,4 +154,5 @@ def _bodies(half: str, before: str, after: str, patch: str, picture: Media) -> I
     yield MessageRecord(Message("assistant", (Media("image", url=f"javascript:{_RUN}"), Media("file", file_id=_ALL))))
     yield TurnClosed(_ALL, _ALL, _ALL)
     yield SessionOpened(_ALL, resumed=True)
+    yield SealedRecord(_ALL, _SVG, blobs=(_ALL,))
     yield MessageRecord(Message("user", (Text(_ALL),)))

@@ -34,6 +34,7 @@ from ..records import (
     Note,
     PartialAnswer,
     Record,
+    SealedRecord,
     SessionOpened,
     StreamCheckpoint,
     SummaryRecord,
@@ -314,4 +315,5 @@ _BODIES: Sequence[Body] = (
     Note("topic", "text", {"deep": {"er": [True]}}),
     StreamCheckpoint(Message("assistant", (Text("I "),)), fragments=(ToolCall("c2", "run", raw='{"x'),)),
     SummaryRecord("k", "made", "Short.", summarizer="s/1"),
+    SealedRecord("approval", b"no text"),
 )

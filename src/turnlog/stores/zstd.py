@@ -1,0 +1,88 @@
+"""Compression by the `zstandard` package, which is an extra: only who packs sessions, or reads such, needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ..errors import CorruptRecord, InputError
+
+__all__ = ["FRAME_BYTES", "compressed", "decompressed", "groups", "joined", "library", "parted", "size_of_frame"]
+
+FRAME_BYTES = 1 << 18
+"""About how many bytes of records go into one frame: more gains little, and one record costs reading all of them."""
+
+_LEVEL = 9
+_MOST_BYTES = 1 << 31
+
+
+def compressed(data: bytes) -> bytes:
+    """`data` as one frame. Raises InputError where the package is not installed."""
+    packed: bytes = library().ZstdCompressor(level=_LEVEL, write_checksum=True).compress(data)
+    return packed
+
+
+def decompressed(frame: bytes) -> bytes:
+    """What was compressed. Raises CorruptRecord, and InputError where the package is not installed."""
+    zstandard = library()
+    try:
+        data: bytes = zstandard.ZstdDecompressor().decompress(frame, max_output_size=_MOST_BYTES)
+    except zstandard.ZstdError as error:
+        raise CorruptRecord(f"a pack cannot be read: {error}") from error
+    return data
+
+
+def size_of_frame(head: bytes) -> int:
+    """How many bytes a frame holds that begins with `head`. Raises CorruptRecord, InputError."""
+    zstandard = library()
+    try:
+        size: int = zstandard.frame_content_size(head)
+    except zstandard.ZstdError as error:
+        raise CorruptRecord(f"a pack cannot be read: {error}") from error
+    if size < 0:
+        raise CorruptRecord("a pack cannot be read: it does not say how much it holds")
+    return size
+
+
+def groups(records: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Records that follow each other, with their numbers, as they share a frame."""
+    group: list[tuple[int, bytes]] = []
+    size = 0
+    for n, raw in records:
+        if group and n != group[-1][0] + 1:
+            yield group
+            group, size = [], 0
+        group.append((n, raw))
+        size += len(raw)
+        if size >= FRAME_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def joined(raws: Sequence[bytes]) -> bytes:
+    """Records as one piece of data, each after its length."""
+    return b"".join(b"%d:%b" % (len(raw), raw) for raw in raws)
+
+
+def parted(data: bytes) -> list[bytes]:
+    """The records in what was joined. Raises CorruptRecord."""
+    raws, place = [], 0
+    while place < len(data):
+        colon = data.find(b":", place, place + 12)
+        length = data[place:colon] if colon > 0 else b""
+        if not length.isdigit() or colon + 1 + int(length) > len(data):
+            raise CorruptRecord("a pack cannot be read: what is in it has no end")
+        place = colon + 1 + int(length)
+        raws.append(data[colon + 1 : place])
+    return raws
+
+
+def library() -> Any:
+    """The package. Raises InputError where it is not installed."""
+    try:
+        import zstandard
+    except ImportError as error:
+        raise InputError("packed sessions need the package zstandard: pip install 'turnlog[zstd]'") from error
+    return zstandard
