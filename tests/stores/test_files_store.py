@@ -12,6 +12,7 @@ import sys
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,10 @@ from turnlog.codec import decode_record
 from turnlog.content import Media, Message
 from turnlog.errors import CorruptRecord, InputError, NewerStore, SessionNotFound, StoreError, TurnlogError
 from turnlog.log import Draft, Problem
-from turnlog.records import MessageRecord
+from turnlog.records import MessageRecord, Note
 from turnlog.stores import FilesStore, open_store
+from turnlog.stores.files_rewrite import finish_rewrite
+from turnlog.stores.log_files import LogFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -242,7 +245,7 @@ def test_opening(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         open_store("files:mine")
     with pytest.raises(InputError):
         open_store("files:")
-    (path / "turnlog.json").write_text('{"turnlog":"files","version":2}\n')
+    (path / "turnlog.json").write_text('{"turnlog":"files","version":3}\n')
     with pytest.raises(NewerStore):
         FilesStore(path)
     assert sorted(os.listdir(path)) == ["blobs", "lock", "sessions", "turnlog.json"]
@@ -316,3 +319,37 @@ def test_killed_writers_lose_nothing_acknowledged() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "0 problems" in done.stdout
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_is_appended_during_a_rewrite_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool) -> None:
+    """An acknowledged append of another process that is lost because a log was rewritten, or its rewrite killed and
+    ended later; twice there, or a fork that no longer fits."""
+    store, other = FilesStore(tmp_path / "f"), FilesStore(tmp_path / "f")
+    store.create("s")
+    store.append("s", [Draft(Note("n", f"{n}")) for n in range(3)])
+    store.fork("s", "f", at=2)
+    store.create("empty")
+    store.fork("s", "bare", at=2)
+
+    def finish(folder: LogFolder) -> None:
+        if (folder.path / "rewrite.json").exists():
+            for name in ("s", "bare"):
+                other.append(name, [Draft(Note("n", f"late {n}")) for n in range(2)])
+            if killed:
+                raise KeyboardInterrupt
+        finish_rewrite(folder)
+
+    record = next(store.read("s", first=2, last=2))
+    changed = (record.raw or b"").replace(b'"1"', b'"x"')
+    monkeypatch.setattr("turnlog.stores.files_rewrite.finish_rewrite", finish)
+    with suppress(KeyboardInterrupt):
+        store.rewrite("s", {2: changed})
+    monkeypatch.undo()
+    other.fork("s", "g")  # whoever takes the store's lock ends it first
+    for again in (store, FilesStore(tmp_path / "f")):
+        for name, told in (("s", ["0", "x", "2", "late 0", "late 1"]), ("bare", ["0", "x", "late 0", "late 1"])):
+            assert [getattr(record.body, "text", "") for record in again.read(name)] == told
+        assert [getattr(record.body, "text", "") for record in again.read("f")] == ["0", "x"]
+        assert again.verify() == []
+        assert again.info("g").records == 5

@@ -12,8 +12,9 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from ..codec import decode_record
@@ -76,7 +77,8 @@ def _put_in_place(folder: LogFolder, stem: str) -> None:
     new = _new(folder, stem, "jsonl")
     if not new.exists():
         return
-    with folder.opened(stem, write=True):
+    with folder.opened(stem, write=True) as file:
+        _carry_over(folder, stem, file, new)
         card = _new(folder, stem, "json")
         if card.exists():
             os.replace(card, folder.file(stem, "json"))
@@ -87,6 +89,36 @@ def _put_in_place(folder: LogFolder, stem: str) -> None:
         tail = folder.tail(stem, file, folder.card(stem))
         if tail.records > folder.card(stem).parent_records:
             folder.write_head(stem, tail)
+
+
+def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None:
+    """Add to the new log what was appended to the old one since it was made: by others while it was, or after a crash.
+    Done again, it adds nothing."""
+    card = folder.card(stem)
+    held = list(lines_forwards(file, folder.tail(stem, file, card).size))
+    with new.open("rb") as made:
+        data = made.read()
+        last = list(lines_forwards(made, len(data)))
+    if len(held) <= len(last):
+        return
+    new_card = _new(folder, stem, "json")  # gone once it is in its place, and then `card` is it
+    start = msgspec.json.decode(new_card.read_bytes(), type=Card).start if new_card.exists() else card.start
+    old, total = (_sum(held[len(last) - 1]), _sum(last[-1])) if last else (card.start, start)
+    lines = []
+    for n, line in enumerate(held[len(last) :], card.parent_records + len(last) + 1):
+        found = read_line(line)
+        checked(n, old, found)
+        assert found is not None  # `checked` refuses what is no line
+        old, total = found.sum, digest(total, found.messages, found.left, found.raw)
+        lines.append(write_line(total, found.messages, found.left, found.raw))
+    write_whole(new, data + b"".join(lines))
+
+
+def _sum(line: bytes) -> str:
+    found = read_line(line)
+    if found is None:
+        raise CorruptRecord("a log that is being rewritten cannot be read; see `verify`")
+    return found.sum
 
 
 def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, Card]]:
