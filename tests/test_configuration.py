@@ -41,6 +41,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path / "project")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("TEST_KEY", "ab" * 32)
     return tmp_path
 
 
@@ -109,6 +110,30 @@ def _left(settings: Settings, folder: Path) -> object:
     return sorted(info.id for info in store.sessions())
 
 
+def _loose(settings: Settings, folder: Path) -> object:
+    """The sessions that `collect` leaves unpacked of three, made a day apart; the last is of today."""
+    now = datetime(2026, 5, 10, tzinfo=UTC)
+    with closing(open_store(folder / "s.db")) as store:
+        for n in range(3):
+            store.create(f"s{n}", created=(now - n * DAY).isoformat())
+            store.append(f"s{n}", [Draft(Note("x", "x" * 1_000), (now - n * DAY).isoformat())])
+        limits = limits_of(settings)
+        if limits:
+            turnlog.collect(store, limits, now=now)
+        return sorted(store.unpacked())
+
+
+def _in_the_clear(settings: Settings, folder: Path) -> object:
+    """Whether what is said can be read in the store's file."""
+    with turnlog.open("s", settings=settings) as session:
+        session.user("The launch is on Friday.")
+    with turnlog.open("s", settings=settings) as session:
+        assert [text_of(record.message) for record in session.history() if record.message] == [
+            "The launch is on Friday."
+        ]
+    return b"Friday" in (folder / "turnlog" / "turnlog.db").read_bytes()
+
+
 def _opened(settings: Settings, folder: Path) -> object:
     """The sessions that are left when a third one is opened, of two at most."""
     with closing(open_store(folder / "s.db")) as store:
@@ -124,6 +149,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[Settings, Pat
     # key: (without it, with it, what is looked at, what that is without it, what it is with it)
     "store": ({}, {"store": "PATH/own.db"}, _stored, {"turnlog.db"}, {"own.db"}),
     "durability": ({}, {"durability": "full"}, _session(_synchronous), 1, 2),
+    "key": ({}, {"key": "env:TEST_KEY"}, _in_the_clear, True, False),
     "save_history": ({}, {"save_history": False}, _stored, {"turnlog.db"}, set()),
     "provider": (
         {**_AIM, "provider": "openai-chat"},
@@ -171,6 +197,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[Settings, Pat
     "max_age": ({}, {"max_age": _TWO}, _left, ["s0", "s1", "s2"], ["s0", "s1"]),
     "max_size": ({}, {"max_size": "1.5MB"}, _left, ["s0", "s1", "s2"], ["s0"]),
     "max_sessions": ({}, {"max_sessions": 2}, _left, ["s0", "s1", "s2"], ["s0", "s1"]),
+    "compress_after": ({}, {"compress_after": _TWO}, _loose, ["s0", "s1", "s2"], ["s0", "s1"]),
     "gc_on_open": (
         {"max_sessions": 2},
         {"max_sessions": 2, "gc_on_open": True},
@@ -205,10 +232,12 @@ SPELLED: dict[str, tuple[tuple[str, str], ...]] = {
     "budget": (("5000", "5000"), ("{max_tokens = 7, goal = 0.3}", "{max_tokens = 7, goal = 0.3}")),
     "strategy": (('"mask"', "mask"), ('"sliding"', "sliding")),
     "summary_timeout": (("2", "2"), ('"1min"', "1min")),
+    "key": (('"env:ONE"', "env:ONE"), ('"passphrase-env:TWO"', "passphrase-env:TWO")),
     "redact": (("false", "no"), ("true", "yes")),
     "max_age": (('"30d"', "30d"), ('"none"', "none")),
     "max_size": (('"500MB"', "500MB"), ("1000", "1000")),
     "max_sessions": (("3", "3"), ('"none"', "none")),
+    "compress_after": (('"30d"', "30d"), ('"none"', "none")),
     "gc_on_open": (("true", "true"), ("false", "false")),
     "store": (('"one.db"', "one.db"), ('"files:two"', "files:two")),
 }
@@ -274,7 +303,28 @@ def test_a_projects_file_is_that_of_its_working_tree(home: Path) -> None:
     assert project_file(deep) == deep / "turnlog.toml"
 
 
-@pytest.mark.parametrize("line", ["gc_on_open = true", "max_age = '1d'", "max_sessions = 1", "redact = false"])
+def test_a_file_names_a_key_from_its_own_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that is another one, or none, in every folder that a program is started in."""
+    write(home, user='key = "file:own.key"')
+    assert turnlog.load_settings().key == f"file:{user_file().parent}/own.key"
+    write(home, user='key = "passphrase-file:~/words"')
+    monkeypatch.setenv("HOME", str(home))
+    assert turnlog.load_settings().key == f"passphrase-file:{home}/words"
+    write(home, user='key = "env:KEY"')
+    assert turnlog.load_settings().key == "env:KEY"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "key = 'env:K'",
+        "compress_after = '1d'",
+        "gc_on_open = true",
+        "max_age = '1d'",
+        "max_sessions = 1",
+        "redact = false",
+    ],
+)
 def test_a_project_says_nothing_of_the_users_store(line: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever enters a folder that others wrote, and has sessions deleted or secrets kept by what stands there."""
     write(home, project=line)
@@ -375,6 +425,8 @@ BAD: dict[str, str] = {
     f"redact_patterns = {{a = '{'(' * 5000}'}}": "the pattern for 'a' is no regular expression",
     f"redact_patterns = {{a = 'a{{{'9' * 30}}}'}}": "the pattern for 'a' is no regular expression",
     "store = 5": "store: found 5, allowed is a file",
+    "key = '5up3r-53cr3t'": "key: found something that is not shown here, allowed is where a key is: `file:PATH`",
+    "compress_after = 7": "compress_after: found 7, allowed is an age",
     "x": "no TOML: ",
     "x = '\xff'": "no TOML: ",
 }

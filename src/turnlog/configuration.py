@@ -19,7 +19,7 @@ from msgspec import Struct
 from .errors import InputError
 from .places import config_folder
 from .settings import Settings, keys, read_key
-from .stores import leads_out, local_path, placed
+from .stores import leads_out, local_path, placed, placed_key
 
 __all__ = [
     "Loaded",
@@ -170,7 +170,8 @@ def _read(path: Path, why: str) -> dict[str, Any]:
 
 
 def _place(name: str, said: Mapping[str, Any], folder: Path | None = None, *, of_project: bool = False) -> _Place:
-    """What a place says, each value checked. Stores that a file names are found from its `folder`."""
+    """What a place says, each value checked. Stores and keys that a file names are found from its
+    `folder`."""
     where = name.removeprefix("user file ").removeprefix("project file ")
     found: dict[str, Any] = {}
     for spelled, value in said.items():
@@ -185,6 +186,8 @@ def _place(name: str, said: Mapping[str, Any], folder: Path | None = None, *, of
             found[key] = read_key(key, value)
             if key == "store" and folder is not None and value:
                 found[key] = placed(value, folder)
+            elif key == "key" and folder is not None and found[key]:
+                found[key] = placed_key(value, folder)
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
     return _Place(name, found, of_project)

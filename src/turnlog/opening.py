@@ -24,7 +24,7 @@ from .retention import Limits, collect, is_over, limits_of
 from .session import Session
 from .session_log import SOURCES
 from .settings import Settings
-from .stores import MemoryStore, default_path, local_path, open_store
+from .stores import KeySource, MemoryStore, default_path, local_path, open_store
 from .stores.drafts import blob_names
 from .streaming import CHECKPOINT_SECONDS
 from .summarize import Complete, Summarizer
@@ -52,6 +52,7 @@ def open(
     settings: Settings | None = None,
     source: str = "",
     checkpoint: float = CHECKPOINT_SECONDS,
+    key: KeySource | None = None,
 ) -> Session:
     """Open a session, or create it if there is none of that id.
 
@@ -70,13 +71,16 @@ def open(
     has of it, if anything, and nothing of it is written.
     `source` is put on record: from where the session is opened, `interactive`, `non-interactive` or `embedded-server`.
     What has come of an answer that is being streamed is put on record every `checkpoint` seconds at most.
+    `key` is that of an encrypted store at a path (see `turnlog.stores.KeySource`), `"none"` if it is not encrypted
+    whatever the settings say; a new store with a key becomes an encrypted one.
     """
     _check(session_id, title, redact, source, checkpoint)
     said = settings_for(store) if settings is None else settings
     saved = said.save_history if save_history is None else save_history
     session_id = session_id or _new_id(title)
     place = said.store or default_path() if store is None else store
-    home = _home(place, said) if saved else _in_memory(place, session_id)
+    at = _key(place, said, key)
+    home = _home(place, said, at) if saved else _in_memory(place, session_id, at)
     owns = home is not place
     redactor = redact if isinstance(redact, Redactor) else _redactor(said, redact)
     if redactor:
@@ -109,17 +113,25 @@ def _check(session_id: Any, title: Any, redact: Any, source: Any, checkpoint: An
         raise InputError(f"checkpoint is a number of seconds, at least 0, not {checkpoint!r}")
 
 
-def _home(place: Store | str | Path, said: Settings) -> Store:
-    return open_store(place, durability=said.durability) if isinstance(place, (str, Path)) else place
+def _key(place: Store | str | Path, said: Settings, key: KeySource | None) -> KeySource | None:
+    """The key of the store at a path. Raises InputError if one is given for a store that is open already."""
+    if key is not None and not isinstance(place, (str, Path)):
+        raise InputError("key: this store is open already; give the key to open_store, or a path as the store")
+    wanted = said.key if key is None else key
+    return None if wanted == "none" else wanted
 
 
-def _in_memory(place: Store | str | Path, session_id: str) -> Store:
+def _home(place: Store | str | Path, said: Settings, key: KeySource | None) -> Store:
+    return open_store(place, durability=said.durability, key=key) if isinstance(place, (str, Path)) else place
+
+
+def _in_memory(place: Store | str | Path, session_id: str, key: KeySource | None) -> Store:
     """A store in memory that holds the session as far as `place` has it. Nothing is written to that."""
     memory = MemoryStore()
     if not isinstance(place, (str, Path)):
         _copy(place, session_id, memory)
     elif (path := local_path(str(place))) is not None and path.exists():
-        source = open_store(place, read_only=True)
+        source = open_store(place, read_only=True, key=key)
         try:
             _copy(source, session_id, memory)
         finally:

@@ -1,4 +1,5 @@
-"""What goes when a store has grown: whole sessions, the oldest first, until the limits are kept.
+"""What goes when a store has grown: whole sessions, the oldest first, until the limits are kept. Before that, what is
+old may be compressed.
 
 A plan is made of what the store says of itself, and carried out session by session. Never taken are sessions that
 are in use, that were marked to be kept, that are damaged, or whose records a fork that stays still reads. Each
@@ -16,12 +17,14 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from .compressing import Compressed, is_older, packed_all, time_of, to_pack, would_pack
 from .configuration import settings_for
 from .errors import Conflict, InputError, SessionNotFound
 from .log import SWEEP_GRACE_SECONDS, Inventory, SessionInfo, Store, Swept
 from .quantities import AGES, SIZES, age_text, read_age, read_size, size_text
 from .settings import Settings
-from .stores import default_path, open_store
+from .stores import KeySource, default_path, open_store
+from .stores.zstd import library
 
 __all__ = ["Collected", "Gone", "Limits", "Plan", "Spared", "collect", "is_over", "limits_of", "plan"]
 
@@ -36,6 +39,7 @@ _ROUNDS = 8
 
 class Limits(Struct, frozen=True):
     """What may stay: sessions appended to within `max_age`, `max_size` bytes on disk, `max_sessions`. None: no limit.
+    What stays and was not appended to within `compress_after` is packed.
 
     Raises InputError for what is none. Ages and sizes may be given as `"30d"` and `"500MB"`.
     """
@@ -43,9 +47,10 @@ class Limits(Struct, frozen=True):
     max_age: timedelta | None = None
     max_size: int | None = None
     max_sessions: int | None = None
+    compress_after: timedelta | None = None
 
     def __post_init__(self) -> None:
-        allowed = {"max_age": AGES, "max_size": SIZES, "max_sessions": "a number from 1"}
+        allowed = {"max_age": AGES, "max_size": SIZES, "max_sessions": "a number from 1", "compress_after": AGES}
         try:
             name = "max_age"
             age = None if self.max_age is None else read_age(self.max_age)
@@ -55,14 +60,18 @@ class Limits(Struct, frozen=True):
             most = self.max_sessions
             if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
                 raise ValueError
+            name = "compress_after"
+            idle = None if self.compress_after is None else read_age(self.compress_after)
         except ValueError as error:
             raise InputError(f"{name}: found {getattr(self, name)!r}, allowed is {allowed[name]}") from error
-        if (age, size) != (self.max_age, self.max_size):
+        if (age, size, idle) != (self.max_age, self.max_size, self.compress_after):
             force_setattr(self, "max_age", age)
             force_setattr(self, "max_size", size)
+            force_setattr(self, "compress_after", idle)
 
     def __bool__(self) -> bool:
-        return any(limit is not None for limit in (self.max_age, self.max_size, self.max_sessions))
+        limits = self.max_age, self.max_size, self.max_sessions, self.compress_after
+        return any(limit is not None for limit in limits)
 
 
 class Gone(Struct, frozen=True):
@@ -94,7 +103,8 @@ class Plan(Struct, frozen=True):
 class Collected(Struct, frozen=True):
     """What went, or with `dry_run` would go. `before` and `after` are the bytes that the store takes on disk, after a
     dry run as estimated; `swept` are the blobs that nothing refers to any more. `over` names the limits that are
-    still passed, because what is left may not go."""
+    still passed, because what is left may not go. `compressed` are the sessions that were packed; what a dry run
+    says of `after` and of what goes by size does not count on the room that they give."""
 
     dry_run: bool
     gone: tuple[Gone, ...]
@@ -103,6 +113,7 @@ class Collected(Struct, frozen=True):
     after: int
     swept: Swept
     over: tuple[str, ...] = ()
+    compressed: tuple[Compressed, ...] = ()
 
 
 def collect(
@@ -112,27 +123,29 @@ def collect(
     now: datetime | None = None,
     dry_run: bool = False,
     grace: float = SWEEP_GRACE_SECONDS,
+    key: KeySource | None = None,
 ) -> Collected:
     """Delete sessions until a store keeps its limits, and what media nobody refers to then.
 
     `store` is a store, a path to one, or None for the one that the settings name; `limits` None are those of the
     settings, of which what a project says counts of its own store only. `now` is the time that ages are counted to,
-    with its time zone (None: the clock's), `grace` as for `BlobStore.sweep`. With `dry_run` nothing is changed. Raises
-    InputError without a limit or without a time zone, CorruptRecord for a store with damage that keeps
-    it from being told what may go.
+    with its time zone (None: the clock's), `grace` as for `BlobStore.sweep`. With `dry_run` nothing is changed. `key` is
+    that of an encrypted store at a path, as for `turnlog.open`. Raises InputError without a limit or without a time
+    zone, CorruptRecord for a store with damage that keeps it from being told what may go.
     """
     if now is not None and (not isinstance(now, datetime) or now.utcoffset() is None):
         raise InputError(f"now: found {now!r}, allowed is a time with its zone, such as datetime.now(UTC)")
-    if store is None or limits is None:
+    if store is None or limits is None or isinstance(store, (str, Path)):
         settings = settings_for(store)
+        key = settings.key if key is None else key
         store = settings.store or default_path() if store is None else store
         limits = limits_of(settings) if limits is None else limits
     if not limits:
-        raise InputError("no limit is set: give max_age, max_size or max_sessions, or write one to your configuration")
+        raise InputError("no limit is set: give max_age, max_size, max_sessions or compress_after, or configure one")
     at = now or datetime.now(UTC)
     if not isinstance(store, (str, Path)):
         return _collected(store, limits, at, dry_run, grace)
-    opened = open_store(store, read_only=dry_run)
+    opened = open_store(store, read_only=dry_run, key=None if key == "none" else key)
     try:
         return _collected(opened, limits, at, dry_run, grace)
     finally:
@@ -141,7 +154,7 @@ def collect(
 
 def limits_of(settings: Settings) -> Limits:
     """The limits that settings have."""
-    return Limits(settings.max_age, settings.max_size, settings.max_sessions)
+    return Limits(settings.max_age, settings.max_size, settings.max_sessions, settings.compress_after)
 
 
 def is_over(store: Store, limits: Limits, now: datetime) -> bool:
@@ -150,7 +163,8 @@ def is_over(store: Store, limits: Limits, now: datetime) -> bool:
     return (
         (limits.max_sessions is not None and len(infos) > limits.max_sessions)
         or (limits.max_size is not None and store.used() > limits.max_size)
-        or (limits.max_age is not None and any(_is_older(info, limits.max_age, now) for info in infos))
+        or (limits.max_age is not None and any(is_older(info, limits.max_age, now) for info in infos))
+        or (limits.compress_after is not None and bool(to_pack(store, limits.compress_after, now)))
     )
 
 
@@ -161,7 +175,7 @@ def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, 
     def take_old() -> None:
         if limits.max_age is not None:
             age = limits.max_age
-            planner.take(lambda info: _is_older(info, age, now), lambda: True, f"older than {age_text(age)}")
+            planner.take(lambda info: is_older(info, age, now), lambda: True, f"older than {age_text(age)}")
 
     take_old()
     if limits.max_sessions is not None:
@@ -177,14 +191,25 @@ def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, 
 def _collected(store: Store, limits: Limits, now: datetime, dry_run: bool, grace: float) -> Collected:
     before = store.used()
     gone: list[Gone] = []
+    packed: list[Compressed] = []
     spared: tuple[Spared, ...] = ()
     swept = Swept(0, 0, 0)
+    if limits.compress_after is not None and (waiting := to_pack(store, limits.compress_after, now)):
+        library()  # before anything is deleted
+        made = plan(store.sessions(), inventory := store.inventory(), limits, used=before, now=now)
+        if dry_run:
+            packed = would_pack(waiting, inventory, {each.session for each in made.gone})
+        else:  # before the size is looked at: what is compressed need not go for it
+            lasting = Limits(limits.max_age, None, limits.max_sessions)
+            gone = _carried_out(store, plan(store.sessions(), inventory, lasting, used=before, now=now).gone)
+            packed = packed_all(store, to_pack(store, limits.compress_after, now))
     for _ in range(_ROUNDS):
         made = plan(store.sessions(), store.inventory(), limits, used=store.used(), now=now)
         spared = made.spared
         if dry_run:
             after = before - sum(each.size for each in made.gone)
-            return Collected(True, made.gone, spared, before, max(after, 0), swept, _over(store, limits, made, after))
+            over = _over(store, limits, made, after)
+            return Collected(True, made.gone, spared, before, max(after, 0), swept, over, tuple(packed))
         went = _carried_out(store, made.gone)
         gone += went
         more = store.sweep(grace=grace)
@@ -193,7 +218,8 @@ def _collected(store: Store, limits: Limits, now: datetime, dry_run: bool, grace
         if not made.gone or (len(went) == len(made.gone) and not _over(store, limits, Plan((), ()), store.used())):
             break
     after = store.used()
-    return Collected(False, tuple(gone), spared, before, after, swept, _over(store, limits, Plan((), ()), after))
+    over = _over(store, limits, Plan((), ()), after)
+    return Collected(False, tuple(gone), spared, before, after, swept, over, tuple(packed))
 
 
 def _carried_out(store: Store, gone: Sequence[Gone]) -> list[Gone]:
@@ -256,7 +282,7 @@ class _Planner:
 
     def take(self, wanted: Callable[[SessionInfo], bool], is_over: Callable[[], bool], why: str) -> None:
         """Take those that are wanted while `is_over` says so, the oldest first, a fork before what it reads from."""
-        waiting = [(_time(info) or _NEVER, info.id) for info in self.left.values() if wanted(info)]
+        waiting = [(time_of(info) or _NEVER, info.id) for info in self.left.values() if wanted(info)]
         heapq.heapify(waiting)
         blocked: dict[str, tuple[datetime, str]] = {}
         while waiting and is_over():
@@ -292,7 +318,7 @@ def _reasons(infos: Sequence[SessionInfo], inventory: Inventory, now: datetime) 
     """Why sessions stay whatever the limits say, by id."""
     found = {}
     for info in infos:
-        time = _time(info)
+        time = time_of(info)
         if inventory.in_use is not None and info.id in inventory.in_use:
             found[info.id] = "it is in use"
         elif info.id in inventory.kept:
@@ -307,20 +333,6 @@ def _reasons(infos: Sequence[SessionInfo], inventory: Inventory, now: datetime) 
 def _some(names: Iterable[str]) -> str:
     first, *others = sorted(names)
     return f"{first} and {len(others):,} more" if others else first
-
-
-def _time(info: SessionInfo) -> datetime | None:
-    """When a session was last gone on with; None if that cannot be read."""
-    try:
-        time = datetime.fromisoformat(info.updated)
-    except ValueError:
-        return None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def _is_older(info: SessionInfo, age: timedelta, now: datetime) -> bool:
-    time = _time(info)
-    return time is None or now - time > age
 
 
 def _any(info: SessionInfo) -> bool:

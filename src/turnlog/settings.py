@@ -21,6 +21,7 @@ from .policy import Budget, read_budget, read_strategy
 from .providers import PROVIDERS
 from .quantities import AGES, SIZES, read_age, read_size
 from .redaction import Redactor
+from .stores import KEY_PLACES, is_key_place
 from .summarize import TIMEOUT
 
 __all__ = ["Key", "Kind", "Settings", "keys", "read_key"]
@@ -29,12 +30,14 @@ __all__ = ["Key", "Kind", "Settings", "keys", "read_key"]
 class Kind(NamedTuple):
     """What a key takes: `allowed` in words, and `read`, which makes a value of it or raises ValueError or InputError.
 
-    `of_text` makes of a text, as environment variables have it, what `read` takes.
+    `of_text` makes of a text, as environment variables have it, what `read` takes. What is `hidden` is not shown where
+    it is wrong: it may be a secret that stands where only its place should.
     """
 
     allowed: str
     read: Callable[[Any], Any]
     of_text: Callable[[str], Any] = str
+    hidden: bool = False
 
 
 class Key(NamedTuple):
@@ -50,6 +53,12 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError
     return value
+
+
+def _key_place(value: Any) -> str:
+    if not is_key_place(_text(value)):
+        raise ValueError
+    return str(value)
 
 
 def _flag(value: Any) -> bool:
@@ -128,7 +137,7 @@ def _or_none(kind: Kind) -> Kind:
     def of_text(text: str) -> Any:
         return "none" if text.strip() == "none" else kind.of_text(text)
 
-    return Kind(f'{kind.allowed}; or "none"', read, of_text)
+    return Kind(f'{kind.allowed}; or "none"', read, of_text, kind.hidden)
 
 
 def _budget(value: Any) -> int | Budget:
@@ -149,6 +158,7 @@ _TIMEOUT = Kind("seconds, or a time such as 5s, more than 0", _seconds, _seconds
 _PATTERNS = Kind("a table of regular expressions by kind", _patterns, _table_of)
 _AGE = _or_none(Kind(AGES, read_age))
 _SIZE = _or_none(Kind(SIZES, read_size))
+_KEY = _or_none(Kind(f"where a key is: {KEY_PLACES}", _key_place, hidden=True))
 _COUNT = _or_none(Kind("a number from 1", _count, _number_of))
 
 
@@ -166,6 +176,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     durability: Annotated[
         Literal["normal", "full"], Key(_DURABILITY, "what an append survives: a killed process, or a power cut too")
     ] = "normal"
+    key: Annotated[
+        str | None, Key(_KEY, "opens an encrypted store; a new store becomes an encrypted one", of_store=True)
+    ] = None
     save_history: Annotated[
         bool, Key(_FLAG, "whether sessions are stored; if not, they live in memory and nothing of them is on disk")
     ] = True
@@ -188,6 +201,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = None
     max_sessions: Annotated[
         int | None, Key(_COUNT, "`gc` deletes the oldest sessions until no more are left", of_store=True)
+    ] = None
+    compress_after: Annotated[
+        timedelta | None, Key(_AGE, "`gc` packs sessions that nothing was added to for longer", of_store=True)
     ] = None
     gc_on_open: Annotated[
         bool, Key(_FLAG, "whether `turnlog.open` does what `gc` does, when a limit is passed", of_store=True)
@@ -218,7 +234,8 @@ def read_key(name: str, value: Any) -> Any:
         return kind.read(value)
     except (ValueError, TypeError, OverflowError, InputError) as error:
         why = f" ({error})" if isinstance(error, InputError) else ""
-        raise InputError(f"{name}: found {value!r}, allowed is {kind.allowed}{why}") from error
+        found = "something that is not shown here" if kind.hidden else repr(value)
+        raise InputError(f"{name}: found {found}, allowed is {kind.allowed}{why}") from error
 
 
 @cache

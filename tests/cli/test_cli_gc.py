@@ -17,7 +17,7 @@ from turnlog.cli import main
 from turnlog.configuration import user_file
 from turnlog.log import Draft
 from turnlog.records import Note
-from turnlog.stores import open_store
+from turnlog.stores import new_key, open_store
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_an_option_comes_before_the_configuration(six: Command, monkeypatch: pyt
 def test_json_says_all(six: Command) -> None:
     """A figure that a program which calls `gc` does not get."""
     [found] = six("gc", "--max-sessions", "5", "--json", "--yes").rows
-    assert set(found) == {"dry_run", "gone", "spared", "before", "after", "swept", "over"}
+    assert set(found) == {"dry_run", "gone", "spared", "before", "after", "swept", "over", "compressed"}
     assert found["gone"][0].keys() == {"session", "title", "updated", "records", "size", "why"}
     assert found["before"] - found["after"] >= 90_000
 
@@ -216,3 +216,29 @@ def test_commands_use_the_configured_store(turnlog: Command, tmp_path: Path, mon
         pass
     assert left(turnlog) == ["here"]
     assert (tmp_path / "logs" / "sessions" / "here.json").exists()
+
+
+def test_an_encrypted_store_is_cleared_up_and_packed(turnlog: Command, tmp_path: Path) -> None:
+    """`gc` and `keep` that fail on an encrypted store, or take what is kept; a dry run that packs; a key in a file that
+    is not used, or that no argument can take away."""
+    (tmp_path / "key").write_text(new_key())
+    user_file().parent.mkdir(parents=True, exist_ok=True)
+    user_file().write_text(f'key = "file:{tmp_path / "key"}"\ncompress_after = "1d"\nmax_sessions = 3\n')
+    with closing(open_store(tmp_path / "log.db", key=f"file:{tmp_path / 'key'}")) as store:
+        for n in range(6):
+            time = f"202{n}-01-01T00:00:00.000Z"
+            store.create(f"s{n}", title=f"Year {n}", created=time)
+            store.append(f"s{n}", [Draft(Note("x", f"word {m} " * 50), time) for m in range(40)])
+    assert turnlog("keep", "s0").code == 0
+    look = turnlog("gc", "--dry-run")
+    assert [row.split()[0] for row in look.out.splitlines()[1:]] == ["s1", "s2", "s3", "s0", "s4", "s5"]
+    assert "3 sessions would be compressed" in look.err
+    [done] = turnlog("gc", "--yes", "--json").rows
+    assert [gone["session"] for gone in done["gone"]] == ["s1", "s2", "s3"]
+    assert [one["session"] for one in done["compressed"]] == ["s0", "s4", "s5"]
+    assert (left(turnlog), turnlog("verify").code) == (["s0", "s4", "s5"], 0)
+    assert "word 7" in turnlog("show", "s0").out
+    assert turnlog("gc").err.splitlines()[-1].startswith("0 sessions deleted")  # nobody is asked for nothing
+    assert turnlog("ls", "--key", "none").code == 3
+    assert turnlog("ls", "--store", "plain.db", "--key", "none").code in (0, 3)
+    assert turnlog("gc", "--compress-after", "soon").code == 2

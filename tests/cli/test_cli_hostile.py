@@ -20,8 +20,8 @@ FORBIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 AS_STORED = {("export", "jsonl"), ("export", "json"), ("diff", "hostile"), ("diff", "every")}
 """What a file or a pipe gets as it is: stored records, and patches that git has to take."""
 
-CODES = {"undo": {0, 2}, "rewind": {0, 2}}
-"""How commands may end, where that is another way than 0, 1 or 7: there may be nothing to undo."""
+CODES = {"undo": {0, 2}, "rewind": {0, 2}, "rekey": {2}}
+"""How commands may end, where that is another way than 0, 1 or 7: there may be nothing to undo, no key to change."""
 
 _EACH = (
     ("show",), ("show", "--last", "3"), ("show", "--json"), ("show", "--cost"),
@@ -53,6 +53,13 @@ COMMANDS: list[tuple[str, ...]] = [
     ),
     ("keep", "every"),
     ("gc", "--max-sessions", "1", "--dry-run"),
+    ("gc", "--compress-after", "1d", "--dry-run"),
+    ("pack", "hostile", "every"),
+    ("show", "every"),
+    ("copy", "copy.db"),
+    ("copy", "files:copy"),
+    ("rekey", "--key", HOSTILE[4], "--new-key", "env:NOBODY"),
+    ("rekey", "--new-key", "env:NOBODY"),
     ("config",),
     ("rm", "hostile-2", "--yes"),
 ]

@@ -30,7 +30,7 @@ def sections() -> dict[str, str]:
 def words(parser: argparse.ArgumentParser) -> Iterator[str]:
     """The options and arguments of a parser as a user types them, help and the store apart."""
     for action in parser._actions:
-        if action.dest in ("help", "store") or isinstance(action, argparse._SubParsersAction):
+        if action.dest in ("help", "store", "key") or isinstance(action, argparse._SubParsersAction):
             continue
         yield from action.option_strings or [str(action.metavar)]
 
@@ -45,13 +45,15 @@ def test_every_command_and_option_is_described() -> None:
         if name not in described or (word and not re.search(rf"`[^`\n]*{re.escape(word)}\b", described[name]))
     ]
     assert missing == []
-    assert [word for word in ("--store", "--version", "TURNLOG_STORE") if f"`{word}" not in MANUAL] == []
+    assert [
+        word for word in ("--store", "--key", "--version", "TURNLOG_STORE", "TURNLOG_KEY") if f"`{word}" not in MANUAL
+    ] == []
 
 
 def test_no_option_is_made_up() -> None:
     """An option in the manual that no parser knows fails here."""
     known = {word for parser in [build_parser(), *commands().values()] for word in words(parser)}
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", MANUAL)) - known - {"--store", "--help"} == set()
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", MANUAL)) - known - {"--store", "--key", "--help"} == set()
 
 
 def test_every_exit_code_is_described() -> None:

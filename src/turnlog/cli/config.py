@@ -28,7 +28,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _config(arguments: Namespace) -> int:
     if arguments.path:
         return _paths(arguments.json)
-    found = loaded({"store": arguments.store or None})
+    found = loaded({"store": arguments.store or None, "key": arguments.key or None})
     for name, key in keys().items():
         value = _plain(getattr(found.settings, name))
         if arguments.json:

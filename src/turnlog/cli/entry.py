@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from .._version import __version__
 from ..errors import InputError, TurnlogError
 from ..models import UnknownModelWarning
-from .stores import VARIABLE
+from .stores import KEY_VARIABLE, VARIABLE
 from .terminal import discard_output, flush, out, say
 
 __all__ = ["EXIT_CODES", "build_parser", "main"]
@@ -56,6 +56,7 @@ _NOUNS = {
     "verify": "verify",
     "doctor": "doctor",
     "scrub": "scan scrub",
+    "storage": "pack copy rekey",
     "config": "config",
     "demo": "demo",
 }
@@ -87,6 +88,8 @@ def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     store = argparse.ArgumentParser(add_help=False)
     text = f"the store: a file (default: ${VARIABLE}, else one in your home)"
     store.add_argument("--store", metavar="PATH", default=argparse.SUPPRESS, help=text)
+    key_text = f"where the key of an encrypted store is: file:PATH, env:NAME, ask, ... (default: ${KEY_VARIABLE})"
+    store.add_argument("--key", metavar="WHERE", default=argparse.SUPPRESS, help=key_text)
     parser = _Parser(
         prog="turnlog",
         description=_DESCRIPTION,
@@ -95,6 +98,7 @@ def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--store", metavar="PATH", default="", help=text)
+    parser.add_argument("--key", metavar="WHERE", default="", help=key_text)
     parser.add_argument("--version", action="version", version=f"turnlog {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     asked = _command(argv or ())
@@ -108,11 +112,11 @@ def _command(argv: Sequence[str]) -> str | None:
     """The command that a command line names, as far as can be told without a parser."""
     words = iter(argv)
     for word in words:
-        if word == "--store":
+        if word in ("--store", "--key"):
             next(words, None)
         elif not word.startswith("-"):
             return word if any(word in known.split() for known in _NOUNS.values()) else None
-        elif not word.startswith("--store="):
+        elif not word.startswith(("--store=", "--key=")):
             return None
     return None
 

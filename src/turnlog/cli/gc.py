@@ -1,4 +1,4 @@
-"""`gc` deletes what the limits do not allow, `keep` marks what stays whatever they say."""
+"""`gc` deletes what the limits do not allow and packs what is old, `keep` marks what stays whatever they say."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     gc.add_argument("--max-size", metavar="SIZE", type=_checked(read_size, SIZES), help=text)
     text = "delete the oldest until no more are left (default: your configuration's)"
     gc.add_argument("--max-sessions", metavar="N", type=_checked(_number, "a number from 1"), help=text)
+    text = "pack sessions that nothing was added to for so long, such as 7d (default: your configuration's)"
+    gc.add_argument("--compress-after", metavar="AGE", type=_checked(read_age, AGES), help=text)
     gc.add_argument("--yes", action="store_true", help="do not ask")
     gc.add_argument("--json", action="store_true", help="one JSON object")
     gc.set_defaults(run=_gc)
@@ -85,17 +87,22 @@ def _limits(arguments: Namespace) -> Limits:
         usual.max_age if arguments.older_than is None else arguments.older_than,
         usual.max_size if arguments.max_size is None else arguments.max_size,
         usual.max_sessions if arguments.max_sessions is None else arguments.max_sessions,
+        usual.compress_after if arguments.compress_after is None else arguments.compress_after,
     )
     if not limits:
         raise InputError(
-            "gc: no limit is set: give --older-than, --max-size or --max-sessions, or write max_age, max_size or "
-            "max_sessions to your configuration (`turnlog config --path`)"
+            "gc: no limit is set: give --older-than, --max-size, --max-sessions or --compress-after, or write max_age, "
+            "max_size, max_sessions or compress_after to your configuration (`turnlog config --path`)"
         )
     return limits
 
 
 def _table(found: Collected) -> list[str]:
     rows = [(each.session, each.updated, size_text(each.size), each.why, each.title) for each in found.gone]
+    rows += [
+        (each.session, each.updated, size_text(each.before), "to be compressed", each.title)
+        for each in found.compressed
+    ]
     if not rows:
         return []
     rows.insert(0, ("ID", "UPDATED", "SIZE", "WHY", "TITLE"))
@@ -112,6 +119,11 @@ def _account(found: Collected) -> list[str]:
     freed, left = size_text(max(found.before - found.after, 0)), size_text(found.after)
     about = "about " if found.dry_run else ""
     lines.append(f"{counted(len(found.gone), 'session')} {verb}, {about}{freed} freed, {about}{left} left")
+    if found.compressed:
+        size = size_text(sum(each.before for each in found.compressed))
+        to = "" if found.dry_run else f" to {size_text(sum(each.after for each in found.compressed))}"
+        sessions = counted(len(found.compressed), "session")
+        lines.append(f"{sessions} {'would be compressed' if found.dry_run else 'compressed'}: {size}{to} of records")
     if found.swept.removed:
         lines.append(f"removed {counted(found.swept.removed, 'blob')} that no session needs")
     if found.swept.recent:

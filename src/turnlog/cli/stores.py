@@ -3,29 +3,62 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from getpass import getpass
 
 from ..configuration import load_settings
+from ..errors import InputError
 from ..log import Store
 from ..settings import Settings
-from ..stores import default_path, local_path, open_store
+from ..stores import ASK, KeySource, Passphrase, default_path, local_path, open_store
+from .terminal import is_terminal
 
-__all__ = ["VARIABLE", "is_missing", "is_writable", "opened", "place", "settings_of"]
+__all__ = [
+    "KEY_VARIABLE",
+    "VARIABLE",
+    "is_missing",
+    "is_writable",
+    "key_at",
+    "key_of",
+    "opened",
+    "place",
+    "settings_of",
+]
 
 VARIABLE = "TURNLOG_STORE"
 """Environment variable that names the store where `--store` does not."""
 
+KEY_VARIABLE = "TURNLOG_KEY"
+"""Environment variable that says where the key is, where `--key` does not."""
+
 
 def settings_of(arguments: Namespace) -> Settings:
     """The settings in force for a command."""
-    return load_settings(store=arguments.store or None)
+    return load_settings(store=arguments.store or None, key=arguments.key or None)
 
 
 def place(arguments: Namespace) -> str:
     """Path or URL of the store: `--store`, else what the settings say (TURNLOG_STORE first), else the user's own."""
     return settings_of(arguments).store or str(default_path())
+
+
+def key_of(arguments: Namespace) -> KeySource | None:
+    """Where the key of an encrypted store is: `--key`, else what the settings say (TURNLOG_KEY first); None for a
+    store that is not encrypted."""
+    where = settings_of(arguments).key
+    return None if where is None else key_at(where)
+
+
+def key_at(where: str) -> KeySource:
+    """A place as `--key` names it. Raises InputError if somebody is to be asked and nobody is there."""
+    if where != ASK:
+        return where
+    if not is_terminal(sys.stdin):
+        raise InputError("--key ask: nobody is there to be asked; take passphrase-file:PATH or passphrase-env:NAME")
+    return Passphrase(getpass("passphrase: "))
 
 
 def is_missing(arguments: Namespace) -> bool:
@@ -44,7 +77,8 @@ def is_writable(arguments: Namespace) -> bool:
 def opened(arguments: Namespace, *, write: bool = False) -> Iterator[Store]:
     """The store, for the length of a command. Without `write` nothing is created or changed."""
     settings = settings_of(arguments)
-    store = open_store(place(arguments), durability=settings.durability, read_only=not write)
+    key = None if settings.key is None else key_at(settings.key)
+    store = open_store(place(arguments), durability=settings.durability, read_only=not write, key=key)
     try:
         yield store
     finally:

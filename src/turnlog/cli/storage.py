@@ -1,0 +1,84 @@
+"""`pack`, `copy` and `rekey`: how sessions are kept, whatever they say."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
+from typing import Any
+
+from ..errors import InputError
+from ..log import Packed
+from ..quantities import AGES, read_age
+from ..stores import copy_store, open_store, rekey_store
+from .stores import KEY_VARIABLE, key_at, key_of, opened, place
+from .terminal import counted, say
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Any, store: ArgumentParser) -> None:
+    """Add the commands to the parser."""
+    pack = commands.add_parser("pack", parents=[store], help="compress sessions that nobody writes to")
+    pack.add_argument("ids", metavar="ID", nargs="*", help="the sessions")
+    pack.add_argument("--older-than", metavar="AGE", help="those not written to for so long, such as 30d")
+    pack.set_defaults(run=_pack)
+    copy = commands.add_parser("copy", parents=[store], help="copy the store into another one, encrypted or not")
+    copy.add_argument("path", metavar="PATH", help="the other store; it is made if it is not there")
+    copy.add_argument("--new-key", metavar="WHERE", help="encrypted with this key (default: not encrypted)")
+    copy.set_defaults(run=_copy)
+    rekey = commands.add_parser("rekey", parents=[store], help="have an encrypted store opened by another key")
+    rekey.add_argument("--new-key", metavar="WHERE", required=True, help="the key that opens it from now on")
+    rekey.set_defaults(run=_rekey)
+
+
+def _pack(arguments: Namespace) -> int:
+    if bool(arguments.ids) == bool(arguments.older_than):
+        raise InputError("pack: name the sessions, or say --older-than AGE")
+    before = None if arguments.ids else _before(arguments.older_than)
+    with opened(arguments, write=True) as store:
+        if before is None:
+            wanted = [store.info(session_id).id for session_id in dict.fromkeys(arguments.ids)]
+        else:
+            wanted = [info.id for info in store.sessions() if info.updated < before]
+        done = [store.pack(session_id) for session_id in wanted]
+        if any(one.records for one in done):
+            store.reclaim()
+    total = Packed(*(sum(getattr(one, name) for one in done) for name in Packed.__struct_fields__))
+    if not total.records:
+        say("nothing to pack")
+    else:
+        sessions = counted(sum(bool(one.records) for one in done), "session")
+        say(f"packed {counted(total.records, 'record')} of {sessions}: {total.before:,} bytes to {total.after:,}")
+    return 0
+
+
+def _before(age: str) -> str:
+    """The time that long ago, as listings have it."""
+    try:
+        then = datetime.now(UTC) - read_age(age)
+    except ValueError:
+        raise InputError(f"--older-than: {age!r} is not {AGES}") from None
+    except OverflowError:
+        return ""  # nothing is that old
+    return then.strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _copy(arguments: Namespace) -> int:
+    key = key_at(arguments.new_key) if arguments.new_key else None
+    with opened(arguments) as source:
+        target = open_store(arguments.path, durability="full", key=key)
+        try:
+            copied = copy_store(source, target)
+        finally:
+            target.close()
+    say(f"copied {counted(copied, 'record')} into {arguments.path}")
+    return 0
+
+
+def _rekey(arguments: Namespace) -> int:
+    key = key_of(arguments)
+    if key is None:
+        raise InputError(f"rekey: say with --key or {KEY_VARIABLE} where the key is that opens the store now")
+    rekey_store(place(arguments), key, key_at(arguments.new_key))
+    say(f"{place(arguments)} is opened by the new key from now on")
+    return 0

@@ -1,0 +1,77 @@
+"""`--key`, `pack`, `copy` and `rekey`: what they say, and that they do it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnlog.stores import new_key
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> tuple[str, str]:
+    """Two keys in files, as `--key` names them."""
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(new_key())
+    return "file:one", "file:two"
+
+
+def test_pack(turnlog: Any, transcript: Path) -> None:
+    """A session that is not packed, packed though it is young, or packed twice."""
+    turnlog("import", str(transcript))
+    before = turnlog("export", turnlog("ls", "--json").rows[0]["id"], "--format", "jsonl").out
+    session = turnlog("ls", "--json").rows[0]["id"]
+    assert (turnlog("pack", "--older-than", "99999w").err, turnlog("pack").code) == ("nothing to pack\n", 2)
+    assert "is not an age" in turnlog("pack", "--older-than", "soon").err
+    assert turnlog("pack", session, "--older-than", "1d").code == 2
+    assert turnlog("pack", "nobody").code == 4
+    ended = turnlog("pack", session)
+    assert (ended.code, ended.err.startswith("packed ")) == (0, True)
+    assert turnlog("pack", session).err == "nothing to pack\n"
+    assert turnlog("export", session, "--format", "jsonl").out == before
+    assert turnlog("verify").code == 0
+
+
+def test_pack_the_old(turnlog: Any, transcript: Path) -> None:
+    """Sessions that were written to just now and are packed, or old ones that are not."""
+    turnlog("import", str(transcript))
+    assert turnlog("pack", "--older-than", "1h").err.startswith("packed ")  # the demo's records are of another year
+
+
+def test_keys(turnlog: Any, transcript: Path, keys: tuple[str, str], tmp_path: Path, monkeypatch: Any) -> None:
+    """A key that is not asked for, not used, or from the one place and not the other."""
+    one, two = keys
+    assert turnlog("import", str(transcript), "--key", one).code == 0
+    listed = turnlog("ls", "--key", one).out
+    for words, said in (
+        (("ls",), "--key"),
+        (("--key", two, "ls"), "does not open"),
+        (("ls", "--key", "x"), "file:PATH"),
+    ):
+        ended = turnlog(*words)
+        assert (ended.code in (2, 3), ended.out, said in ended.err) == (True, "", True)
+    assert "nobody is there" in turnlog("ls", "--key", "ask").err
+    monkeypatch.setenv("TURNLOG_KEY", one)
+    assert turnlog("ls").out == listed
+    assert turnlog("search", "the", "--json").rows
+    assert turnlog("rekey", "--new-key", two).code == 0
+    assert turnlog("ls").code == 3
+    monkeypatch.setenv("TURNLOG_KEY", two)
+    assert (turnlog("ls").out, turnlog("verify").code) == (listed, 0)
+
+
+def test_copy(turnlog: Any, transcript: Path, keys: tuple[str, str], tmp_path: Path) -> None:
+    """A copy that is not encrypted, or not the same."""
+    turnlog("import", str(transcript))
+    session = turnlog("ls", "--json").rows[0]["id"]
+    whole = turnlog("export", session, "--format", "jsonl").out
+    assert turnlog("copy", "files:locked", "--new-key", keys[0]).code == 0
+    assert turnlog("ls", "--store", "files:locked").code == 3
+    there = ("--store", "files:locked", "--key", keys[0])
+    assert turnlog("export", session, "--format", "jsonl", *there).out == whole
+    assert turnlog("copy", "back.db", *there).code == 0
+    assert turnlog("export", session, "--format", "jsonl", "--store", "back.db").out == whole
+    assert "is not encrypted" in turnlog("ls", "--store", "back.db", "--key", keys[0]).err
+    assert turnlog("rekey", "--new-key", keys[1], "--store", "back.db").code == 2
