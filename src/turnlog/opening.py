@@ -70,17 +70,14 @@ def open(
     everything as it is said. With `save_history` False the session lives in memory: it goes on from what the store
     has of it, if anything, and nothing of it is written.
     `source` is put on record: from where the session is opened, `interactive`, `non-interactive` or `embedded-server`.
-    What has come of an answer that is being streamed is put on record every `checkpoint` seconds at most.
-    `key` is that of an encrypted store at a path (see `turnlog.stores.KeySource`), `"none"` if it is not encrypted
-    whatever the settings say; a new store with a key becomes an encrypted one.
+    What came of a stream is put on record every `checkpoint` seconds at most. `key` opens an encrypted store at a path.
     """
     _check(session_id, title, redact, source, checkpoint)
     said = settings_for(store) if settings is None else settings
     saved = said.save_history if save_history is None else save_history
     session_id = session_id or _new_id(title)
     place = said.store or default_path() if store is None else store
-    at = _key(place, said, key)
-    home = _home(place, said, at) if saved else _in_memory(place, session_id, at)
+    home = (_home if saved else _in_memory)(place, session_id, said, key)
     owns = home is not place
     redactor = redact if isinstance(redact, Redactor) else _redactor(said, redact)
     if redactor:
@@ -121,12 +118,15 @@ def _key(place: Store | str | Path, said: Settings, key: KeySource | None) -> Ke
     return None if wanted == "none" else wanted
 
 
-def _home(place: Store | str | Path, said: Settings, key: KeySource | None) -> Store:
+def _home(place: Store | str | Path, session_id: str, said: Settings, key: KeySource | None) -> Store:
+    """The store, in which the session is kept."""
+    key = _key(place, said, key)
     return open_store(place, durability=said.durability, key=key) if isinstance(place, (str, Path)) else place
 
 
-def _in_memory(place: Store | str | Path, session_id: str, key: KeySource | None) -> Store:
+def _in_memory(place: Store | str | Path, session_id: str, said: Settings, key: KeySource | None) -> Store:
     """A store in memory that holds the session as far as `place` has it. Nothing is written to that."""
+    key = _key(place, said, key)
     memory = MemoryStore()
     if not isinstance(place, (str, Path)):
         _copy(place, session_id, memory)

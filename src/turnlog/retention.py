@@ -196,8 +196,9 @@ def _collected(store: Store, limits: Limits, now: datetime, dry_run: bool, grace
     swept = Swept(0, 0, 0)
     if limits.compress_after is not None and (waiting := to_pack(store, limits.compress_after, now)):
         library()  # before anything is deleted
-        made = plan(store.sessions(), inventory := store.inventory(), limits, used=before, now=now)
+        inventory = store.inventory()
         if dry_run:
+            made = plan(store.sessions(), inventory, limits, used=before, now=now)
             packed = would_pack(waiting, inventory, {each.session for each in made.gone})
         else:  # before the size is looked at: what is compressed need not go for it
             lasting = Limits(limits.max_age, None, limits.max_sessions)

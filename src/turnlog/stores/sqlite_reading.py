@@ -33,11 +33,10 @@ class Reader:
         """The records `first` to `last` of a session."""
         while True:
             try:
-                for record in self._forwards(row, segments, first, last):
-                    first = record.n + 1
-                    yield record
+                yield from self._forwards(row, segments, first, last)
                 return
-            except CorruptRecord:
+            except CorruptRecord as error:  # all before the record that it names were yielded; without one, all
+                first = last + 1 if error.record is None else max(first, error.record)
                 row, segments = self._rewritten(row)
 
     def backwards(self, row: SessionRow, segments: list[Segment], first: int, last: int) -> Iterator[Record]:
