@@ -218,11 +218,14 @@ def test_commands_use_the_configured_store(turnlog: Command, tmp_path: Path, mon
     assert (tmp_path / "logs" / "sessions" / "here.json").exists()
 
 
-def test_an_encrypted_store_is_cleared_up_and_packed(turnlog: Command, tmp_path: Path) -> None:
+def test_an_encrypted_store_is_cleared_up_and_packed(
+    turnlog: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`gc` and `keep` that fail on an encrypted store, or take what is kept; a dry run that packs; a key in a file that
     is not used, or that no argument can take away."""
     (tmp_path / "key").write_text(new_key())
-    user_file().parent.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    user_file().parent.mkdir(parents=True)
     user_file().write_text(f'key = "file:{tmp_path / "key"}"\ncompress_after = "1d"\nmax_sessions = 3\n')
     with closing(open_store(tmp_path / "log.db", key=f"file:{tmp_path / 'key'}")) as store:
         for n in range(6):
