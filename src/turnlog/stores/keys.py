@@ -101,9 +101,13 @@ def is_key_place(text: str) -> bool:
 
 
 def placed_key(text: str, folder: Path) -> str:
-    """The place of a key that was written down in a file of `folder`: from there, with `~` for the home."""
+    """The place of a key that was written down in a file of `folder`: from there, with `~` for the home. Raises
+    InputError for the home of a user that there is not."""
     kind, _, where = text.partition(":")
-    return f"{kind}:{folder / Path(where).expanduser()}" if kind.endswith("file") else text
+    try:
+        return f"{kind}:{folder / Path(where).expanduser()}" if kind.endswith("file") else text
+    except RuntimeError as error:
+        raise InputError(f"key: found {text!r}, allowed is a place that there is; no such home") from error
 
 
 def new_key() -> str:
@@ -186,8 +190,9 @@ def _key_at(place: str) -> bytes | Passphrase:
     if kind.endswith("file"):
         try:
             held = Path(where).expanduser().read_bytes()
-        except OSError as error:
-            raise InputError(f"key: the file {where} cannot be read: {error.strerror}") from error
+        except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name; no such home
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"key: the file {where!r} cannot be read: {why}") from error
     else:
         found = os.environ.get(where)
         if not found:
