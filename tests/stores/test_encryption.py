@@ -161,7 +161,7 @@ def test_where_a_key_may_come_from(source: str, place: str, tmp_path: Path, monk
         (b"short", "32 bytes, not 5 bytes"),
         ("hunter2", "says where the key is"),
         ("file:", "says where the key is"),
-        ("file:nowhere/key", "nowhere/key cannot be read"),
+        ("file:nowhere/key", "the file 'nowhere/key' cannot be read"),
         ("env:NO_SUCH_KEY", "NO_SUCH_KEY is not set"),
         ("env:PATH", "holds no key"),
         (7, "32 bytes, not int"),
