@@ -174,8 +174,9 @@ def _pinned(
     """What is pinned in a gap, and what stays with it."""
     numbers = {d.first for d in decisions.values() if d.action == "pin" and gap[0] <= d.first <= gap[1]}
     found: dict[int, Record] = {}
-    for n in sorted(numbers - found.keys()):
-        found.update((record.n, record) for record in _around(store, session_id, n, effects, gap))
+    for n in sorted(numbers):
+        if n not in found:
+            found.update((record.n, record) for record in _around(store, session_id, n, effects, gap))
     return [found[n] for n in sorted(found)]
 
 
