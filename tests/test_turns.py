@@ -394,3 +394,31 @@ def test_turns_run_from_one_input_to_the_next() -> None:
     """A turn that begins with a tool's result, or that ends with the next question, fails here."""
     assert turn_spans(log(user("a"), ANSWER, RESULT, ANSWER, user("b"), ANSWER), 6) == [(1, 4), (5, 6)]
     assert turn_spans([], 9) == []
+
+
+def test_a_turn_whose_last_answer_broke_off_has_failed(session: Session) -> None:
+    """A loop that goes on while there are calls leaves as if it were done; one that asks again may complete."""
+    with session.turn("go") as turn:
+        assert not turn.receive(iter(chunks("It is "))).complete
+    with session.turn("go") as turn:
+        turn.receive(iter(chunks("It is ")))
+        turn.receive(says("It is cold."))
+    told = "its last answer broke off: the stream ended before a finish reason came"
+    assert [(one.status, one.reason) for one in session.turns()] == [("failed", told), ("completed", "")]
+
+
+@pytest.mark.parametrize(
+    "decided, said", [("asked", "The call was canceled and did not run."), ("given", "It may have run")]
+)
+def test_a_call_that_nobody_allowed_did_not_run(store: MemoryStore, decided: str, said: str) -> None:
+    """A model that is told of a call waiting for approval that it may have run goes to look for what it did."""
+    session = session_in(store)
+    with session.turn("go") as turn:
+        (call,) = turn.receive(says("", "c1")).tool_calls
+        turn.ask_approval(call)
+        if decided == "given":
+            turn.approve(call)
+    assert said in session.request().request["messages"][-1]["content"]
+    assert session_in(store).request().body() == session.request().body()
+    session.answer_unfinished()
+    assert said in session.request().request["messages"][-1]["content"]

@@ -25,7 +25,7 @@ from .tokens.counters import count_frame, count_message, count_tools, counter_fo
 from .view.blocks import Item, starts_block
 from .view.effects import Rewinds, active_decisions, ended_decisions, stand_in_sizes, told
 from .view.ladder import situation_of
-from .view.ledger import LEDGER, fate_of, open_calls
+from .view.ledger import LEDGER, fate_after, fate_of, open_calls
 from .view.select import as_decided, as_shown
 from .view.shown import Shown, starts_turn
 from .view.situation import Means, Situation, Summary
@@ -41,10 +41,6 @@ _REACH = 2
 
 _LEAST_REACH = 20_000
 """Tokens kept in memory, however small the budget."""
-
-_LARGE = 2_000
-"""Tokens from which on a message is counted once where it can be: the summary is, when it is decided on and again when
-it is read from its record."""
 
 _UNAIMED = 200_000
 """Tokens kept in memory of a session that has no target."""
@@ -76,7 +72,6 @@ class Context:
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
         self._images = (1, 0)
-        self._measured: tuple[str, Message | None, int] = ("", None, 0)
         self._recounted: dict[tuple[str, int, int], int] = {}
         self._sent: dict[tuple[str, str], Sent] = {}
         self._load(None)
@@ -108,7 +103,7 @@ class Context:
         if isinstance(record.body, UsageRecord):
             self.calibration = self.calibration.observe(record.body)
             return
-        for (n, call_id), outcome in fate_of([record]).items():
+        for (n, call_id), outcome in fate_after(record, self._fate).items():
             self._fate[n, call_id] = outcome
             concerned = next((piece for piece in reversed(self._pieces) if piece.start <= n), None)
             if concerned is not None:
@@ -202,12 +197,7 @@ class Context:
         return self._recounted[key]
 
     def _count(self, message: Message) -> int:
-        if (self._counter.id, message) == self._measured[:2]:
-            return self._measured[2]
-        tokens = count_message(message, self._counter, self._store.get_blob).tokens
-        if tokens > _LARGE:
-            self._measured = (self._counter.id, message, tokens)
-        return tokens
+        return count_message(message, self._counter, self._store.get_blob).tokens
 
     def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:

@@ -25,7 +25,7 @@ from .session_log import SessionLog
 from .turning import Turn
 from .view.arrange import synthetic_result
 from .view.effects import Rewinds
-from .view.ledger import fate_of
+from .view.ledger import LEDGER, fate_of
 
 __all__ = ["Lifecycle"]
 
@@ -184,7 +184,7 @@ class Lifecycle(SessionLog):
         anyway. A real result that comes later takes its place. Returns the calls."""
         found = self.unfinished()
         rewinds = Rewinds.of(self._store.landmarks(self.id))
-        fate = fate_of(record for record in self.records() if not rewinds.by(record.n))
+        fate = fate_of(record for record in self.of_kinds(*LEDGER) if not rewinds.by(record.n))
         results = [synthetic_result(info.call, fate.get((info.record, info.call.id), "lost")) for info in found]
         if results:
             self._journal.append(*(MessageRecord(Message("user", (result,))) for result in results))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..content import Outcome, ToolCall, ToolResult
 from ..records import Approval, Record, ToolFinished, ToolStarted
 
-__all__ = ["LEDGER", "fate_of", "open_calls"]
+__all__ = ["LEDGER", "fate_after", "fate_of", "open_calls"]
 
 LEDGER = ("approval", "tool_finished", "tool_started")
 """The kinds of records that say what became of calls."""
@@ -33,18 +33,21 @@ def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Outcome]:
     """
     fate: dict[tuple[int, str], Outcome] = {}
     for record in records:
-        match record.body:
-            case ToolStarted(call_id=call_id, call_record=call_record):
-                fate[call_record, call_id] = "aborted"
-            case ToolFinished(call_id=call_id, call_record=call_record, outcome=outcome):
-                fate[call_record, call_id] = outcome
-            case Approval(call_id=call_id, call_record=call_record, state="denied"):
-                fate[call_record, call_id] = "canceled"
-            case Approval(call_id=call_id, call_record=call_record, state="asked"):
-                fate.setdefault((call_record, call_id), "canceled")
-            case Approval(call_id=call_id, call_record=call_record):  # allowed: what came of it is not known
-                if fate.get((call_record, call_id)) == "canceled":
-                    fate[call_record, call_id] = "lost"
-            case _:
-                pass
+        fate.update(fate_after(record, fate))
     return fate
+
+
+def fate_after(record: Record, fate: Mapping[tuple[int, str], Outcome]) -> dict[tuple[int, str], Outcome]:
+    """What one more record changes in how calls stand."""
+    match record.body:
+        case ToolStarted(call_id=call_id, call_record=call_record):
+            return {(call_record, call_id): "aborted"}
+        case ToolFinished(call_id=call_id, call_record=call_record, outcome=outcome):
+            return {(call_record, call_id): outcome}
+        case Approval(call_id=call_id, call_record=call_record, state=state):
+            before = fate.get((call_record, call_id))
+            if state == "denied" or (state == "asked" and before is None):
+                return {(call_record, call_id): "canceled"}
+            if state == "given" and before == "canceled":  # what came of it is not known
+                return {(call_record, call_id): "lost"}
+    return {}
