@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import turnlog
 from turnlog.costs import Cost, cost, total_cost, total_usage, usage_by_model
+from turnlog.errors import InputError
 from turnlog.facts import model_facts
 from turnlog.importers import read_file
 from turnlog.records import Record, Usage, UsageRecord
@@ -149,3 +150,9 @@ def test_costs_are_those_that_an_agent_worked_out_itself(shared: Path) -> None:
     assert len(found) == 439
     for bill in found:
         assert float(cost(bill.usage, bill.model).at_least) == pytest.approx(bill.raw["cost"]["total"], abs=1e-9)
+
+
+def test_what_is_no_usage_is_refused() -> None:
+    """A provider's own usage, handed over as it is, would end in an error about one of its fields."""
+    with pytest.raises(InputError, match=r"`answer.usage`, `session.usage`\), not dict"):
+        cost({"prompt_tokens": 5}, "gpt-4o")  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from turnlog.records import (
     Configuration,
     Environment,
     MessageRecord,
+    Note,
     PartialAnswer,
     Record,
     StreamCheckpoint,
@@ -397,3 +398,19 @@ def test_a_log_of_before_has_no_snapshot(store: MemoryStore) -> None:
     session = opened(store)
     assert isinstance(session.target, Target)
     assert (session.resumed, len(session.history())) == (Resumed(2), 2)
+
+
+def test_files_that_a_killed_turn_touched_stay_on_record(store: MemoryStore, tmp_path: Path) -> None:
+    """They were told once, to whoever opened the session first, and to nobody after."""
+    killed = opened(store)
+    turn = killed.turn("Write", watch=tmp_path)
+    turn.__enter__()
+    (tmp_path / "x.txt").write_text("half")
+    again = opened(store)
+    assert again.resumed is not None and again.resumed.recovered.files == ("x.txt",)
+    third = opened(store)
+    assert third.resumed is not None and third.resumed.recovered.files == ()
+    notes = [record.body for record in third.history() if isinstance(record.body, Note)]
+    turn.cancel()
+    killed.close()
+    assert notes == [Note("recovered files", "changed without a record: x.txt", ["x.txt"])]

@@ -223,3 +223,29 @@ def test_a_note_is_found_again(tmp_path: Path) -> None:
         assert session.history()[record.n - 1].body == Note("ticket", "42", {"price": 9.5})
         assert session.id.startswith("a-trip-to-oslo-")
         assert session.title == "A trip to Oslo"
+
+
+def test_misspelt_arguments_are_no_settings(tmp_path: Path) -> None:
+    """A budget that was meant and never set."""
+    session = turnlog.open("s", store=tmp_path / "log.db", target=CHAT)
+    with pytest.raises(InputError, match=r"'bugdet' is no setting of a request: did you mean 'budget'\?"):
+        session.configure(bugdet=100)
+    session.close()
+
+
+def test_a_summarizer_that_fails_is_told_of(tmp_path: Path) -> None:
+    """A wrong key of a model that is asked for summaries stays unnoticed for weeks."""
+
+    def ask(prompt: str) -> str:
+        raise OSError("no route to the model")
+
+    session = turnlog.open("s", store=tmp_path / "log.db", target=CHAT, summarizer=ask)
+    for n in range(6):
+        session.user(f"Part {n}. " * 80)
+        session.assistant(f"Done with {n}. " * 80)
+    feed = session.events()
+    done = session.compact(keep=1)
+    event = list(feed.waiting())[-1]
+    assert len(done.failures) == 1 and "no route to the model" in done.failures[0]
+    assert event.kind == "compacted" and event.text.endswith(f"no summarizer could: {done.failures[0]}")
+    session.close()

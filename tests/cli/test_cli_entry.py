@@ -159,3 +159,9 @@ def test_a_command_alone_is_the_command_among_all() -> None:
         assert known("--store=show", name)[name] == described
         assert len(known(name)) <= 4
     assert known("nonsense") == known("--help", "ls") == whole
+
+
+def test_it_runs_as_a_module() -> None:
+    """Where the script is not on the path, `python -m turnlog` is what is left."""
+    ended = subprocess.run([sys.executable, "-m", "turnlog", "--version"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, f"turnlog {__version__}", "")

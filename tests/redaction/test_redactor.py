@@ -303,3 +303,18 @@ def test_surroundings_stay() -> None:
     clean, _ = REDACTOR.text(f"a {secret} b\n")
     assert clean.startswith("a [") and clean.endswith("] b\n")
     assert Text(clean).text == clean
+
+
+@pytest.mark.parametrize(
+    "text, clean",
+    [
+        ("password: Tr0ub4dor&3xyz", "password: [redacted:password]"),
+        ("DB_PASSWORD=a8Fk;9dLq", "DB_PASSWORD=[redacted:password]"),
+        ("Server=x;Password=abc123def;User=me", "Server=x;Password=[redacted:password];User=me"),
+        ("https://x/?password=hunter22&name=joe", "https://x/?password=[redacted:password]&name=joe"),
+        ("password=hunter2x;echo done", "password=[redacted:password];echo done"),
+    ],
+)
+def test_a_password_goes_on_behind_a_separator(text: str, clean: str) -> None:
+    """Half a password on disk, or the next pair or command taken for the other half."""
+    assert Redactor().text(text)[0] == clean
