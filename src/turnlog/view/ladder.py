@@ -70,12 +70,17 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     if situation.size <= situation.marks.limit and _wait(situation, past):
         return made, situation
     steps = situation.strategy.steps
+    last_resort = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
+    start = situation, last_resort, [*made]
     stalled = is_stalled(past, situation.marks.limit - situation.system)
     if stalled:
-        steps = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
+        steps = last_resort
     made, situation = _climb(situation, steps, made)
     if situation.size > situation.marks.limit:
         made, situation = _climb(situation, ("slide",), made)
+    if situation.size > situation.marks.limit:
+        # What the steps left may stand beside a pinned answer now, and stay with it: without them it can go.
+        made, situation = _climb(*start)
     if situation.size > situation.marks.limit:
         raise BudgetError(situation.marks.limit, situation.floor)
     return [_told(decision) if stalled and _made_room(decision) else decision for decision in made], situation
