@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
-from operator import is_
+from itertools import combinations, repeat
+from operator import attrgetter, is_
 from typing import Any
 
 import msgspec
@@ -28,6 +28,8 @@ from .view.repair import close, count_media, declare_tools, mend
 from .view.shown import Edit, Loss, Shown
 
 __all__ = ["Piece", "assemble", "settled"]
+
+_plan_of = attrgetter("plan")
 
 
 class _Mended(Struct, frozen=True, gc=False):
@@ -142,8 +144,7 @@ def _assembled(
     begin = len(opening.view)
     begin += closed.view[begin] is not whole[begin]  # a user's word was put ahead of the first answer
     end = begin + len(run.view)
-    callers = _first_callers((opening, *run.callers, tail))
-    tools, declared = declare_tools(callers, plan.local.tools, plan.rules)
+    tools, declared = _declared((opening, *run.callers, tail), plan)
     front = _front(closed.view[:begin], tools, plan, blob)
     back = _spell(closed.view[end:], plan, blob)
     if _same(closed.view[end:], tail.view):
@@ -223,7 +224,7 @@ def _run(pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> _
 def _continues(run: _Run, pieces: Sequence[Piece], plan: Plan) -> bool:
     if len(run.pieces) >= len(pieces) or not all(map(is_, run.pieces, pieces)):
         return False
-    return all(piece.plan is plan for piece in run.pieces)
+    return all(map(is_, map(_plan_of, run.pieces), repeat(plan)))
 
 
 def _opening(head: Sequence[Shown], follows: Role, plan: Plan, blob: BlobReader, fate: Fate) -> _Mended:
@@ -257,19 +258,23 @@ def _front(view: Sequence[Shown], tools: tuple[Tool, ...], plan: Plan, blob: Blo
     return kept[2]
 
 
-def _first_callers(parts: Iterable[_Mended]) -> list[Shown]:
-    """The messages that call a tool which none before them called."""
+def _declared(parts: Iterable[_Mended], plan: Plan) -> tuple[tuple[Tool, ...], list[Edit]]:
+    """The tools of a request, from the messages that call one which none before them called; the same as for the last
+    request as long as those are the same."""
     seen: set[str] = set()
-    found: list[Shown] = []
+    callers: list[Shown] = []
     for part in parts:
         if not part.called <= seen:
             seen |= part.called
-            found += part.callers
-    return found
+            callers += part.callers
+    kept: tuple[list[Shown], tuple[Tool, ...], list[Edit]] | None = plan.kept.get("declared")
+    if kept is None or not _same(kept[0], callers):
+        kept = plan.kept["declared"] = (callers, *declare_tools(callers, plan.local.tools, plan.rules))
+    return kept[1], kept[2]
 
 
 def _same(left: Sequence[Shown], right: Sequence[Shown]) -> bool:
-    return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))
+    return len(left) == len(right) and all(map(is_, left, right))
 
 
 def _kept(piece: Piece, behind: Piece, plan: Plan, blob: BlobReader, fate: Fate) -> tuple[_Mended, _Wire]:
