@@ -4,7 +4,8 @@
 
 Plays each triple message by message for each API, with pins, clearing, undoing, compacting, forks, rewinds and
 switches in between, and checks what tests/budget_triples.py checks. Prints a line a finding and a summary.
-`over_as_sent` counts requests that are over the limit only by what repair put in for calls without a result.
+`over_as_sent` counts requests that are over the limit only by what repair changed in damaged messages (another name,
+a placeholder).
 """
 
 from __future__ import annotations

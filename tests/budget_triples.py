@@ -24,6 +24,7 @@ from turnlog.models import Target, target
 from turnlog.policy import PRESETS, Budget, Strategy, read_strategy
 from turnlog.records import Configuration, Decision, Record
 from turnlog.request import follow, plan
+from turnlog.rules import Rules
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import damaged_history, sound_history
@@ -181,8 +182,14 @@ class Play:
         counter = counter_for(self.aim.provider, self.aim.model)
         return int(self.budget.max_tokens / MARGINS[count_frame(counter, system=False, tools=False).certainty])
 
+    @property
+    def rules(self) -> Rules:
+        """What the target of the session takes."""
+        return plan(self.session.configuration, self.session.target or self.aim).rules
+
     def size(self, lines: Sequence[model.Line]) -> int:
-        return self.fixed + sum(self.count(line.message) for line in lines)
+        beside = sum(tokens for _, tokens in model.added(lines, self.rules, self.count))
+        return self.fixed + sum(self.count(line.message) for line in lines) + beside
 
     # -- playing ---------------------------------------------------------------------------------
 
@@ -342,7 +349,7 @@ class Play:
             self.wrong("budget", f"refused with {error.floor}, should be {floor}")
 
     def floor(self, lines: Sequence[model.Line], log: Sequence[Record]) -> dict[str, int]:
-        return model.floor_of(lines, model.pins(log), self.fixed, self.count, self.strategy, self.limit)
+        return model.floor_of(lines, model.pins(log), self.fixed, self.count, self.strategy, self.limit, self.rules)
 
     def within(
         self,
@@ -358,6 +365,8 @@ class Play:
             self.wrong("budget", f"{size} tokens, limit {self.limit}")
         sent = self.fixed + sum(self.count(shown.message) for shown in made.view)
         if sent > self.limit:
+            if self.sound:
+                self.wrong("budget", f"{sent} tokens as sent, limit {self.limit}")
             self.tally["over_as_sent"] += 1
         if self.sound and sum(self.floor(lines, log).values()) > self.limit:
             if self.strategy.max_history_images is None:

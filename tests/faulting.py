@@ -56,9 +56,6 @@ SHELL = {
 }
 AIMS = (CHAT, turnlog.target("openai-responses", "gpt-5"), CLAUDE, turnlog.target("google", "gemini-2.5-pro"))
 PLACES = {"sqlite": "{}/log.db", "files": "files:{}/log"}
-_STAND_IN = 30
-"""Tokens of what repair says for an open call, or at the end of an interrupted answer: no part of a budget
-(docs/budgets.md)."""
 _SOURCE = str(Path(turnlog.__file__).parent)
 
 
@@ -607,7 +604,7 @@ def _requests(session: Session, oracle: ModuleType, before: _Before) -> Iterator
     for aim in AIMS:
         request = session.request(aim).request
         yield from (f"{aim.provider}: {error}" for error in errors_of(oracle, aim, request))
-        size = turnlog.count(request, aim.model).tokens - _STAND_IN * len(before.started) - _STAND_IN
+        size = turnlog.count(request, aim.model).tokens
         if budget.max_tokens and size > budget.max_tokens:
             yield f"{aim.provider}: {size} tokens, the budget is {budget.max_tokens}"
     results = {

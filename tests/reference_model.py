@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import dropwhile, pairwise, takewhile
 from typing import Any
 
 import msgspec
@@ -16,12 +16,29 @@ import msgspec
 from turnlog.content import Media, Message, Part, Text, ToolCall, ToolResult, media_parts
 from turnlog.policy import Strategy
 from turnlog.records import Decision, MessageRecord, PartialAnswer, Record
+from turnlog.rules import Rules
 
-__all__ = ["HIDE", "Line", "SIZES", "conversation", "floor_of", "groups", "in_force", "pairs_of", "pins", "thumbnail"]
+__all__ = [
+    "HIDE",
+    "Line",
+    "SIZES",
+    "added",
+    "conversation",
+    "floor_of",
+    "groups",
+    "in_force",
+    "pairs_of",
+    "pins",
+    "thumbnail",
+]
 
 HIDE = ("clear", "compact", "priority", "rewind", "slide")
 SIZES = ("cap", "compact", "images", "mask", "priority", "slide")
 INTERRUPTED = Text("[This answer was interrupted here.]")
+UNKNOWN = Text("No result of this call is on record. It may have run; check before repeating it.")
+OPENING = Message("user", (Text("[The conversation began earlier.]"),))
+CLOSING = Message("user", (Text("Please continue."),))
+NOTHING = Message("user", (Text("[No message yet.]"),))
 
 
 @dataclass(frozen=True)
@@ -139,8 +156,8 @@ def speaks(line: Line) -> bool:
     return not line.summary and said.role == "user" and not any(isinstance(p, ToolResult) for p in said.parts)
 
 
-def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], set[int]]:
-    """Which message's call is answered in which message, and the messages with a call that waits.
+def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[tuple[int, ToolCall]]]:
+    """Which message's call is answered in which message, and the calls that wait, each with its message.
 
     By position: a result answers the nearest open call of its id.
     """
@@ -155,7 +172,43 @@ def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], set[in
                 if found:
                     pairs.append((found[-1][0], i))
                     waiting.remove(found[-1])
-    return pairs, {i for i, _ in waiting}
+    return pairs, waiting
+
+
+def added(lines: Sequence[Line], rules: Rules, count: Callable[[Message], int]) -> list[tuple[Line, int]]:
+    """The tokens that have to be sent beside the messages, each with the line that they are there for: results that
+    nobody gave, signatures, a user's word ahead of the first answer or behind the last."""
+    waiting = pairs_of([line.message for line in lines])[1]
+    found = []
+    for i, call in waiting:
+        unknown = ToolResult(call.id, call.name, (UNKNOWN,), "lost", kind=call.kind)
+        found.append((lines[i], count(Message("user", (unknown,)))))
+    for line in lines:
+        calls = [part for part in line.message.parts if isinstance(part, ToolCall)]
+        if rules.step_signature and calls and not (calls[0].signature and calls[0].provider in ("", rules.provider)):
+            whole = msgspec.structs.replace(calls[0], signature=rules.step_signature, provider=rules.provider)
+            bare = msgspec.structs.replace(calls[0], signature="")
+            found.append((line, count(Message("assistant", (whole,))) - count(Message("assistant", (bare,)))))
+    for i, line in enumerate(lines if rules.merge_calls else ()):
+        if line.message.role == "assistant" and (i + 1 == len(lines) or lines[i + 1].message.role != "assistant"):
+            run = list(takewhile(lambda one: one.message.role == "assistant", reversed(lines[: i + 1])))[::-1]
+            calls_from = dropwhile(lambda one: not any(isinstance(p, ToolCall) for p in one.message.parts), run)
+            joined = [one.message for one in calls_from]
+            if len(joined) > 1:
+                together = Message("assistant", tuple(part for message in joined for part in message.parts))
+                found.append((line, count(together) - sum(map(count, joined))))
+    said = [line for line in lines if line.message.role != "system"]
+    if not said:
+        return [] if rules.system_only or not lines else [(lines[-1], count(NOTHING))]
+    answers = list(takewhile(lambda line: line.message.role == "assistant", said))
+    calling = any(isinstance(part, ToolCall) for line in answers for part in line.message.parts)
+    if answers and (rules.first == "user" or (rules.first == "not_call" and calling)):
+        found.append((said[0], count(OPENING)))
+    newest = list(takewhile(lambda line: line.message.role == "assistant", reversed(said)))
+    waits = any(lines[i] is answer for answer in newest for i, _ in waiting)
+    if rules.last == "user" and newest and not waits:
+        found.append((said[-1], count(CLOSING)))
+    return found
 
 
 def groups(lines: Sequence[Line]) -> list[list[Line]]:
@@ -197,16 +250,23 @@ def floor_of(
     count: Callable[[Message], int],
     strategy: Strategy,
     limit: int,
+    rules: Rules,
 ) -> dict[str, int]:
     """What cannot be left out, in tokens, the giants of the open turn cut if the strategy cuts giants."""
     sums = {"tools and framing": fixed, "system text": 0, "pinned messages": 0, "the open turn": 0}
     stays = list(staying(lines, pinned))
-    system = fixed + sum(count(line.message) for why, group in stays if why == "system text" for line in group)
+    beside = added(lines, rules, count)
+
+    def size(group: Sequence[Line]) -> int:
+        there = sum(tokens for line, tokens in beside if any(line is one for one in group))
+        return there + sum(count(line.message) for line in group)
+
+    system = fixed + sum(size(group) for why, group in stays if why == "system text")
     giant = max(60, int(strategy.cap * (limit - system)))  # a share of what the conversation may take
     for why, group in stays:
         if not why:
             continue
-        sums[why] += sum(count(line.message) for line in group)
+        sums[why] += size(group)
         if "cap" in strategy.steps and why == "the open turn":
             sums[why] -= sum(excess for line in group for excess in _excess(line, giant, count))
     return sums

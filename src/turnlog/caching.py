@@ -37,16 +37,20 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
         return CacheUse(now.tokens, before.tokens, 0, why="the tools or settings are others")
     if now.items is before.items:
         return CacheUse(now.tokens, before.tokens, before.tokens)
-    shared = now.fixed
+    shared, answered = now.fixed, False
     for old, new in zip(before.items[: before.length], now.items[: now.length], strict=False):
         if old.shown is not new.shown and old.shown != new.shown:
             break
-        shared += new.tokens
+        shared += min(old.size, new.size)
+        answered = old.size != new.size  # by the size of what stood in for a result
+        if answered:
+            break
     if shared >= before.tokens:
         return CacheUse(now.tokens, before.tokens, before.tokens)
     later = {n: decision for n, decision in decisions.items() if n > before.last}
     if not later:
-        return CacheUse(now.tokens, before.tokens, shared, why="a decision was taken back")
+        why = "a call has its result now" if answered else "a decision was taken back"
+        return CacheUse(now.tokens, before.tokens, shared, why=why)
     moved_by = min(later, key=lambda n: (later[n].detail.get("changes_from", later[n].first), n))
     return CacheUse(now.tokens, before.tokens, shared, moved_by, later[moved_by].why)
 

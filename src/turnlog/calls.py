@@ -116,7 +116,7 @@ def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
         answers,
         frozenset(at for at in everything.orphans if gone[at[0]] or at in orphans),
         frozenset(at for at in everything.duplicates if gone[at[0]] or at in duplicates),
-        everything.unanswered or own.unanswered,
+        (*(at for at in everything.waiting if gone[at[0]]), *map(placed, own.waiting)),
     )
 
 

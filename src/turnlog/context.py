@@ -22,6 +22,7 @@ from .request import Plan, Prepared, follow, plan
 from .tokens.calibration import Calibration, calibrated
 from .tokens.counted import Counter
 from .tokens.counters import count_frame, count_message, count_tools, counter_for
+from .view.added import Added, with_added
 from .view.blocks import Item, starts_block
 from .view.effects import Rewinds, active_decisions, ended_decisions, stand_in_sizes, told
 from .view.ladder import situation_of
@@ -71,6 +72,7 @@ class Context:
         self._fate: dict[tuple[int, str], Outcome] = {}
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
+        self._added = Added()
         self._images = (1, 0)
         self._recounted: dict[tuple[str, int, int], int] = {}
         self._sent: dict[tuple[str, str], Sent] = {}
@@ -148,6 +150,7 @@ class Context:
         by_number = {record.n: record for record in records}
         kept = {piece.start: (piece, behind) for piece, behind in pairwise(self._pieces)}
         self._items, self._pieces, self._lead = [], [], 0
+        self._added = Added()
         self._tokens = self._turns = self._shown_images = 0
         originals = (shown for record in records for shown in as_shown(record))
         sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self.decisions.items()}
@@ -173,6 +176,7 @@ class Context:
         shown, n = item.shown, item.shown.records[0]
         before = self._items[-1].shown if self._items else None
         self._items.append(item)
+        self._added.see(shown.message)
         self._tokens += item.tokens
         self._turns += starts_turn(shown)
         self._shown_images += sum(media.kind == "image" for media in media_parts(shown.message))
@@ -199,6 +203,11 @@ class Context:
     def _count(self, message: Message) -> int:
         return count_message(message, self._counter, self._store.get_blob).tokens
 
+    def _sized(self, aim: Target) -> tuple[Sequence[Item], int]:
+        """The items and their tokens, with what repair adds to them in a request for a target."""
+        items, beside = self._added.sized(self._items, self._plan(aim).rules, self._fate, self._count, self.last)
+        return items, self._tokens + beside
+
     def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:
             self._load(counter)
@@ -217,7 +226,7 @@ class Context:
 
     def fill(self, aim: Target) -> float:
         """The size of the view as a share of the size at which something has to be decided."""
-        return (self._fixed + self._tokens) / max(1, self._marks(aim).trigger)
+        return (self._fixed + self._sized(aim)[1]) / max(1, self._marks(aim).trigger)
 
     def is_at_rest(self, aim: Target) -> bool:
         """Whether it is plain at once that nothing has to be decided: the view is small, and under the caps."""
@@ -228,7 +237,7 @@ class Context:
             return False
         if images is not None and self._shown_images > images:
             return False
-        return self._fixed + self._tokens <= self._marks(aim).trigger
+        return self._fixed + self._sized(aim)[1] <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Marks:
         budget = self.strategy.applied_to(self.budget)
@@ -259,7 +268,7 @@ class Context:
 
     def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
         limit = 0
-        rewinds = self._rewinds
+        rewinds, rules = self._rewinds, self._plan(aim).rules
 
         def originals(first: int, last: int) -> Iterator[Shown]:
             room = _MATERIAL * limit
@@ -279,7 +288,7 @@ class Context:
             return gap_tokens(self._store, self._id, gap, within, decisions, sizes) if gap else 0
 
         made = situation_of(
-            self._items,
+            self._sized(aim)[0],
             terms.budget,
             terms.strategy,
             Means(
@@ -290,6 +299,7 @@ class Context:
                 self._images_before,
                 gap_size,
                 self._counter.id,
+                lambda items: with_added(items, rules, self._fate, self._count),
             ),
             window=aim.input_limit,
             fixed=self._fixed,
@@ -335,7 +345,7 @@ class Context:
         made = assemble(head, self._pieces, plan, blob, self._fate)
         if self._told:
             made = made.after(self._told)
-        now = Sent(plan, self._items, len(self._items), size.tokens, self._fixed, self.last)
+        now = Sent(plan, self._sized(aim)[0], len(self._items), size.tokens, self._fixed, self.last)
         before = self._sent.get((aim.provider, aim.model))
         if sent:
             self.asked = size
@@ -360,7 +370,7 @@ class Context:
         """The size of the conversation as it stands, system text and tools included."""
         self._count_by(counter_for(aim.provider, aim.model))
         certainty = count_frame(self._counter, system=False, tools=False).certainty
-        return Count(self._fixed + self._tokens, self._counter.id, certainty)
+        return Count(self._fixed + self._sized(aim)[1], self._counter.id, certainty)
 
     def count_text(self, text: str) -> int:
         """Tokens of a text, by the counter in force."""

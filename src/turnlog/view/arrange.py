@@ -19,7 +19,7 @@ from .clean import sendable_name
 from .pairing import At, Pairs
 from .shown import Edit, Shown
 
-__all__ = ["Fate", "arrange", "synthetic_result", "with_parts"]
+__all__ = ["Fate", "arrange", "fate_of_call", "synthetic_result", "with_parts"]
 
 Fate = Mapping[tuple[int, str], Outcome]
 """What the log knows of calls without a result, by record number and call id."""
@@ -48,7 +48,7 @@ def synthetic_result(call: ToolCall, outcome: Outcome) -> ToolResult:
 
 def arrange(view: Sequence[Shown], pairs: Pairs, rules: Rules, fate: Fate) -> tuple[list[Shown], list[Edit]]:
     """The view with every call answered once, in its place, and no other results."""
-    if not (pairs.answers or pairs.unanswered or pairs.orphans):
+    if not (pairs.answers or pairs.waiting or pairs.orphans):
         return list(view), []
     arranger = _Arranger(view, pairs, rules, fate)
     i = 0
@@ -207,7 +207,7 @@ class _Arranger:
             if at in self.pairs.answers:
                 continue
             records = self.view[at[0]].records
-            outcome = _fate_of(call, records, self.fate)
+            outcome = fate_of_call(call, records, self.fate)
             sent = msgspec.structs.replace(call, id=self.new_ids.get(at, call.id))
             result = synthetic_result(sent, outcome)
             self.out.append(Shown(Message("user", (result,)), records, "synthetic"))
@@ -246,7 +246,8 @@ class _Arranger:
             self.edits.append(Edit("orphan", detail, records))
 
 
-def _fate_of(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Outcome:
+def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Outcome:
+    """What is known of a call without a result that stands in these records."""
     for n in records:
         if (n, call.id) in fate:
             return fate[n, call.id]

@@ -21,13 +21,19 @@ class Item(Struct, frozen=True, eq=False):
     """A message as a view would show it and its size in tokens.
 
     `raw` is the message as it is on record, `n` its place: the number of its record, or, of what stands in for
-    older messages, that of the record which it stands before.
+    older messages, that of the record which it stands before. `beside` is the size of what repair adds to it.
     """
 
     shown: Shown
     tokens: int
     raw: Shown
     n: int
+    beside: int = 0
+
+    @property
+    def size(self) -> int:
+        """The tokens that it takes in a request."""
+        return self.tokens + self.beside
 
 
 class Block(Struct, frozen=True, eq=False):
@@ -92,7 +98,7 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int]) -> list[Block]:
             stays = "the open turn"
         elif said and i > said[-1] and has_open_call(group):
             stays = "the open turn"
-        blocks.append(Block(tuple(group), sum(item.tokens for item in group), stays))
+        blocks.append(Block(tuple(group), sum(item.size for item in group), stays))
     return blocks
 
 

@@ -21,12 +21,12 @@ At = tuple[int, int]
 
 class Pairs(Struct, frozen=True, gc=False):
     """`answers` maps each answered call to its result; `orphans` are results of no call,
-    `duplicates` further results of a call that has one. `unanswered` says whether a call has none."""
+    `duplicates` further results of a call that has one, `waiting` the calls that have none."""
 
     answers: dict[At, At]
     orphans: frozenset[At]
     duplicates: frozenset[At]
-    unanswered: bool
+    waiting: tuple[At, ...]
 
 
 def pair(view: Sequence[Shown]) -> Pairs:
@@ -51,7 +51,7 @@ def pair(view: Sequence[Shown]) -> Pairs:
                     _another(view, answers, duplicates, answered[part.call_id], at, part)
                 else:
                     orphans.add(at)
-    return Pairs(answers, frozenset(orphans), frozenset(duplicates), bool(open_calls))
+    return Pairs(answers, frozenset(orphans), frozenset(duplicates), tuple(at for at, _ in open_calls))
 
 
 def _open_call(open_calls: list[tuple[At, ToolCall]], result: ToolResult) -> tuple[At, ToolCall] | None:

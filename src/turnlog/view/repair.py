@@ -8,7 +8,7 @@ changes nothing; repairing twice changes nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -28,13 +28,16 @@ __all__ = [
     "EARLIER",
     "NOTHING",
     "Repaired",
+    "added_ends",
     "close",
     "count_media",
     "declare_tools",
     "finish",
+    "joined_runs",
     "mend",
     "named_tools",
     "repair",
+    "signed_call",
 ]
 
 EARLIER = "[The conversation began earlier.]"
@@ -163,20 +166,22 @@ def _sign(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
         return view
     out: list[Shown] = []
     for shown in view:
-        first = next((j for j, part in enumerate(shown.message.parts) if isinstance(part, ToolCall)), None)
-        if first is not None:
-            call = shown.message.parts[first]
-            assert isinstance(call, ToolCall)
-            own = call.signature and call.provider in ("", rules.provider)
-            if not own:
-                signed = msgspec.structs.replace(call, signature=rules.step_signature, provider=rules.provider)
-                parts = (*shown.message.parts[:first], signed, *shown.message.parts[first + 1 :])
-                shown = with_parts(shown, parts)
-                losses.append(
-                    Loss("signature", f"call of {call.name!r} carries the documented stand-in signature", shown.records)
-                )
+        signed = signed_call(shown.message, rules)
+        if signed is not None:
+            first = next(j for j, part in enumerate(shown.message.parts) if isinstance(part, ToolCall))
+            shown = with_parts(shown, (*shown.message.parts[:first], signed, *shown.message.parts[first + 1 :]))
+            what = f"call of {signed.name!r} carries the documented stand-in signature"
+            losses.append(Loss("signature", what, shown.records))
         out.append(shown)
     return out
+
+
+def signed_call(message: Message, rules: Rules) -> ToolCall | None:
+    """The first call of a step with the documented stand-in, if the rules want a signature and nobody gave one."""
+    call = next((part for part in message.parts if isinstance(part, ToolCall)), None) if rules.step_signature else None
+    if call is None or (call.signature and call.provider in ("", rules.provider)):
+        return None
+    return msgspec.structs.replace(call, signature=rules.step_signature, provider=rules.provider)
 
 
 def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
@@ -245,30 +250,39 @@ def _flat(part: Part) -> tuple[Part, ...]:
 
 def _ends(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
     """A legal beginning and a legal end."""
-    first = next((shown for shown in view if shown.message.role != "system"), None)
-    if first is None and (rules.calls_elsewhere or (view and rules.system_only)):
-        return view
-    if first is None:
-        edits.append(Edit("empty", "no message to send: a placeholder stands for one"))
-        return [*view, Shown(Message("user", (Text(NOTHING),)), (), "synthetic")]
-    talk = (shown for shown in view if shown.message.role != "system")
-    run = takewhile(lambda shown: shown.message.role == "assistant", talk)
-    calls = any(isinstance(part, ToolCall) for shown in run for part in shown.message.parts)
-    if first.message.role == "assistant" and (rules.first == "user" or (rules.first == "not_call" and calls)):
-        at = next(i for i, shown in enumerate(view) if shown is first)
-        opening = Shown(Message("user", (Text(EARLIER),)), first.records, "synthetic")
-        edits.append(Edit("starts_with_assistant", "a user message put ahead of the first answer", first.records))
+    opening, closing = added_ends(view, rules)
+    if opening is not None:
+        at = next(i for i, shown in enumerate(view) if shown.message.role != "system")
+        edits.append(Edit("starts_with_assistant", "a user message put ahead of the first answer", opening.records))
         view = [*view[:at], opening, *view[at:]]
-    last = view[-1]
-    said_last = next(shown for shown in reversed(view) if shown.message.role != "system")
-    if said_last.message.role != "assistant":
-        return view
-    if rules.last == "user":
-        edits.append(Edit("ends_with_assistant", "a user message put behind the last answer", said_last.records))
-        return [*view, Shown(Message("user", (Text(CONTINUE),)), said_last.records, "synthetic")]
-    if rules.strip_last and last is said_last:
-        return [*view[:-1], *_stripped(last, edits)]
+    if closing is not None:
+        kind, detail = ("ends_with_assistant", "a user message put behind the last answer")
+        if not closing.records:
+            kind, detail = ("empty", "no message to send: a placeholder stands for one")
+        edits.append(Edit(kind, detail, closing.records))
+        return [*view, closing]
+    if rules.strip_last and view and view[-1].message.role == "assistant":
+        return [*view[:-1], *_stripped(view[-1], edits)]
     return view
+
+
+def added_ends(view: Sequence[Shown], rules: Rules) -> tuple[Shown | None, Shown | None]:
+    """What has to stand ahead of the first message that is no system text, and what behind the last."""
+    first = next((shown for shown in view if shown.message.role != "system"), None)
+    if first is None:
+        none = rules.calls_elsewhere or (view and rules.system_only)
+        return None, None if none else Shown(Message("user", (Text(NOTHING),)), (), "synthetic")
+    opening = closing = None
+    if first.message.role == "assistant" and rules.first != "any":
+        talk = (shown for shown in view if shown.message.role != "system")
+        run = takewhile(lambda shown: shown.message.role == "assistant", talk)
+        calls = any(isinstance(part, ToolCall) for shown in run for part in shown.message.parts)
+        if rules.first == "user" or calls:
+            opening = Shown(Message("user", (Text(EARLIER),)), first.records, "synthetic")
+    last = next(shown for shown in reversed(view) if shown.message.role != "system")
+    if last.message.role == "assistant" and rules.last == "user":
+        closing = Shown(Message("user", (Text(CONTINUE),)), last.records, "synthetic")
+    return opening, closing
 
 
 def _stripped(shown: Shown, edits: list[Edit]) -> list[Shown]:
@@ -285,22 +299,32 @@ def _stripped(shown: Shown, edits: list[Edit]) -> list[Shown]:
 
 
 def _join(view: list[Shown]) -> list[Shown]:
-    """Consecutive assistant messages of which an earlier one calls tools, as one message: its answers
-    must follow directly, and the next assistant message stands in the way."""
+    """The view with the answers of each of `joined_runs` as one message."""
     out: list[Shown] = []
-    for shown in view:
-        before = out[-1] if out else None
-        if (
-            before is not None
-            and shown.message.role == before.message.role == "assistant"
-            and any(isinstance(part, ToolCall) for part in before.message.parts)
-        ):
-            message = Message("assistant", before.message.parts + shown.message.parts, name=before.message.name)
-            records = before.records + tuple(n for n in shown.records if n not in before.records)
-            out[-1] = Shown(message, records, "joined")
-        else:
-            out.append(shown)
-    return out
+    at = 0
+    for run in joined_runs(view):
+        first, rest = view[run[0]], [view[i] for i in run[1:]]
+        parts = tuple(part for shown in (first, *rest) for part in shown.message.parts)
+        records = tuple(dict.fromkeys(n for shown in (first, *rest) for n in shown.records))
+        joined = Shown(Message("assistant", parts, name=first.message.name), records, "joined")
+        out += [*view[at : run[0]], joined]
+        at = run[-1] + 1
+    return [*out, *view[at:]]
+
+
+def joined_runs(view: Sequence[Shown]) -> Iterator[range]:
+    """Consecutive answers, the first of which calls tools: its results must follow directly, and the next answers
+    stand in the way."""
+    start: int | None = None
+    for i, shown in enumerate(view):
+        if shown.message.role != "assistant":
+            if start is not None and i - start > 1:
+                yield range(start, i)
+            start = None
+        elif start is None and any(isinstance(part, ToolCall) for part in shown.message.parts):
+            start = i
+    if start is not None and len(view) - start > 1:
+        yield range(start, len(view))
 
 
 def _open_loop_without_reasoning(view: Sequence[Shown]) -> bool:

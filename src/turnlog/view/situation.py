@@ -47,7 +47,7 @@ class Means(Struct, frozen=True):
     `count` gives the tokens of a message and `count_text` those of a text. `originals` reads the messages
     on record in a range, newest first. `summarise` writes a summary: of these messages, after this earlier summary, in
     so many tokens, beside these messages that stay. `images_before` says how many images come before a record,
-    `gap_tokens` how much stands in the gap.
+    `gap_tokens` how much stands in the gap. `beside` gives items with the size of what repair adds to them.
     """
 
     count: Callable[[Message], int]
@@ -57,6 +57,7 @@ class Means(Struct, frozen=True):
     images_before: Callable[[int], int]
     gap_tokens: Callable[[], int] = lambda: 0
     counter: str = ""
+    beside: Callable[[Sequence[Item]], Sequence[Item]] = lambda items: items
 
 
 class Situation(Struct, frozen=True):
@@ -123,7 +124,7 @@ def applied(situation: Situation, decision: Decision) -> Situation:
     gap = situation.gap
     if gap and hiding is not None and hiding.first <= gap[0] and gap[1] <= hiding.last:
         gap = None
-    blocks = tuple(blocks_of([*items, *placed], situation.pinned))
+    blocks = tuple(blocks_of(situation.means.beside([*items, *placed]), situation.pinned))
     return msgspec.structs.replace(situation, blocks=blocks, number=n + 1, gap=gap)
 
 
