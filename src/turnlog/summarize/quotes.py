@@ -61,7 +61,7 @@ def _quotes(one: Said, words: Sequence[str], reader: Reader) -> list[tuple[int, 
             span = _span(text, place, place + len(word)) if place >= 0 else (0, 0)
             if span not in spans:
                 line = text[span[0] : span[1]].strip()
-                spans[span] = Quote(*span, line, frozenset(reader.vocabulary.words(line)))
+                spans[span] = Quote(*span, line, tuple(reader.vocabulary.words(line)))
             known[word] = place, spans[span]
     found = [known[word] for word in words]
     return sorted((one for one in found if one[0] >= 0), key=lambda one: one[0])

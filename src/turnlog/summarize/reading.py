@@ -53,7 +53,7 @@ class Quote(Struct, frozen=True, gc=False):
     start: int
     end: int
     text: str
-    words: frozenset[str]
+    words: tuple[str, ...]
 
 
 class Said(Struct):
