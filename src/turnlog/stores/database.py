@@ -39,6 +39,7 @@ _SMALL_FILE_PAGES = 160  # of 4 kB
 _SMALL_LOG_PAGES = 100
 _LOG_PAGES = 1000  # as SQLite has it
 _WAL_LIMIT_BYTES = 4 << 20
+_PAGE_CACHE_KB = 1000  # half of what SQLite takes: the system has the file in memory anyway
 _WRITES_BETWEEN_LOOKS = 64
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
@@ -163,6 +164,7 @@ class Database:
             isolation_level=None,
             check_same_thread=False,
         )
+        db.execute(f"pragma cache_size = {-_PAGE_CACHE_KB}")
         lend_packs(db)
         return db
 

@@ -162,7 +162,7 @@ class _Draft:
     def _heading(self, one: Said) -> Heading:
         if one.who == "call":
             return Heading(f"[{one.record}] {one.tool} {one.brief}", one.note.named)
-        return Heading(f"[{one.record}] {one.tool or one.who}:", frozenset())
+        return Heading(f"[{one.record}] {one.tool or one.who}:", ())
 
     def _asked(self, earlier: list[_Line]) -> list[_Line]:
         """What the user said: the first of it, what sounds like a constraint, the newest."""

@@ -75,7 +75,7 @@ class Reader:
         note = Note(words=tuple(self.vocabulary.words(text)))
         if isinstance(part, ToolCall):
             note.brief = clip(text, 120)
-            note.named = frozenset(self.vocabulary.words(note.brief))
+            note.named = tuple(self.vocabulary.words(note.brief))
             note.changes = tuple(changes_of(part, text))
             note.tasks = tuple(tasks_of(part))
         elif isinstance(part, ToolResult):

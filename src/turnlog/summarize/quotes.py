@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from .identifiers import find_word
 from .notes import Reader
-from .reading import Quote, Said
+from .reading import Place, Quote, Said
 
 __all__ = ["Choice", "Excerpt", "Heading", "excerpts"]
 
@@ -18,7 +18,7 @@ _LINE = 160  # characters of a line that are quoted
 _FRAME = 3  # characters or so that a line costs besides its text
 
 
-class Excerpt(Struct):
+class Excerpt(Struct, gc=False):
     """A quote and the position of its text. `step` is that of the call that it belongs to, else the same."""
 
     at: int
@@ -30,7 +30,7 @@ class Heading(Struct):
     """What stands above the quotes of one step, and the identifiers it has."""
 
     text: str
-    words: frozenset[str]
+    words: tuple[str, ...]
 
 
 def excerpts(said: Sequence[Said], first: Mapping[str, int], words: Iterable[str], reader: Reader) -> Iterator[Excerpt]:
@@ -44,7 +44,7 @@ def excerpts(said: Sequence[Said], first: Mapping[str, int], words: Iterable[str
         done = 0
         for place, quote in _quotes(one, spots[at], reader):
             if place >= done:
-                done = quote.end
+                done = quote.start + quote.length
                 yield Excerpt(at, step, quote)
 
 
@@ -57,14 +57,17 @@ def _quotes(one: Said, words: Sequence[str], reader: Reader) -> list[tuple[int, 
         text = reader.text(one)
         spans: dict[tuple[int, int], Quote] = {}
         for word in missing:
-            place = find_word(word, text)
-            span = _span(text, place, place + len(word)) if place >= 0 else (0, 0)
+            at = find_word(word, text)
+            if at < 0:
+                known[word] = None
+                continue
+            start, end = span = _span(text, at, at + len(word))
             if span not in spans:
-                line = text[span[0] : span[1]].strip()
-                spans[span] = Quote(*span, line, frozenset(reader.vocabulary.words(line)))
-            known[word] = place, spans[span]
-    found = [known[word] for word in words]
-    return sorted((one for one in found if one[0] >= 0), key=lambda one: one[0])
+                line = text[start:end].strip()
+                spans[span] = Quote(start, end - start, line, tuple(reader.vocabulary.words(line)))
+            known[word] = Place(at - start, spans[span])
+    found = [place for word in words if (place := known[word]) is not None]
+    return sorted(((one.quote.start + one.into, one.quote) for one in found), key=lambda one: one[0])
 
 
 def _span(text: str, start: int, end: int) -> tuple[int, int]:

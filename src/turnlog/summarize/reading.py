@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from ..content import Media, Message, Text, ToolCall, ToolResult
 from ..view.shown import Shown
 
-__all__ = ["Note", "Quote", "Said", "Who", "clip", "flat_lines", "laid_out", "read", "spelled", "texts_of"]
+__all__ = ["Note", "Place", "Quote", "Said", "Who", "clip", "flat_lines", "laid_out", "read", "spelled", "texts_of"]
 
 Who = Literal["user", "assistant", "call", "result"]
 
@@ -33,27 +33,34 @@ class Note(Struct):
     `words` are its identifiers, each once; `brief` says a call's arguments in few words, `named` are the identifiers in
     that; `error` is what went wrong, of a result that says that its call failed; `changes` are the files that a call
     changes, each with what is done to it; `tasks` the lines and statuses of a list of tasks; `line` is what was said,
-    on one line. `quotes` has where words stand in the text, -1 for nowhere, and their lines, as far as they were
-    looked for.
+    on one line. `quotes` has where words stand in the text, None for nowhere, as far as they were looked for.
     """
 
     words: tuple[str, ...] = ()
     brief: str = ""
-    named: frozenset[str] = frozenset()
+    named: tuple[str, ...] = ()
     error: str = ""
     changes: tuple[tuple[str, str], ...] = ()
     tasks: tuple[tuple[str, str], ...] = ()
     line: str = ""
-    quotes: dict[str, tuple[int, Quote]] = field(default_factory=dict)
+    quotes: dict[str, Place | None] = field(default_factory=dict)
+
+
+class Place(Struct, frozen=True, gc=False):
+    """Where a word stands in a text: so many characters into a quote."""
+
+    into: int
+    quote: Quote
 
 
 class Quote(Struct, frozen=True, gc=False):
-    """A line of a text, or as much of it as is quoted: where it begins and ends, and the identifiers it has."""
+    """A line of a text, or as much of it as is quoted: where it begins and how long it is there, and the identifiers
+    it has. There are thousands of them, of each little more than its text is kept."""
 
     start: int
-    end: int
+    length: int
     text: str
-    words: frozenset[str]
+    words: tuple[str, ...]
 
 
 class Said(Struct):
