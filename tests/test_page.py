@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import turnlog
 from pages import Page, strange
 from turnlog.content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from turnlog.export import as_html, visible
+from turnlog.export import as_html, as_markdown, visible
 from turnlog.log import Draft, Problem, Store
 from turnlog.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, Usage, UsageRecord
 from turnlog.stores import MemoryStore
@@ -249,3 +249,17 @@ def test_usage_that_has_no_price_does_not_stop_a_page() -> None:
     """A model that nobody knows the price of must not cost the reader the page."""
     html, _ = page_of(store_of(UsageRecord("p", "nobody's", Usage(input=5)), MessageRecord(Message("user", ()))), "s")
     assert "5 tokens in (0 cached), 0 out, ? (no full price for nobody&#x27;s)" in html
+
+
+def test_what_was_taken_back_is_marked() -> None:
+    """A reader would take for said what a rewind took back: its records name the decision, and so does Markdown."""
+    said = (("user", "one"), ("assistant", "two"), ("user", "three"), ("assistant", "four"))
+    messages = [MessageRecord(Message(role, (Text(word),))) for role, word in said]
+    store = store_of(*messages, Decision("rewind", 3, 4, "taken back"), MessageRecord(Message("user", (Text("five"),))))
+    page, _ = page_of(store, "s")
+    marked = {n for n in range(1, 7) if "taken back by" in page.split(f'id="r{n}"')[1].split("</header>")[0]}
+    assert marked == {3, 4}
+    markdown = b"".join(as_markdown(store, "s", [])).decode()
+    first, back, rest = markdown.partition("*From here on taken back by decision 5:*")
+    inside, end, _ = rest.partition("*Up to here.*")
+    assert back and end and ("two" in first, "three" in inside, "four" in inside) == (True, True, True)

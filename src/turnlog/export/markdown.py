@@ -14,6 +14,7 @@ from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, T
 from ..log import Problem, Store
 from ..records import Decision, MessageRecord, Note, PartialAnswer, Record, UnknownRecord
 from ..stores.drafts import kind_of
+from ..view.effects import Rewinds
 from .escapes import visible
 
 __all__ = ["as_markdown"]
@@ -29,7 +30,14 @@ def as_markdown(store: Store, session_id: str, problems: list[Problem]) -> Itera
     info = store.info(session_id)
     head = f"# {_inline(info.title or info.id)}\n\nSession {_code(info.id)}, {info.records} records, {info.messages} "
     yield _bytes(f"{head}messages, {info.created} to {info.updated}\n")
+    rewinds = Rewinds.of(store.of_kinds(session_id, ("decision",)))
+    gone = 0
     for record in store.read(session_id, last=info.records):
+        before, gone = gone, rewinds.by(record.n)
+        if gone and gone != before:
+            yield _bytes(f"\n*From here on taken back by decision {gone}:*\n")
+        elif before and not gone:
+            yield _bytes("\n*Up to here.*\n")
         yield _bytes(_record(record))
 
 

@@ -25,7 +25,7 @@ from ..records import Decision, FileChange, MessageRecord, PartialAnswer, Record
 from ..turns import TurnInfo, turns_of
 from .markup import Markup, end, start, tag, text
 from .page_files import changed_files
-from .page_parts import PartWriter
+from .page_parts import PartWriter, link
 from .page_records import RecordWriter
 from .wording import in_short
 
@@ -92,6 +92,8 @@ def _outcome(turn: TurnInfo) -> list[Markup]:
     good = "ok" if turn.status == "completed" else "bad" if turn.status in ("failed", "cancelled") else "warn"
     status = turn.status.replace("_", " ")
     said = [tag("span", text(status, one_line=True), class_=f"badge {good}"), text(f" {turn.reason}", one_line=True)]
+    if turn.rewound:
+        said += [text(" taken back by "), link(turn.rewound)]
     if turn.seconds is not None:
         said.append(text(f" {turn.seconds:,.1f} s"))
     if turn.bills:

@@ -20,7 +20,7 @@ from ..records import (
     SummaryRecord,
     UnknownRecord,
 )
-from ..view.effects import Effects, active_decisions, ended_decisions, stand_ins
+from ..view.effects import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
 from .markup import Markup, end, start, tag, text
 from .page_parts import PartWriter, data, folded, link, preformatted, sized
 from .wording import said_of
@@ -32,12 +32,13 @@ _KNOWN_DETAIL = frozenset({"before", "after", "replacement", "texts", "cuts", "k
 
 class RecordWriter:
     """Writes the records of one session. `decisions` are those of the whole log, `last` the number of its last record:
-    what they left out of what a model is sent is marked."""
+    what they left out of what a model is sent is marked, and what was taken back."""
 
     def __init__(self, parts: PartWriter, decisions: Mapping[int, Record], last: int) -> None:
         self._parts = parts
         self._ended = ended_decisions(decisions.values())
         self._effects = Effects.of(active_decisions(decisions.values()))
+        self._rewinds = Rewinds.of(decisions.values())
         self._sent = self._effects.shown_ranges(last)
 
     def record(self, record: Record) -> Iterator[Markup]:
@@ -82,8 +83,9 @@ class RecordWriter:
 
     def _head(self, record: Record, word: str, more: str, message: Message | None = None) -> Markup:
         """The beginning of a record, up to where its content stands."""
-        marks: list[Markup] = []
-        if message is not None and self._is_hidden(record.n, message):
+        marks = self._taken_back(record)
+        hidden = message is not None and self._is_hidden(record.n, message)
+        if hidden and not marks:
             said = "no longer sent: a decision left it out"
             marks.append(tag("span", text("left out"), class_="badge warn", title=said))
         elif record.n in self._effects.changes:
@@ -107,11 +109,19 @@ class RecordWriter:
             tag("a", text(str(record.n)), href=f"#r{record.n}", class_="n"),
             tag("span", text(word), class_="badge"),
             text(f" {said}", one_line=True),
+            *self._taken_back(record),
             *_redacted(record),
             tag("time", text(record.time, one_line=True)),
             id=f"r{record.n}",
             class_="event",
         )
+
+    def _taken_back(self, record: Record) -> list[Markup]:
+        by = self._rewinds.by(record.n)
+        if not by:
+            return []
+        said = "no longer part of the conversation: a rewind took it back"
+        return [tag("span", text("taken back by "), link(by), class_="badge warn", title=said)]
 
     def _is_hidden(self, n: int, message: Message) -> bool:
         if message.role == "system":
