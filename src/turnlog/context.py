@@ -134,17 +134,19 @@ class Context:
         window = read_window(self._store, self._id, self.last, marks, self.decisions, sizes, self._reach)
         self._gap, self._within = window.gap, window.within
         before, waiting = self._fate, open_calls(window.records)
-        self._fate = self._known_fate(window) if waiting else {}
+        self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
         if any(before.get(call) != self._fate.get(call) for call in waiting):
             self._pieces = []  # made while something else was known of these calls
         self.calibration = calibrated(window.records)
         self._fill(window.records)
 
-    def _known_fate(self, window: Window) -> dict[tuple[int, str], Outcome]:
-        """What the log knows of calls; also what stands where decisions hide it, but not what was taken back."""
+    def _known_fate(self, window: Window, first: int) -> dict[tuple[int, str], Outcome]:
+        """What the log knows of calls from record `first` on; also what stands where decisions hide it, but not what
+        was taken back."""
         if not self.decisions and window.gap is None:
             return fate_of(window.records)
-        return fate_of(r for r in self._store.of_kinds(self._id, LEDGER) if not self._rewinds.by(r.n))
+        ledger = self._store.of_kinds(self._id, LEDGER, first=first)
+        return fate_of(record for record in ledger if not self._rewinds.by(record.n))
 
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}

@@ -38,7 +38,9 @@ def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Outcome]:
 
 
 def fate_after(record: Record, fate: Mapping[tuple[int, str], Outcome]) -> dict[tuple[int, str], Outcome]:
-    """What one more record changes in how calls stand."""
+    """What one more record changes in how calls stand. What stands before its call says nothing of it."""
+    if isinstance(record.body, (ToolStarted, ToolFinished, Approval)) and record.body.call_record > record.n:
+        return {}
     match record.body:
         case ToolStarted(call_id=call_id, call_record=call_record):
             return {(call_record, call_id): "aborted"}
