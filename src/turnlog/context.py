@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 from .caching import Sent, cache_prices, marked, use_of
-from .content import Message, Outcome, media_parts
+from .content import Message, Outcome, images_in
 from .log import Store
 from .models import Target
 from .models import target as make_target
@@ -181,7 +181,7 @@ class Context:
         self._added.see(shown.message)
         self._tokens += item.tokens
         self._turns += starts_turn(shown)
-        self._shown_images += sum(media.kind == "image" for media in media_parts(shown.message))
+        self._shown_images += images_in(shown.message)
         if shown.message.role == "system" and self._lead == len(self._items) - 1:
             self._lead += 1  # leading system text stands in the head
         elif len(self._items) - 1 == self._lead or starts_block(shown, before):
@@ -323,7 +323,7 @@ class Context:
         begin, images = self._images if self._images[0] <= n else (1, 0)
         for record in self._store.read(self._id, first=begin, last=n - 1):
             if record.message is not None:
-                images += sum(media.kind == "image" for media in media_parts(record.message))
+                images += images_in(record.message)
         self._images = (n, images)
         return images
 

@@ -135,10 +135,9 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         with _opening:
-            if self.read_only:
-                if not self.path.is_file():
+            if not os.path.isfile(self.path):
+                if self.read_only:
                     raise StoreError(f"there is no store at {self.path}")
-            else:
                 _create_file(self.path)
             db = self._connect()
         try:
