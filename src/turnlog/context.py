@@ -143,10 +143,10 @@ class Context:
     def _known_fate(self, window: Window, first: int) -> dict[tuple[int, str], Outcome]:
         """What the log knows of calls from record `first` on; also what stands where decisions hide it, but not what
         was taken back."""
-        if not self.decisions and window.gap is None:
-            return fate_of(window.records)
-        ledger = self._store.of_kinds(self._id, LEDGER, first=first)
-        return fate_of(record for record in ledger if not self._rewinds.by(record.n))
+        at_hand = [record for record in window.records if record.n >= first]
+        whole = len(at_hand) > self.last - first  # nothing of it is hidden, or in a gap
+        known = at_hand if whole else self._store.of_kinds(self._id, LEDGER, first=first)
+        return fate_of(record for record in known if not self._rewinds.by(record.n))
 
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}

@@ -17,7 +17,8 @@ def open_calls(records: Iterable[Record]) -> set[tuple[int, str]]:
     """The calls in messages that no result behind them answers, by the record of the call and its id."""
     waiting: dict[str, list[int]] = {}
     for record in records:
-        for part in record.message.parts if record.message is not None else ():
+        message = record.message
+        for part in message.parts if message is not None else ():
             if isinstance(part, ToolCall):
                 waiting.setdefault(part.id, []).append(record.n)
             elif isinstance(part, ToolResult) and waiting.get(part.call_id):
