@@ -18,7 +18,7 @@ from turnlog.errors import BudgetError
 from turnlog.log import Draft
 from turnlog.models import Target, target
 from turnlog.policy import PRESETS
-from turnlog.records import Configuration, Decision, MessageRecord
+from turnlog.records import Approval, Body, Configuration, Decision, MessageRecord, Note, ToolFinished, ToolStarted
 from turnlog.request import Prepared, follow, plan
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
@@ -226,3 +226,21 @@ def test_what_was_taken_back_is_not_known_of_a_call() -> None:
     session.rewind(to=last)
     body = session.request().body()
     assert Session(store, store.info("s")).request().body() == body == session.fork("t", at=last).request().body()
+
+
+@pytest.mark.parametrize("entry", [ToolStarted("c1", 5), ToolFinished("c1", 5, "timeout"), Approval("c1", "denied", 5)])
+def test_what_stands_before_its_call_says_nothing_of_it(entry: Body) -> None:
+    """A session that followed such a log, as only a damaged one is, and one that opens it must say the same of the
+    call: what is known of calls is looked up from the first open one on."""
+    bodies = set()
+    for name, body in (("s", entry), ("t", Note("nothing"))):
+        store = MemoryStore()
+        store.create(name)
+        session = Session(store, store.info(name))
+        session.switch(CHAT)
+        session.pin(session.user("go").n)
+        store.append(name, [Draft(body)])
+        session.request()
+        assert session.add(Message("assistant", (ToolCall("c1", "rm", {}),))).n == 5
+        bodies |= {session.request().body(), Session(store, store.info(name)).request().body()}
+    assert len(bodies) == 1

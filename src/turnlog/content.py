@@ -32,6 +32,7 @@ __all__ = [
     "ToolResult",
     "Unknown",
     "compact_json",
+    "images_in",
     "is_finite_json",
     "media_parts",
     "nested_deeper",
@@ -289,3 +290,13 @@ def media_parts(message: Message) -> Iterator[Media]:
             for inner in part.parts:
                 if isinstance(inner, Media):
                     yield inner
+
+
+def images_in(message: Message) -> int:
+    """How many of its media parts are images. Loops, because it is asked of every message of a view."""
+    found = 0
+    for part in message.parts:
+        for inner in part.parts if isinstance(part, ToolResult) else (part,):
+            if isinstance(inner, Media) and inner.kind == "image":
+                found += 1
+    return found

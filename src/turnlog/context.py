@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 from .caching import Sent, cache_prices, marked, use_of
-from .content import Message, Outcome, media_parts
+from .content import Message, Outcome, images_in
 from .log import Store
 from .models import Target
 from .models import target as make_target
@@ -134,17 +134,19 @@ class Context:
         window = read_window(self._store, self._id, self.last, marks, self.decisions, sizes, self._reach)
         self._gap, self._within = window.gap, window.within
         before, waiting = self._fate, open_calls(window.records)
-        self._fate = self._known_fate(window) if waiting else {}
+        self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
         if any(before.get(call) != self._fate.get(call) for call in waiting):
             self._pieces = []  # made while something else was known of these calls
         self.calibration = calibrated(window.records)
         self._fill(window.records)
 
-    def _known_fate(self, window: Window) -> dict[tuple[int, str], Outcome]:
-        """What the log knows of calls; also what stands where decisions hide it, but not what was taken back."""
-        if not self.decisions and window.gap is None:
-            return fate_of(window.records)
-        return fate_of(r for r in self._store.of_kinds(self._id, LEDGER) if not self._rewinds.by(r.n))
+    def _known_fate(self, window: Window, first: int) -> dict[tuple[int, str], Outcome]:
+        """What the log knows of calls from record `first` on; also what stands where decisions hide it, but not what
+        was taken back."""
+        at_hand = [record for record in window.records if record.n >= first]
+        whole = len(at_hand) > self.last - first  # nothing of it is hidden, or in a gap
+        known = at_hand if whole else self._store.of_kinds(self._id, LEDGER, first=first)
+        return fate_of(record for record in known if not self._rewinds.by(record.n))
 
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}
@@ -179,7 +181,7 @@ class Context:
         self._added.see(shown.message)
         self._tokens += item.tokens
         self._turns += starts_turn(shown)
-        self._shown_images += sum(media.kind == "image" for media in media_parts(shown.message))
+        self._shown_images += images_in(shown.message)
         if shown.message.role == "system" and self._lead == len(self._items) - 1:
             self._lead += 1  # leading system text stands in the head
         elif len(self._items) - 1 == self._lead or starts_block(shown, before):
@@ -321,7 +323,7 @@ class Context:
         begin, images = self._images if self._images[0] <= n else (1, 0)
         for record in self._store.read(self._id, first=begin, last=n - 1):
             if record.message is not None:
-                images += sum(media.kind == "image" for media in media_parts(record.message))
+                images += images_in(record.message)
         self._images = (n, images)
         return images
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from .caching import cache_prices, marks_of
-from .content import Message, Text, media_parts
+from .content import Message, Text, images_in
 from .errors import BlobMissing, BudgetError
 from .models import Target
 from .oneshot import aimed, detect
@@ -191,7 +191,7 @@ class Fitter:
             return reversed(originals[first - 1 : last])
 
         def images_before(n: int) -> int:
-            return sum(m.kind == "image" for shown in originals[: n - 1] for m in media_parts(shown.message))
+            return sum(images_in(shown.message) for shown in originals[: n - 1])
 
         return Means(counting.message, counting.text, read, summarise, images_before)
 

@@ -192,9 +192,10 @@ class RecordStore(Protocol):
         """What the usage records of a session say, summed for each model, without reading the others if
         the store can help it. Raises as `read`."""
 
-    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
-        """The records of these kinds (the words in docs/format.md), in order, without decoding the others
-        if the store can help it. Raises as `read`; damage to records of other kinds may go unseen."""
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
+        """The records from number `first` on of these kinds (the words in docs/format.md), in order, without
+        decoding the others if the store can help it. Raises as `read`; damage to records of other kinds may go
+        unseen."""
 
 
 class SessionIndex(Protocol):

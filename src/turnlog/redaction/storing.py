@@ -53,9 +53,9 @@ class RedactingStore:
         records = self.store.landmarks(session_id)
         return self._as_said(session_id, records) if self._live else records
 
-    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
         """See `RecordStore.of_kinds`."""
-        records = self.store.of_kinds(session_id, kinds)
+        records = self.store.of_kinds(session_id, kinds, first=first)
         return self._as_said(session_id, records) if self._live else records
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:

@@ -135,10 +135,9 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         with _opening:
-            if self.read_only:
-                if not self.path.is_file():
+            if not os.path.isfile(self.path):
+                if self.read_only:
                     raise StoreError(f"there is no store at {self.path}")
-            else:
                 _create_file(self.path)
             db = self._connect()
         try:
@@ -229,7 +228,8 @@ class Transaction:
         self._lock.acquire()
         try:
             self._db = self._database.queue_up()
-            self._db.execute("begin immediate")
+            self._execute = self._db.cursor().execute  # that of a connection makes a cursor each time
+            self._execute("begin immediate")
         except BaseException as error:
             self._leave()
             if isinstance(error, sqlite3.Error):
@@ -240,7 +240,7 @@ class Transaction:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is None:
-                self._db.execute("commit")
+                self._execute("commit")
                 self._done += 1
                 if not self._done % _WRITES_BETWEEN_LOOKS:
                     limit_log(self._db)

@@ -91,10 +91,10 @@ def holds_any(words: Sequence[bytes]) -> Callable[[bytes], bool]:
 
 def row_kind(body: Body) -> str:
     """The word that stands beside a record in an index of kinds: system text is told apart."""
+    if type(body) is MessageRecord:
+        return "system" if body.message.role == "system" else "message"
     if isinstance(body, (SealedRecord, UnknownRecord)):  # their words may be anything
         return storable(body.of if isinstance(body, SealedRecord) else body.name)
-    if isinstance(body, MessageRecord) and body.message.role == "system":
-        return "system"
     return kind_of(body)
 
 

@@ -127,10 +127,10 @@ class FilesStore(FilesRetention):
         """See `RecordStore.usage`. Looks through every line for the word."""
         return usage_by_model(self.of_kinds(session_id, ("usage",)))
 
-    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
         """See `RecordStore.of_kinds`. Looks through every line for the words."""
         found = read_some(self._folder, self._pieces(session_id)[1], kind_finder(kinds))
-        return self._while_open(record for record in found if kind_of(record.body) in kinds)
+        return self._while_open(record for record in found if record.n >= first and kind_of(record.body) in kinds)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""

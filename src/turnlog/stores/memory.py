@@ -102,11 +102,11 @@ class MemoryStore:
         """See `RecordStore.usage`."""
         return usage_by_model(self.read(session_id))
 
-    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
         """See `RecordStore.of_kinds`."""
         may_be = kind_finder(kinds)
         with self._lock:
-            found = [raw for raw in self._find(session_id).records if may_be(raw)]
+            found = [raw for raw in self._find(session_id).records[max(first, 1) - 1 :] if may_be(raw)]
         return (record for record in map(decode_record, found) if kind_of(record.body) in kinds)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:

@@ -112,9 +112,9 @@ class SealedStore:
         """See `RecordStore.landmarks`."""
         return self._opener(session_id).all_of(self._store.landmarks(session_id))
 
-    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
         """See `RecordStore.of_kinds`."""
-        records = self._opener(session_id).all_of(self._store.of_kinds(session_id, kinds))
+        records = self._opener(session_id).all_of(self._store.of_kinds(session_id, kinds, first=first))
         return (record for record in records if kind_of(record.body) in kinds)
 
     def usage(self, session_id: str) -> Bills:

@@ -32,16 +32,14 @@ from .schema import (
     CHAIN_START,
     COLUMNS,
     LANDMARK_VERSION,
-    LANDMARKS,
     SEARCH_VERSION,
     SessionRow,
-    record_id,
     version_of,
 )
-from .segments import Segment, checksum_at, count_messages, segments_of
+from .segments import checksum_at, count_messages, segments_of
 from .sqlite_append import Appender
 from .sqlite_index import catch_up, is_behind, renew_if_damaged
-from .sqlite_kinds import of_kinds, runs_of_kinds
+from .sqlite_kinds import of_kinds, runs_of_kinds, runs_of_landmarks
 from .sqlite_packs import pack
 from .sqlite_reading import Reader
 from .sqlite_retention import SqliteRetention
@@ -58,7 +56,6 @@ BLOB_FILE_BYTES = 64 * 1024
 
 _LIST = """select id, title, created, updated, records, messages, parent, parent_records
     from sessions where id is not null order by updated desc, no desc"""
-_MARKS = f"select id from records where id between ? and ? and {LANDMARKS} order by id"
 
 _UNPACKED = """select sessions.id from sessions join records on records.id = sessions.no << 32 | sessions.records
     where sessions.id is not null and sessions.records > sessions.parent_records and typeof(record) = 'text'"""
@@ -119,20 +116,20 @@ class SqliteStore(SqliteRetention):
         with self._database.reading() as db:
             if version_of(db) < LANDMARK_VERSION:
                 return filter(is_landmark, self.read(session_id))
-            segments = segments_of(db, find(db, session_id))
-            found = [row[0] & 0xFFFFFFFF for at in segments for row in db.execute(_MARKS, _bounds(at))]
-        return (record for n in found for record in self.read(session_id, first=n, last=n))
+            row = find(db, session_id)
+            runs = runs_of_landmarks(db, segments := segments_of(db, row))
+        return (record for run in runs for record in self._reader.forwards(row, segments, *run))
 
     def usage(self, session_id: str) -> Bills:
         """See `RecordStore.usage`."""
         with self._database.reading() as db:
             return read_usage(db, segments_of(db, find(db, session_id)))
 
-    def of_kinds(self, session_id: str, kinds: Collection[str]) -> Iterator[Record]:
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
         """See `RecordStore.of_kinds`. Looks at the kind that stands beside every record."""
         with self._database.reading() as db:
             row = find(db, session_id)
-            runs = runs_of_kinds(db, segments := segments_of(db, row), kinds)
+            runs = runs_of_kinds(db, segments := segments_of(db, row), kinds, first)
         return of_kinds(kinds, (self._reader.forwards(row, segments, *run) for run in runs))
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
@@ -331,10 +328,6 @@ class SqliteStore(SqliteRetention):
     def close(self) -> None:
         """See `Store.close`."""
         self._database.close()
-
-
-def _bounds(segment: Segment) -> tuple[int, int]:
-    return record_id(segment.no, segment.first), record_id(segment.no, segment.last)
 
 
 def _state(db: sqlite3.Connection) -> tuple[int, int]:

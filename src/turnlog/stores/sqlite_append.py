@@ -56,14 +56,14 @@ class Appender:
             head = chain(head, raw)
             messages += kind in _MESSAGES
             rows.append((no << 32 | last, kind, head, raw))
-        updated = records[-1].time
+        updated, write = records[-1].time, db.cursor().execute  # `db.execute` would make a cursor for each statement
         row = SessionRow(no, session_id, title, created, updated, last, messages, head, parent, parent_records, base)
         new_seal = seal(row)
-        if db.execute(_ADVANCE, (updated, last, messages, head, new_seal, no, old_seal)).rowcount != 1:
+        if write(_ADVANCE, (updated, last, messages, head, new_seal, no, old_seal)).rowcount != 1:
             return None
         try:
             for values in rows:
-                db.execute(_INSERT, values)
+                write(_INSERT, values)
         except sqlite3.IntegrityError as error:
             raise damaged_row(session_id) from error
         if len(self._rows) >= _REMEMBERED:

@@ -7,26 +7,29 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ..records import Record
 from .drafts import kind_of
-from .schema import record_id
+from .schema import LANDMARKS, record_id
 from .segments import Segment
 
-__all__ = ["of_kinds", "runs_of_kinds"]
+__all__ = ["of_kinds", "runs_of_kinds", "runs_of_landmarks"]
 
 _KINDS = "select id from records where id between ? and ? and kind in ({}) order by id"
+_LANDMARKS = f"select id from records where id between ? and ? and {LANDMARKS} order by id"
 
 
-def runs_of_kinds(db: sqlite3.Connection, segments: list[Segment], kinds: Collection[str]) -> list[tuple[int, int]]:
-    """The first and last number of each run of records of these kinds, in order.
+def runs_of_landmarks(db: sqlite3.Connection, segments: list[Segment]) -> list[tuple[int, int]]:
+    """The first and last number of each run of landmarks, in order. Asks their index alone."""
+    return _runs(db, segments, 1, _LANDMARKS, ())
+
+
+def runs_of_kinds(
+    db: sqlite3.Connection, segments: list[Segment], kinds: Collection[str], begin: int
+) -> list[tuple[int, int]]:
+    """The first and last number of each run of records of these kinds from number `begin` on, in order.
 
     A run of messages may hold system text, which goes by a kind of its own in the table.
     """
     words = {*kinds, "system"} if "message" in kinds else {*kinds}
-    query = _KINDS.format(", ".join("?" * len(words)))
-    numbers: list[int] = []
-    for segment in segments:
-        bounds = record_id(segment.no, segment.first), record_id(segment.no, segment.last)
-        numbers += [row[0] & 0xFFFFFFFF for row in db.execute(query, (*bounds, *words))]
-    return list(_runs(numbers))
+    return _runs(db, segments, begin, _KINDS.format(", ".join("?" * len(words))), words)
 
 
 def of_kinds(kinds: Collection[str], runs: Iterable[Iterator[Record]]) -> Iterator[Record]:
@@ -34,12 +37,16 @@ def of_kinds(kinds: Collection[str], runs: Iterable[Iterator[Record]]) -> Iterat
     return (record for run in runs for record in run if kind_of(record.body) in kinds)
 
 
-def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    first = last = 0
-    for number in numbers:
-        if last and number != last + 1:
-            yield first, last
-            first = number
-        first, last = first or number, number
-    if last:
-        yield first, last
+def _runs(
+    db: sqlite3.Connection, segments: list[Segment], begin: int, query: str, words: Collection[str]
+) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for segment in segments:
+        bounds = record_id(segment.no, max(begin, segment.first)), record_id(segment.no, segment.last)
+        for (key,) in db.execute(query, (*bounds, *words)):
+            n = key & 0xFFFFFFFF
+            if runs and n == runs[-1][1] + 1:
+                runs[-1] = runs[-1][0], n
+            else:
+                runs.append((n, n))
+    return runs

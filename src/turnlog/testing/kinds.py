@@ -49,6 +49,10 @@ def check_kinds(store: Store) -> None:
             wanted = [record.raw for record in store.read(session) if kind_of(record.body) in kinds]
             found = [record.raw for record in store.of_kinds(session, kinds)]
             assert found == wanted, f"of_kinds of {kinds} gave {len(found)} records, not {len(wanted)}"
+        for first in (0, 5, 13, 14, 18, 19):
+            late = [record.n for record in store.read(session, first=first) if kind_of(record.body) == "file_change"]
+            found_late = [record.n for record in store.of_kinds(session, ("file_change",), first=first)]
+            assert found_late == late, f"of_kinds from {first} on gave records {found_late}, not {late}"
     _raises_not_found("of_kinds", lambda: list(store.of_kinds("u", ("note",))))
 
 

@@ -111,8 +111,10 @@ class Effects(Struct, frozen=True):
 
     def hides(self, n: int, message: Message) -> bool:
         """Whether the message of record `n` is left out of the conversation."""
-        system = message.role == "system"
-        return any(one.covers(n) and (one.system_too or not system) for one in self.hidings)
+        for one in self.hidings:  # noqa: SIM110 - asked of every message of a view
+            if one.covers(n) and (one.system_too or message.role != "system"):
+                return True
+        return False
 
     def hides_stand_in(self, n: int, at: int) -> bool:
         """Whether a later decision left out what decision `n` put before record `at`."""

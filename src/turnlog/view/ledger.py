@@ -17,7 +17,8 @@ def open_calls(records: Iterable[Record]) -> set[tuple[int, str]]:
     """The calls in messages that no result behind them answers, by the record of the call and its id."""
     waiting: dict[str, list[int]] = {}
     for record in records:
-        for part in record.message.parts if record.message is not None else ():
+        message = record.message
+        for part in message.parts if message is not None else ():
             if isinstance(part, ToolCall):
                 waiting.setdefault(part.id, []).append(record.n)
             elif isinstance(part, ToolResult) and waiting.get(part.call_id):
@@ -38,7 +39,9 @@ def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Outcome]:
 
 
 def fate_after(record: Record, fate: Mapping[tuple[int, str], Outcome]) -> dict[tuple[int, str], Outcome]:
-    """What one more record changes in how calls stand."""
+    """What one more record changes in how calls stand. What stands before its call says nothing of it."""
+    if isinstance(record.body, (ToolStarted, ToolFinished, Approval)) and record.body.call_record > record.n:
+        return {}
     match record.body:
         case ToolStarted(call_id=call_id, call_record=call_record):
             return {(call_record, call_id): "aborted"}
