@@ -365,7 +365,7 @@ class Play:
             self.wrong("budget", f"{size} tokens, limit {self.limit}")
         sent = self.fixed + sum(self.count(shown.message) for shown in made.view)
         if sent > self.limit:
-            if self.sound:
+            if self.sound and after:  # an empty conversation is sent as a placeholder, beside system text and tools
                 self.wrong("budget", f"{sent} tokens as sent, limit {self.limit}")
             self.tally["over_as_sent"] += 1
         if self.sound and sum(self.floor(lines, log).values()) > self.limit:

@@ -21,7 +21,8 @@ _SMALLEST = 1_024
 
 
 class Sent(Struct, frozen=True, eq=False):
-    """A request that was made: by which plan, of which items, up to which record."""
+    """A request that was made: by which plan, of which items, up to which record. `beside` are the tokens that repair
+    added to items, by their index."""
 
     plan: Plan
     items: Sequence[Item]
@@ -29,20 +30,22 @@ class Sent(Struct, frozen=True, eq=False):
     tokens: int
     fixed: int
     last: int
+    beside: Mapping[int, int]
 
 
 def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
     """How `now` begins, beside `before`."""
     if now.plan is not before.plan and now.plan.local != before.plan.local:
         return CacheUse(now.tokens, before.tokens, 0, why="the tools or settings are others")
-    if now.items is before.items:
+    if now.items is before.items and before.beside.items() <= now.beside.items():
         return CacheUse(now.tokens, before.tokens, before.tokens)
     shared, answered = now.fixed, False
-    for old, new in zip(before.items[: before.length], now.items[: now.length], strict=False):
+    both = zip(before.items[: before.length], now.items[: now.length], strict=False)
+    for i, (old, new) in enumerate(both):
         if old.shown is not new.shown and old.shown != new.shown:
             break
-        shared += min(old.size, new.size)
-        answered = old.size != new.size  # by the size of what stood in for a result
+        shared += new.tokens + min(now.beside.get(i, 0), before.beside.get(i, 0))
+        answered = now.beside.get(i, 0) != before.beside.get(i, 0)
         if answered:
             break
     if shared >= before.tokens:

@@ -72,7 +72,6 @@ class Context:
         self._fate: dict[tuple[int, str], Outcome] = {}
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
-        self._added = Added()
         self._images = (1, 0)
         self._recounted: dict[tuple[str, int, int], int] = {}
         self._sent: dict[tuple[str, str], Sent] = {}
@@ -178,7 +177,7 @@ class Context:
         shown, n = item.shown, item.shown.records[0]
         before = self._items[-1].shown if self._items else None
         self._items.append(item)
-        self._added.see(shown.message)
+        self._added.see(shown)
         self._tokens += item.tokens
         self._turns += starts_turn(shown)
         self._shown_images += images_in(shown.message)
@@ -205,10 +204,12 @@ class Context:
     def _count(self, message: Message) -> int:
         return count_message(message, self._counter, self._store.get_blob).tokens
 
-    def _sized(self, aim: Target) -> tuple[Sequence[Item], int]:
-        """The items and their tokens, with what repair adds to them in a request for a target."""
-        items, beside = self._added.sized(self._items, self._plan(aim).rules, self._fate, self._count, self.last)
-        return items, self._tokens + beside
+    def _beside(self, aim: Target) -> dict[int, int]:
+        """The tokens that repair adds to items in a request for a target, by their index."""
+        return self._added.beside(self._plan(aim).rules, self._fate, self._count, self.last)
+
+    def _whole(self, aim: Target) -> int:
+        return self._fixed + self._tokens + sum(self._beside(aim).values())
 
     def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:
@@ -228,7 +229,7 @@ class Context:
 
     def fill(self, aim: Target) -> float:
         """The size of the view as a share of the size at which something has to be decided."""
-        return (self._fixed + self._sized(aim)[1]) / max(1, self._marks(aim).trigger)
+        return self._whole(aim) / max(1, self._marks(aim).trigger)
 
     def is_at_rest(self, aim: Target) -> bool:
         """Whether it is plain at once that nothing has to be decided: the view is small, and under the caps."""
@@ -239,7 +240,7 @@ class Context:
             return False
         if images is not None and self._shown_images > images:
             return False
-        return self._fixed + self._sized(aim)[1] <= self._marks(aim).trigger
+        return self._whole(aim) <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Marks:
         budget = self.strategy.applied_to(self.budget)
@@ -290,7 +291,7 @@ class Context:
             return gap_tokens(self._store, self._id, gap, within, decisions, sizes) if gap else 0
 
         made = situation_of(
-            self._sized(aim)[0],
+            with_added(self._items, rules, self._fate, self._count),
             terms.budget,
             terms.strategy,
             Means(
@@ -347,7 +348,7 @@ class Context:
         made = assemble(head, self._pieces, plan, blob, self._fate)
         if self._told:
             made = made.after(self._told)
-        now = Sent(plan, self._sized(aim)[0], len(self._items), size.tokens, self._fixed, self.last)
+        now = Sent(plan, self._items, len(self._items), size.tokens, self._fixed, self.last, self._beside(aim))
         before = self._sent.get((aim.provider, aim.model))
         if sent:
             self.asked = size
@@ -372,7 +373,7 @@ class Context:
         """The size of the conversation as it stands, system text and tools included."""
         self._count_by(counter_for(aim.provider, aim.model))
         certainty = count_frame(self._counter, system=False, tools=False).certainty
-        return Count(self._fixed + self._sized(aim)[1], self._counter.id, certainty)
+        return Count(self._whole(aim), self._counter.id, certainty)
 
     def count_text(self, text: str) -> int:
         """Tokens of a text, by the counter in force."""

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ..content import ToolCall, ToolResult
+from ..content import Message, ToolCall, ToolResult
 from .shown import Shown
 
-__all__ = ["At", "Pairs", "pair"]
+__all__ = ["At", "Pairing", "Pairs", "pair"]
 
 At = tuple[int, int]
 """Where a part stands: index of the message in the view, index of the part in the message."""
@@ -29,29 +29,64 @@ class Pairs(Struct, frozen=True, gc=False):
     waiting: tuple[At, ...]
 
 
+class Pairing:
+    """Pairs the calls and results of a view that is told message by message."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[At, ToolCall]] = []
+        self._answered: dict[str, tuple[At, ToolResult]] = {}
+        self._answers: dict[At, At] = {}
+        self._orphans: set[At] = set()
+        self._duplicates: set[At] = set()
+        self._seen = 0
+
+    def see(self, message: Message) -> None:
+        """The next message."""
+        i, self._seen = self._seen, self._seen + 1
+        for j, part in enumerate(message.parts):
+            if isinstance(part, ToolCall) and message.role == "assistant":
+                self._open.append(((i, j), part))
+            elif isinstance(part, ToolResult):
+                self._take((i, j), part)
+
+    @property
+    def waiting(self) -> list[At]:
+        """The calls that have no result so far."""
+        return [at for at, _ in self._open]
+
+    def pairs(self) -> Pairs:
+        """What was found so far."""
+        orphans, duplicates = frozenset(self._orphans), frozenset(self._duplicates)
+        return Pairs(dict(self._answers), orphans, duplicates, tuple(self.waiting))
+
+    def _take(self, at: At, result: ToolResult) -> None:
+        call = _open_call(self._open, result)
+        if call is not None:
+            self._answers[call[0]] = at
+            self._answered[call[1].id] = call[0], result
+            self._open.remove(call)
+        elif result.call_id and result.call_id in self._answered:
+            self._another(at, result)
+        else:
+            self._orphans.add(at)
+
+    def _another(self, at: At, result: ToolResult) -> None:
+        """A second result of one call: a real one takes the place of a synthetic one, else it goes."""
+        call, standing = self._answered[result.call_id]
+        if standing.synthetic and not result.synthetic:
+            self._duplicates.add(self._answers[call])
+            self._answers[call] = at
+            self._answered[result.call_id] = call, result
+        else:
+            self._duplicates.add(at)
+
+
 def pair(view: Sequence[Shown]) -> Pairs:
     """Pair all calls and results of a view."""
-    open_calls: list[tuple[At, ToolCall]] = []
-    answered: dict[str, At] = {}
-    answers: dict[At, At] = {}
-    orphans: set[At] = set()
-    duplicates: set[At] = set()
-    for i, shown in enumerate(view):
-        for j, part in enumerate(shown.message.parts):
-            if isinstance(part, ToolCall) and shown.message.role == "assistant":
-                open_calls.append(((i, j), part))
-            elif isinstance(part, ToolResult):
-                at = (i, j)
-                call = _open_call(open_calls, part)
-                if call is not None:
-                    answers[call[0]] = at
-                    answered[call[1].id] = call[0]
-                    open_calls.remove(call)
-                elif part.call_id and part.call_id in answered:
-                    _another(view, answers, duplicates, answered[part.call_id], at, part)
-                else:
-                    orphans.add(at)
-    return Pairs(answers, frozenset(orphans), frozenset(duplicates), tuple(at for at, _ in open_calls))
+    pairing = Pairing()
+    for shown in view:
+        pairing.see(shown.message)
+    return pairing.pairs()
 
 
 def _open_call(open_calls: list[tuple[At, ToolCall]], result: ToolResult) -> tuple[At, ToolCall] | None:
@@ -64,16 +99,3 @@ def _open_call(open_calls: list[tuple[At, ToolCall]], result: ToolResult) -> tup
         return None
     latest = fitting[-1][0][0]
     return next(entry for entry in fitting if entry[0][0] == latest)
-
-
-def _another(
-    view: Sequence[Shown], answers: dict[At, At], duplicates: set[At], call: At, at: At, result: ToolResult
-) -> None:
-    """A second result of one call: a real one takes the place of a synthetic one, else it goes."""
-    first = answers[call]
-    standing = view[first[0]].message.parts[first[1]]
-    if isinstance(standing, ToolResult) and standing.synthetic and not result.synthetic:
-        answers[call] = at
-        duplicates.add(first)
-    else:
-        duplicates.add(at)
