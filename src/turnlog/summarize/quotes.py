@@ -110,8 +110,8 @@ class Choice:
         self._weights = weights
         self._covered = set(covered)
         self._bound: set[str] = set()
-        self._opened: set[int] = set()
         self._touched: set[str] = set()
+        self._unopened = {step: self._framed(step, heading) for step, heading in headings.items()}
         self._costs = [0] * len(candidates)  # characters, as last looked at
         # What each is worth for its length, and -position: the best last. Each is looked at again when it comes.
         self._waiting = sorted([self._value(index) for index in range(len(candidates))])
@@ -143,11 +143,17 @@ class Choice:
                     patience *= 3
         return len(self.chosen) > before
 
+    def _framed(self, step: int, heading: Heading) -> tuple[int, list[tuple[str, int]]]:
+        """The characters of a heading that does not stand yet, and its words, with what each is worth."""
+        known = ((word, self._weights.get(word, 0)) for word in heading.words if word not in self._covered)
+        gains = [(word, weight * 2 if self._first[word] == step else weight) for word, weight in known if weight]
+        return len(heading.text) + _FRAME, gains
+
     def _renewed(self, entry: tuple[float, int]) -> tuple[float, int]:
         """What a candidate is worth for its length now."""
         excerpt, touched = self._candidates[-entry[1]], self._touched
         if (
-            excerpt.step not in self._opened
+            excerpt.step in self._unopened
             and touched.isdisjoint(excerpt.quote.words)
             and touched.isdisjoint(self._headings[excerpt.step].words)
         ):
@@ -156,10 +162,10 @@ class Choice:
 
     def _least(self) -> int:
         """The fewest characters that any takes that has not come yet."""
-        candidates, costs, opened = self._candidates, self._costs, self._opened
+        candidates, costs, unopened = self._candidates, self._costs, self._unopened
         return min(
             (
-                len(candidates[-index].quote.text) + _FRAME if candidates[-index].step in opened else costs[-index]
+                costs[-index] if candidates[-index].step in unopened else len(candidates[-index].quote.text) + _FRAME
                 for _, index in self._waiting
             ),
             default=0,
@@ -178,8 +184,7 @@ class Choice:
     def _add(self, excerpt: Excerpt) -> None:
         self.chosen.append(excerpt)
         self._cover(excerpt.quote.words, excerpt.at)
-        if excerpt.step not in self._opened:
-            self._opened.add(excerpt.step)
+        if self._unopened.pop(excerpt.step, None) is not None:
             self._cover(self._headings[excerpt.step].words, excerpt.step)
 
     def _cover(self, words: Iterable[str], at: int) -> None:
@@ -191,19 +196,18 @@ class Choice:
         """What a candidate is worth for its length, and -position."""
         weights, first, covered, bound = self._weights, self._first, self._covered, self._bound
         excerpt = self._candidates[index]
-        quote, at, step = excerpt.quote, excerpt.at, excerpt.step
-        worth, cost, words = 0, len(quote.text) + _FRAME, quote.words
+        at, words = excerpt.at, excerpt.quote.words
+        worth, cost = 0, len(excerpt.quote.text) + _FRAME
         for word in words:
             if weight := weights.get(word):
                 if word not in covered:
                     worth += weight
                 if first[word] == at and word not in bound:
                     worth += weight
-        if step not in self._opened:
-            heading = self._headings[step]
-            cost += len(heading.text) + _FRAME
-            for word in heading.words:
-                if word not in words and word not in covered and (weight := weights.get(word)):
-                    worth += weight * 2 if first[word] == step else weight
+        if frame := self._unopened.get(excerpt.step):
+            cost += frame[0]
+            for word, gain in frame[1]:
+                if word not in words and word not in covered:
+                    worth += gain
         self._costs[index] = cost
         return worth / cost, -index
