@@ -8,7 +8,6 @@ of what was said, that are worth most for their length (see `identifiers.Seen.we
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Iterable
 
@@ -33,6 +32,7 @@ _CHARACTERS = 3.4  # of a token: where the search for the right length begins
 _SAMPLE = 100  # lines by which it is measured how many characters a token has
 _AIM = 0.99  # of the target: what the search aims at
 _TRIES = 4  # times that a text is made and counted
+_LIKELY = 8  # tokens of the target for each identifier that quotes are looked for
 _FULL = 0.97  # of the target: no more tries
 _GIVEN = 400  # worth of an identifier that only an earlier summary has: someone thought it worth keeping
 _HEADING = re.compile(r"\[\d+\] ")
@@ -47,7 +47,7 @@ class Digest:
     With a `memory`, what it made of each text serves for the next digest too, which comes to the same.
     """
 
-    id = "digest/2"
+    id = "digest/3"
 
     def __init__(self, memory: Memory | None = None) -> None:
         self._memory = memory
@@ -91,12 +91,7 @@ class _Draft:
         self._said = reader.read(material.messages)
         seen = Seen(self._said, reader.read(material.kept))
         self._first_at, self._weights = seen.first, seen.weights()
-        most = 20 + material.target // 2
-        likely: Iterable[str] = self._weights
-        if len(self._weights) > most:
-            pairs = heapq.nlargest(most, ((weight, word) for word, weight in self._weights.items()))
-            likely = (word for _, word in pairs)
-        self._quotes = list(excerpts(self._said, self._first_at, likely, reader))
+        self._quotes = list(excerpts(self._said, self._first_at, self._likely(), reader))
         reader.close(self._weights)
         self._headings: dict[int, Heading] = {}
         for quote in self._quotes:
@@ -112,6 +107,13 @@ class _Draft:
             _ERRORS: [_Line(at, line) for at, line in errors(self._said)],
             _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said))],
         }
+
+    def _likely(self) -> Iterable[str]:
+        """The identifiers of most weight: those that quotes are looked for."""
+        most = 20 + self._material.target // _LIKELY
+        if len(self._weights) <= most:
+            return self._weights
+        return sorted(sorted(self._weights, reverse=True), key=self._weights.__getitem__, reverse=True)[:most]
 
     def characters(self) -> float:
         """Of a token: by a sample of the digest as it stands."""

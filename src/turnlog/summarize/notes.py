@@ -29,12 +29,12 @@ class _Entry(Struct):
 
 
 class Memory:
-    """Notes by the content of their messages, and identifiers: of the last digest, and no more. What is remembered says
-    the same as what is made anew."""
+    """Notes by the content of their messages: of the last digest, and no more. And verdicts on words. What is
+    remembered says the same as what is made anew."""
 
     def __init__(self) -> None:
         self.entries: dict[bytes, _Entry] = {}
-        self.names: tuple[str, ...] = ()
+        self.vocabulary = Vocabulary()
 
 
 class Reader:
@@ -44,7 +44,7 @@ class Reader:
         self._memory = memory
         self._entries: dict[bytes, _Entry] = {}
         self._texts: dict[int, str] = {}  # by the part, which the reader's caller holds: those made just now
-        self.vocabulary = Vocabulary(memory.names)
+        self.vocabulary = memory.vocabulary
 
     def read(self, messages: Iterable[Shown]) -> list[Said]:
         """What was said, with notes."""
@@ -56,8 +56,9 @@ class Reader:
         return said.text if text is None else text
 
     def close(self, names: Iterable[str]) -> None:
-        """Remember what was read, and identifiers; let go of what was remembered before."""
-        self._memory.entries, self._memory.names = self._entries, tuple(names)
+        """Remember what was read, and these identifiers; let go of what was remembered before."""
+        self._memory.entries = self._entries
+        self.vocabulary.forget(names)
 
     def _notes(self, message: Message, limit: int) -> tuple[Note, ...]:
         key = _key(message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -15,6 +15,7 @@ from .reading import Place, Quote, Said
 __all__ = ["Choice", "Excerpt", "Heading", "excerpts"]
 
 _LINE = 160  # characters of a line that are quoted
+_PATIENCE = 200  # quotes in a row that do not fit: then it is looked whether any could
 _FRAME = 3  # characters or so that a line costs besides its text
 
 
@@ -109,32 +110,66 @@ class Choice:
         self._weights = weights
         self._covered = set(covered)
         self._bound: set[str] = set()
-        self._opened: set[int] = set()
-        self._heap = [(-self._value(one)[0], index) for index, one in enumerate(candidates)]
-        heapq.heapify(self._heap)
+        self._touched: set[str] = set()
+        self._unopened = {step: self._framed(step, heading) for step, heading in headings.items()}
+        self._costs = [0] * len(candidates)  # characters, as last looked at
+        # What each is worth for its length, and -position: the best last. Each is looked at again when it comes.
+        self._waiting = sorted([self._value(index) for index in range(len(candidates))])
         self._left: list[tuple[float, int]] = []  # did not fit
 
     def take(self, room: float) -> bool:
         """Choose more, within `room` characters; whether any could be."""
-        heap, before = self._heap, len(self.chosen)
-        for one in self._left:
-            heapq.heappush(heap, one)
-        self._left = []
-        while heap:
-            entry = heapq.heappop(heap)
-            excerpt = self._candidates[entry[1]]
-            density, cost = self._value(excerpt)
+        waiting, left, before = self._waiting, self._left, len(self.chosen)
+        if left or self._touched:
+            waiting[:] = sorted([*map(self._renewed, waiting), *left])
+            left.clear()
+        misses, patience = 0, _PATIENCE
+        while waiting:
+            density, index = self._renewed(waiting.pop())
             if density <= 0:
                 continue
-            if heap and density < -heap[0][0]:
-                heapq.heappush(heap, (-density, entry[1]))
-                continue
-            if cost > room:
-                self._left.append((-density, entry[1]))
-                continue
-            room -= cost
-            self._add(excerpt)
+            if waiting and density < waiting[-1][0]:
+                insort(waiting, (density, index))
+            elif self._costs[-index] <= room:
+                room -= self._costs[-index]
+                self._add(self._candidates[-index])
+                misses, patience = 0, _PATIENCE
+            else:
+                left.append((density, index))
+                misses += 1
+                if misses == patience:
+                    if room < self._least():
+                        break
+                    patience *= 3
         return len(self.chosen) > before
+
+    def _framed(self, step: int, heading: Heading) -> tuple[int, list[tuple[str, int]]]:
+        """The characters of a heading that does not stand yet, and its words, with what each is worth."""
+        known = ((word, self._weights.get(word, 0)) for word in heading.words if word not in self._covered)
+        gains = [(word, weight * 2 if self._first[word] == step else weight) for word, weight in known if weight]
+        return len(heading.text) + _FRAME, gains
+
+    def _renewed(self, entry: tuple[float, int]) -> tuple[float, int]:
+        """What a candidate is worth for its length now."""
+        excerpt, touched = self._candidates[-entry[1]], self._touched
+        if (
+            excerpt.step in self._unopened
+            and touched.isdisjoint(excerpt.quote.words)
+            and touched.isdisjoint(self._headings[excerpt.step].words)
+        ):
+            return entry
+        return self._value(-entry[1])
+
+    def _least(self) -> int:
+        """The fewest characters that any takes that has not come yet."""
+        candidates, costs, unopened = self._candidates, self._costs, self._unopened
+        return min(
+            (
+                costs[-index] if candidates[-index].step in unopened else len(candidates[-index].quote.text) + _FRAME
+                for _, index in self._waiting
+            ),
+            default=0,
+        )
 
     def drop(self, room: float) -> bool:
         """Let go of those of least worth, until there are `room` characters more; whether there were as many."""
@@ -149,28 +184,30 @@ class Choice:
     def _add(self, excerpt: Excerpt) -> None:
         self.chosen.append(excerpt)
         self._cover(excerpt.quote.words, excerpt.at)
-        if excerpt.step not in self._opened:
-            self._opened.add(excerpt.step)
+        if self._unopened.pop(excerpt.step, None) is not None:
             self._cover(self._headings[excerpt.step].words, excerpt.step)
 
     def _cover(self, words: Iterable[str], at: int) -> None:
+        self._touched.update(words)
         self._covered.update(words)
         self._bound.update(word for word in words if self._first.get(word) == at)
 
-    def _value(self, excerpt: Excerpt) -> tuple[float, float]:
+    def _value(self, index: int) -> tuple[float, int]:
+        """What a candidate is worth for its length, and -position."""
         weights, first, covered, bound = self._weights, self._first, self._covered, self._bound
+        excerpt = self._candidates[index]
+        at, words = excerpt.at, excerpt.quote.words
         worth, cost = 0, len(excerpt.quote.text) + _FRAME
-        words = excerpt.quote.words
         for word in words:
-            if weight := weights.get(word, 0):
+            if weight := weights.get(word):
                 if word not in covered:
                     worth += weight
-                if word not in bound and first[word] == excerpt.at:
+                if first[word] == at and word not in bound:
                     worth += weight
-        if excerpt.step not in self._opened:
-            heading = self._headings[excerpt.step]
-            cost += len(heading.text) + _FRAME
-            for word in heading.words:
-                if word not in words and word not in covered and (weight := weights.get(word, 0)):
-                    worth += weight * 2 if first[word] == excerpt.step else weight
-        return worth / cost, cost
+        if frame := self._unopened.get(excerpt.step):
+            cost += frame[0]
+            for word, gain in frame[1]:
+                if word not in words and word not in covered:
+                    worth += gain
+        self._costs[index] = cost
+        return worth / cost, -index

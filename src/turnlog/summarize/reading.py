@@ -24,7 +24,8 @@ _LEAST = 400  # characters that are looked at in any text
 _JSON = 40_000  # a text up to this many characters is tried as JSON
 _DEPTH = 12  # levels of JSON that are laid out; what lies deeper stays as it is
 _SCALARS = 200  # characters of one line of keys and values
-_LINE_NUMBERS = re.compile(r"^[ ]*\d+(?:→|\t)", re.MULTILINE)
+_LINE_NUMBERS = re.compile(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first; quicker found than by `^`
+_spell = json.JSONEncoder(ensure_ascii=False, default=str).encode  # made once: `json.dumps` would make it each time
 
 
 class Note(Struct):
@@ -157,7 +158,7 @@ def flat_lines(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:
     for key, item in entries:
         if _nested(item, depth):
             continue
-        said = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False, default=str)
+        said = item if isinstance(item, str) else _spell(item)
         piece = f"{key}={said}" if isinstance(value, dict) else said
         if empty < len(line) and len(line) + len(piece) > _SCALARS:
             yield line
@@ -192,7 +193,7 @@ def _laid_out(text: str) -> str:
             return text
         if isinstance(value, (dict, list)):
             return "\n".join(flat_lines(value))
-    return _LINE_NUMBERS.sub("", text)
+    return _LINE_NUMBERS.sub("\n", f"\n{text}")[1:] if "\t" in text or "→" in text else text
 
 
 def _result_text(result: ToolResult) -> str:
