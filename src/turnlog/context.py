@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from .caching import Sent, cache_prices, marked, use_of
 from .content import Message, Outcome, images_in
+from .landmarks import LandmarkReader
 from .log import Store
 from .models import Target
 from .models import target as make_target
@@ -24,7 +25,7 @@ from .tokens.counted import Counter
 from .tokens.counters import count_frame, count_message, count_tools, counter_for
 from .view.added import Added, with_added
 from .view.blocks import Item, starts_block
-from .view.effects import Rewinds, active_decisions, ended_decisions, stand_in_sizes, told
+from .view.effects import stand_in_sizes, told
 from .view.ladder import situation_of
 from .view.ledger import LEDGER, fate_after, fate_of, open_calls
 from .view.select import as_decided, as_shown
@@ -60,6 +61,7 @@ class Context:
     def __init__(self, store: Store, session_id: str) -> None:
         self._store = store
         self._id = session_id
+        self._landmarks = LandmarkReader(store, session_id)
         self._plans: list[Plan] = []
         self.last = 0
         """Number of the last record taken in."""
@@ -115,22 +117,19 @@ class Context:
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
         if len(self._recounted) > _RECOUNTED:
             self._recounted.clear()
-        marks = list(self._store.landmarks(self._id))
+        marks = self._landmarks.read()
         self.last = self._store.info(self._id).records
-        found = [mark.body for mark in marks if isinstance(mark.body, Configuration)]
-        now = found[-1] if found else Configuration()
+        now = marks.configuration
         self._counter = counter or counter_for(now.provider, now.model)
         self._configure(now)
-        self.decisions = active_decisions(marks)
+        self.decisions = marks.decisions
         """The decisions in force, by record number."""
-        self._rewinds = Rewinds.of(marks)
-        self._told = tuple(edit for n, decision in self.decisions.items() for edit in told(n, decision))
-        ended = ended_decisions(marks)
-        self.past = [mark.body for mark in marks if isinstance(mark.body, Decision) and mark.n not in ended]
+        self.past = marks.past
         """The same in order, and among them what took others back: what the next decision has regard to."""
+        self._lasting, self._rewinds, self._told = marks.lasting, marks.rewinds, marks.told
         self._reach = reach or self._usual_reach(now)
         sizes = (self._size, self._count)
-        window = read_window(self._store, self._id, self.last, marks, self.decisions, sizes, self._reach)
+        window = read_window(self._store, self._id, self.last, marks.records, self._lasting, sizes, self._reach)
         self._gap, self._within = window.gap, window.within
         before, waiting = self._fate, open_calls(window.records)
         self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
@@ -154,8 +153,8 @@ class Context:
         self._added = Added()
         self._tokens = self._turns = self._shown_images = 0
         originals = (shown for record in records for shown in as_shown(record))
-        sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self.decisions.items()}
-        for place, shown, raw in as_decided(originals, self.decisions):
+        sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self._lasting.items()}
+        for place, shown, raw in as_decided(originals, self._lasting):
             if shown is not raw:
                 size = self._count(shown.message)
             elif shown.treatment == "summarised":
@@ -283,7 +282,7 @@ class Context:
                     return
                 yield from as_shown(record)
 
-        gap, within, decisions = self._gap, self._within, self.decisions
+        gap, within, decisions = self._gap, self._within, self._lasting
 
         @cache
         def gap_size() -> int:

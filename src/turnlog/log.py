@@ -184,9 +184,10 @@ class RecordStore(Protocol):
         before it has been yielded.
         """
 
-    def landmarks(self, session_id: str) -> Iterator[Record]:
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
         """The records that matter however far back they stand: decisions, configurations, system messages,
-        summaries; in order, without reading the others if the store can help it. Raises as `read`."""
+        summaries; in order, those with the numbers in `known` left out, without reading the others if the store can
+        help it. Raises as `read`."""
 
     def usage(self, session_id: str) -> Bills:
         """What the usage records of a session say, summed for each model, without reading the others if

@@ -48,9 +48,9 @@ class RedactingStore:
         records = self.store.read(session_id, first=first, last=last, reverse=reverse)
         return self._as_said(session_id, records) if self._live else records
 
-    def landmarks(self, session_id: str) -> Iterator[Record]:
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
-        records = self.store.landmarks(session_id)
+        records = self.store.landmarks(session_id, known=known)
         return self._as_said(session_id, records) if self._live else records
 
     def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:

@@ -119,9 +119,10 @@ class FilesStore(FilesRetention):
         read = read_backwards if reverse else read_forwards
         return self._while_open(read(self._folder, pieces, first, last))
 
-    def landmarks(self, session_id: str) -> Iterator[Record]:
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
-        return self._while_open(read_landmarks(self._folder, self._pieces(session_id)[1]))
+        found = read_landmarks(self._folder, self._pieces(session_id)[1])
+        return self._while_open(record for record in found if record.n not in known)
 
     def usage(self, session_id: str) -> Bills:
         """See `RecordStore.usage`. Looks through every line for the word."""

@@ -94,9 +94,9 @@ class MemoryStore:
         numbers = range(max(first, 1), end + 1)
         return (decode_record(log.records[n - 1]) for n in (reversed(numbers) if reverse else numbers))
 
-    def landmarks(self, session_id: str) -> Iterator[Record]:
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
-        return filter(is_landmark, self.read(session_id))
+        return (record for record in self.read(session_id) if is_landmark(record) and record.n not in known)
 
     def usage(self, session_id: str) -> Bills:
         """See `RecordStore.usage`."""

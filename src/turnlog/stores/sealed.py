@@ -108,9 +108,9 @@ class SealedStore:
         opener = self._opener(session_id)
         return opener.all_of(self._store.read(session_id, first=first, last=last, reverse=reverse))
 
-    def landmarks(self, session_id: str) -> Iterator[Record]:
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
-        return self._opener(session_id).all_of(self._store.landmarks(session_id))
+        return self._opener(session_id).all_of(self._store.landmarks(session_id, known=known))
 
     def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
         """See `RecordStore.of_kinds`."""

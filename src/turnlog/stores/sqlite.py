@@ -111,13 +111,13 @@ class SqliteStore(SqliteRetention):
             else self._reader.forwards(row, segments, first, last)
         )
 
-    def landmarks(self, session_id: str) -> Iterator[Record]:
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
         with self._database.reading() as db:
             if version_of(db) < LANDMARK_VERSION:
-                return filter(is_landmark, self.read(session_id))
+                return (record for record in self.read(session_id) if is_landmark(record) and record.n not in known)
             row = find(db, session_id)
-            runs = runs_of_landmarks(db, segments := segments_of(db, row))
+            runs = runs_of_landmarks(db, segments := segments_of(db, row), known)
         return (record for run in runs for record in self._reader.forwards(row, segments, *run))
 
     def usage(self, session_id: str) -> Bills:

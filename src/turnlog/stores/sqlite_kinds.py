@@ -16,9 +16,9 @@ _KINDS = "select id from records where id between ? and ? and kind in ({}) order
 _LANDMARKS = f"select id from records where id between ? and ? and {LANDMARKS} order by id"
 
 
-def runs_of_landmarks(db: sqlite3.Connection, segments: list[Segment]) -> list[tuple[int, int]]:
-    """The first and last number of each run of landmarks, in order. Asks their index alone."""
-    return _runs(db, segments, 1, _LANDMARKS, ())
+def runs_of_landmarks(db: sqlite3.Connection, segments: list[Segment], known: Collection[int]) -> list[tuple[int, int]]:
+    """The first and last number of each run of landmarks, but those `known`, in order. Asks their index alone."""
+    return _runs(db, segments, 1, _LANDMARKS, (), known)
 
 
 def runs_of_kinds(
@@ -38,13 +38,20 @@ def of_kinds(kinds: Collection[str], runs: Iterable[Iterator[Record]]) -> Iterat
 
 
 def _runs(
-    db: sqlite3.Connection, segments: list[Segment], begin: int, query: str, words: Collection[str]
+    db: sqlite3.Connection,
+    segments: list[Segment],
+    begin: int,
+    query: str,
+    words: Collection[str],
+    known: Collection[int] = (),
 ) -> list[tuple[int, int]]:
     runs: list[tuple[int, int]] = []
     for segment in segments:
         bounds = record_id(segment.no, max(begin, segment.first)), record_id(segment.no, segment.last)
         for (key,) in db.execute(query, (*bounds, *words)):
             n = key & 0xFFFFFFFF
+            if n in known:
+                continue
             if runs and n == runs[-1][1] + 1:
                 runs[-1] = runs[-1][0], n
             else:

@@ -67,8 +67,8 @@ class LogLedger:
         self._append = append
 
     def find(self, key: str) -> Sequence[tuple[int, SummaryRecord]]:
-        """See `Ledger.find`. Reads the landmarks, never the whole log where the store can help it."""
-        marks = ((mark.n, mark.body) for mark in self._store.landmarks(self._session_id))
+        """See `Ledger.find`."""
+        marks = ((mark.n, mark.body) for mark in self._store.of_kinds(self._session_id, ("summary",)))
         return [(n, body) for n, body in marks if isinstance(body, SummaryRecord) and body.key == key]
 
     def append(self, body: SummaryRecord) -> int:

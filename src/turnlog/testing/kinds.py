@@ -35,6 +35,9 @@ def check_landmarks(store: Store) -> None:
         wanted = [record.raw for record in store.read(session) if is_landmark(record)]
         found = [record.raw for record in store.landmarks(session)]
         assert found == wanted, f"landmarks of {session!r} are not those in the log"
+        *known, last = [record.n for record in store.landmarks(session)]
+        rest = [record.n for record in store.landmarks(session, known=frozenset(known))]
+        assert rest == [last], f"landmarks of {session!r} that are known are read again"
     _raises_not_found("landmarks", lambda: list(store.landmarks("u")))
 
 

@@ -13,7 +13,7 @@ A decision's `detail` says more where its action needs it:
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -32,6 +32,7 @@ __all__ = [
     "active_decisions",
     "cut_text",
     "ended_decisions",
+    "lasting",
     "misfit",
     "stand_in_sizes",
     "stand_ins",
@@ -65,6 +66,15 @@ class Hiding(Struct, frozen=True):
         at = bisect_right(self.kept, (n, inf))  # ranges are in order and do not overlap
         return not at or n > self.kept[at - 1][1]
 
+    def hides_all_of(self, other: Hiding, at: int) -> bool:
+        """Whether nothing is left of what an earlier one did, which put what stands in before record `at`."""
+        if not (self.first <= other.first and other.last <= self.last and self.first <= at <= self.last):
+            return False
+        if other.n in self.standing or (other.system_too and not self.system_too):
+            return False
+        shown = _common(list(self.kept), [(other.first, other.last)])
+        return _common(shown, list(other.kept)) == shown
+
 
 class _Detail(Struct, frozen=True):
     """The entries of a decision's `detail` that views read, and their types."""
@@ -97,10 +107,7 @@ class Effects(Struct, frozen=True):
         hidings: list[Hiding] = []
         for n, decision in decisions.items():
             if decision.action in HIDING:
-                kept = _merged((int(first), int(last)) for first, last in decision.detail.get("kept", ()))
-                standing = frozenset(decision.detail.get("standing", ()))
-                system_too = decision.action in _HIDES_SYSTEM
-                hidings.append(Hiding(n, decision.first, decision.last, kept, standing, system_too))
+                hidings.append(_hiding(n, decision))
             treatment = _TREATMENT.get(decision.action)
             if treatment is not None:
                 for record, path, text in decision.detail.get("texts", ()):
@@ -252,6 +259,31 @@ def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
             numbers = (m for m, _ in made if decision.first <= m <= decision.last)
             ended.update((m, n) for m in numbers if m not in ended)
     return ended
+
+
+def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[int, Decision]:
+    """Those of the decisions that hold without which a view would be another: not what a later one hides wholly.
+    `system` are the numbers of the system messages."""
+    kept: dict[int, Decision] = {}
+    later: list[Hiding] = []
+    for n, decision in reversed([*decisions.items()]):
+        if decision.action in HIDING:
+            hiding, at = _hiding(n, decision), int(decision.detail.get("at", n))
+            if any(one.hides_all_of(hiding, at) for one in later):
+                continue
+            later.append(hiding)
+        elif decision.action in _TREATMENT:
+            changed = {entry[0] for key in ("texts", "cuts") for entry in decision.detail.get(key, ())}
+            if changed.isdisjoint(system) and all(any(one.covers(n) for one in later) for n in changed):
+                continue
+        kept[n] = decision
+    return dict(reversed([*kept.items()]))
+
+
+def _hiding(n: int, decision: Decision) -> Hiding:
+    kept = _merged((int(first), int(last)) for first, last in decision.detail.get("kept", ()))
+    standing = frozenset(decision.detail.get("standing", ()))
+    return Hiding(n, decision.first, decision.last, kept, standing, decision.action in _HIDES_SYSTEM)
 
 
 def told(number: int, decision: Decision) -> list[Edit]:

@@ -1,0 +1,81 @@
+"""What a session has to know of its log however far back it stands: decisions, settings, system text.
+
+Of a decision that no view shows anything of any more, as a later one hides all that it did, only the outline is kept
+and its text not read again. A long session has hundreds of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from .log import RecordStore
+from .records import Configuration, Decision, Record
+from .view.effects import Rewinds, active_decisions, ended_decisions, lasting, told
+from .view.shown import Edit
+
+__all__ = ["LandmarkReader", "Landmarks"]
+
+_TEXTS = frozenset({"replacement", "texts", "cuts"})
+"""Entries of a decision's `detail` that only views have a use for."""
+
+
+class Landmarks(Struct, frozen=True):
+    """The landmarks of a log.
+
+    `records` are all of them in order, `configuration` the one in force. `decisions` are those in force by record
+    number, `lasting` those among them that views show something of; `past` those in force and among them what took
+    others back: what the next decision has regard to. `rewinds` and `told` (an edit for each) follow from them.
+    """
+
+    records: tuple[Record, ...]
+    configuration: Configuration
+    decisions: Mapping[int, Decision]
+    lasting: Mapping[int, Decision]
+    past: tuple[Decision, ...]
+    rewinds: Rewinds
+    told: tuple[Edit, ...]
+
+
+class LandmarkReader:
+    """Reads the landmarks of one log again and again."""
+
+    def __init__(self, store: RecordStore, session_id: str) -> None:
+        self._store = store
+        self._id = session_id
+        self._outlines: dict[int, Record] = {}
+
+    def read(self) -> Landmarks:
+        """The landmarks as they are now."""
+        found = {record.n: record for record in self._store.landmarks(self._id, known=self._outlines.keys())}
+        made = _landmarks({**found, **self._outlines})
+        for n in made.lasting.keys() & self._outlines.keys():  # what hid it was taken back
+            found.update((record.n, record) for record in self._store.read(self._id, first=n, last=n))
+            del self._outlines[n]
+        for n, record in found.items():
+            body = record.body
+            if isinstance(body, Decision) and n not in made.lasting and not _TEXTS.isdisjoint(body.detail):
+                self._outlines[n] = _outline(record, body)
+        return _landmarks({**found, **self._outlines})
+
+
+def _outline(record: Record, decision: Decision) -> Record:
+    detail = {key: value for key, value in decision.detail.items() if key not in _TEXTS}
+    return Record(record.n, record.time, msgspec.structs.replace(decision, detail=detail))
+
+
+def _landmarks(found: Mapping[int, Record]) -> Landmarks:
+    records = tuple(found[n] for n in sorted(found))
+    configurations = [record.body for record in records if isinstance(record.body, Configuration)]
+    decisions, ended = active_decisions(records), ended_decisions(records)
+    return Landmarks(
+        records=records,
+        configuration=configurations[-1] if configurations else Configuration(),
+        decisions=decisions,
+        lasting=lasting(decisions, {record.n for record in records if record.message is not None}),
+        past=tuple(r.body for r in records if isinstance(r.body, Decision) and r.n not in ended),
+        rewinds=Rewinds.of(records),
+        told=tuple(edit for n, decision in decisions.items() for edit in told(n, decision)),
+    )
