@@ -18,8 +18,9 @@ from .view.shown import Edit
 
 __all__ = ["LandmarkReader", "Landmarks"]
 
-_TEXTS = frozenset({"replacement", "texts", "cuts"})
-"""Entries of a decision's `detail` that only views have a use for."""
+_SUMMARY = "replacement"
+"""The entry of a decision's `detail` that is left out of an outline: a view alone has a use for it, and what lasts can
+be told without it."""
 
 
 class Landmarks(Struct, frozen=True):
@@ -56,13 +57,13 @@ class LandmarkReader:
             del self._outlines[n]
         for n, record in found.items():
             body = record.body
-            if isinstance(body, Decision) and n not in made.lasting and not _TEXTS.isdisjoint(body.detail):
+            if isinstance(body, Decision) and n not in made.lasting and _SUMMARY in body.detail:
                 self._outlines[n] = _outline(record, body)
         return _landmarks({**found, **self._outlines})
 
 
 def _outline(record: Record, decision: Decision) -> Record:
-    detail = {key: value for key, value in decision.detail.items() if key not in _TEXTS}
+    detail = {key: value for key, value in decision.detail.items() if key != _SUMMARY}
     return Record(record.n, record.time, msgspec.structs.replace(decision, detail=detail))
 
 

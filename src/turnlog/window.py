@@ -6,6 +6,7 @@ What no view could hold is not read: between the beginning of the conversation a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -23,7 +24,10 @@ _BEGINNING = 0.4
 """Share of the reach that the beginning of a conversation may take where there is a gap behind it."""
 
 _RESULTS_WITHIN = 200
-"""So many records behind a pinned call its result is looked for, where what lies between is not at hand."""
+"""So many records behind a pinned call its result is looked for, and ahead of a result its call, where what lies
+between is not at hand."""
+
+_NOTHING = Message("user", ())
 
 Sizes = tuple[Callable[[Record], int], Callable[[Message], int]]
 """Tokens of a record as it is, and of any message."""
@@ -69,6 +73,7 @@ def read_window(
     if from_start:
         return Window(_with_system(newest, marks), None)
     newest = newest[_block_begin(newest) or 0 :]
+    newest = _calls_before(store, session_id, segments, newest) + newest
     begin = newest[0].n
     oldest = _beginning(store, session_id, segments, begin, size, int(reach * _BEGINNING))
     gap = (oldest[-1].n + 1 if oldest else 1, begin - 1)
@@ -157,6 +162,32 @@ def _block_begin(records: Sequence[Record]) -> int | None:
     return None
 
 
+def _calls_before(
+    store: RecordStore, session_id: str, segments: Sequence[tuple[int, int]], newest: Sequence[Record]
+) -> list[Record]:
+    """What stands just before the newest records and belongs to them: calls that they answer behind a user's word."""
+    wanted, called = set[str](), set[str]()
+    for part in (part for record in newest if record.message is not None for part in record.message.parts):
+        if isinstance(part, ToolCall):
+            called.add(part.id)
+        elif isinstance(part, ToolResult) and part.call_id not in called:
+            wanted.add(part.call_id)
+    before: list[Record] = []
+    found = 0  # so many of them belong to the newest
+    ahead = [(first, min(last, newest[0].n - 1)) for first, last in reversed(segments) if first < newest[0].n]
+    for record in islice(_read(store, session_id, iter(ahead), reverse=True), _RESULTS_WITHIN if wanted else 0):
+        before.append(record)
+        calls = {part.id for part in (record.message or _NOTHING).parts if isinstance(part, ToolCall)}
+        if not calls.isdisjoint(wanted):
+            wanted -= calls
+            found = len(before)
+        elif found == len(before) - 1 and found and (record.message or _NOTHING).role == "assistant":
+            found = len(before)  # the same answer, in several messages
+        elif not wanted:
+            break
+    return before[:found][::-1]
+
+
 def _said_last(
     store: RecordStore, session_id: str, segments: Sequence[tuple[int, int]], gap: tuple[int, int]
 ) -> list[Record]:
@@ -176,7 +207,10 @@ def _pinned(
     found: dict[int, Record] = {}
     for n in sorted(numbers):
         if n not in found:
-            found.update((record.n, record) for record in _around(store, session_id, n, effects, gap))
+            block = _around(store, session_id, n, effects, gap)
+            before = _calls_before(store, session_id, [gap], block)
+            block = [*(record for record in before if _shown(record, effects)), *block]
+            found.update((record.n, record) for record in block)
     return [found[n] for n in sorted(found)]
 
 

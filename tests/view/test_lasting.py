@@ -71,3 +71,23 @@ def test_a_long_session_keeps_one_summary_in_memory() -> None:
     session.undo_compaction()
     assert session.request().request == turnlog.Session(store, store.info("s")).request().request
     assert "replacement" in session._context.decisions[max(session._context.decisions)].detail
+
+
+def test_what_is_undone_shows_again_what_was_shortened() -> None:
+    """A mask whose messages a later decision hid would be lost when that is taken back, if its outline held less."""
+    store = MemoryStore()
+    session = turnlog.Session(store, store.create("s"))
+    session.switch(turnlog.target("openai-chat", "gpt-4o"))
+    session.user("Read the file.")
+    session.assistant([turnlog.ToolCall("c1", "read_file", {"path": "a.py"})])
+    session.tool_result("c1", "x = 1\n" * 2000)
+    session.assistant("It sets x.")
+    session.compact(strategy="mask")
+    masked = session.request().request["messages"]
+    for turn in range(4):
+        session.user(f"Go on with {turn}.")
+        session.assistant("It says this and that. " * 200)
+    session.compact(keep=1)
+    assert [d.action for d in session._context.decisions.values()] == ["mask", "compact"]
+    session.undo_compaction()
+    assert session.request().request["messages"][: len(masked)] == masked
