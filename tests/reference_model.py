@@ -27,6 +27,7 @@ __all__ = [
     "floor_of",
     "groups",
     "in_force",
+    "outputs",
     "pairs_of",
     "pins",
     "thumbnail",
@@ -45,7 +46,7 @@ NOTHING = Message("user", (Text("[No message yet.]"),))
 class Line:
     """A message of the conversation: its place, and as it was recorded where a record is its own.
 
-    `record` is the decision's number for a summary.
+    `record` is the decision's number for a summary. `ends` are the places of outputs of which only both ends are shown.
     """
 
     place: int
@@ -54,6 +55,7 @@ class Line:
     original: Message
     summary: bool = False
     changed: frozenset[str] = frozenset()
+    ends: frozenset[tuple[int, int]] = frozenset()
 
 
 def in_force(records: Sequence[Record]) -> dict[int, Decision]:
@@ -118,18 +120,22 @@ def _changed(line: Line, action: str, path: Sequence[int], change: Sequence[Any]
     if line.summary or line.record != record:
         return line
     parts: list[Part] = list(line.message.parts)
-    part = parts[path[0]]
+    part, said = parts[path[0]], line.original.parts[path[0]]
+    ends = line.ends
     if len(path) == 2:
-        assert isinstance(part, ToolResult)
+        assert isinstance(part, ToolResult) and isinstance(said, ToolResult)
         inner = list(part.parts)
-        inner[path[1]] = _text(inner[path[1]], change, record)
+        inner[path[1]] = _text(said.parts[path[1]], change, record)  # a second cut is of the text on record, too
         parts[path[0]] = msgspec.structs.replace(part, parts=tuple(inner))
+        place = {(path[0], path[1])}
+        ends = ends | place if len(change) == 2 else ends - place
     elif isinstance(part, ToolResult):
+        ends = frozenset(place for place in ends if place[0] != path[0])
         parts[path[0]] = msgspec.structs.replace(part, parts=(Text(str(change[0])),), form=None)
     else:
-        parts[path[0]] = _text(part, change, record)
+        parts[path[0]] = _text(said, change, record)
     message = msgspec.structs.replace(line.message, parts=tuple(parts))
-    return replace(line, message=message, changed=line.changed | {action})
+    return replace(line, message=message, changed=line.changed | {action}, ends=ends)
 
 
 def _text(part: Any, change: Sequence[Any], record: int) -> Text:
@@ -252,7 +258,9 @@ def floor_of(
     limit: int,
     rules: Rules,
 ) -> dict[str, int]:
-    """What cannot be left out, in tokens, the giants of the open turn cut if the strategy cuts giants."""
+    """What cannot be left out, in tokens, the giants of the open turn cut if the strategy cuts giants: as a rule to
+    the strategy's share, what was shortened before as it stands. Where that does not fit, all its outputs, those with
+    only both ends shown too, to the most at which a fifth of the room stays free, at least to 60 tokens."""
     sums = {"tools and framing": fixed, "system text": 0, "pinned messages": 0, "the open turn": 0}
     stays = list(staying(lines, pinned))
     beside = added(lines, rules, count)
@@ -261,30 +269,38 @@ def floor_of(
         there = sum(tokens for line, tokens in beside if any(line is one for one in group))
         return there + sum(count(line.message) for line in group)
 
-    system = fixed + sum(size(group) for why, group in stays if why == "system text")
-    giant = max(60, int(strategy.cap * (limit - system)))  # a share of what the conversation may take
     for why, group in stays:
-        if not why:
-            continue
-        sums[why] += size(group)
-        if "cap" in strategy.steps and why == "the open turn":
-            sums[why] -= sum(excess for line in group for excess in _excess(line, giant, count))
-    return sums
+        if why:
+            sums[why] += size(group)
+    if "cap" not in strategy.steps:
+        return sums
+    room = limit - fixed - sums["system text"]  # what the conversation may take
+    giant = max(60, int(strategy.cap * room))
+    open_turn = (line for why, group in stays if why == "the open turn" for line in group)
+    there = [one for line in open_turn for one in outputs(line, count)]
+
+    def cut_to(most: int, also: bool) -> dict[str, int]:
+        saved = sum(max(0, tokens - most) for tokens, whole in there if whole or also)
+        return {**sums, "the open turn": sums["the open turn"] - saved}
+
+    if sum(cut_to(giant, also=False).values()) <= limit:
+        return cut_to(giant, also=False)
+    fitting = (most for most in range(giant, 60, -1) if sum(cut_to(most, also=True).values()) <= limit - room // 5)
+    return cut_to(next(fitting, 60), also=True)
 
 
-def _excess(line: Line, giant: int, count: Callable[[Message], int]) -> Iterator[int]:
-    """By how much the outputs of a message are too large; one that was shortened stays as it is."""
-    if count(line.message) <= giant:
-        return
+def outputs(line: Line, count: Callable[[Message], int]) -> Iterator[tuple[int, bool]]:
+    """The sizes of a message's outputs that are whole or of which both ends are shown, and whether they are whole."""
 
     def size(text: str) -> int:
         whole, bare = (Message("user", (ToolResult("", parts=(Text(one),)),)) for one in (text, ""))
         return count(whole) - count(bare)
 
-    for part, said in zip(line.message.parts, line.original.parts, strict=True):
+    for i, (part, said) in enumerate(zip(line.message.parts, line.original.parts, strict=True)):
         if isinstance(part, ToolResult) and isinstance(said, ToolResult):
-            whole = [inner.text for inner in part.parts if isinstance(inner, Text) and inner in said.parts]
-            yield from (size(text) - giant for text in whole if size(text) > giant)
+            for j, inner in enumerate(part.parts):
+                if isinstance(inner, Text) and (inner in said.parts or (i, j) in line.ends):
+                    yield size(inner.text), inner in said.parts
 
 
 def thumbnail(lines: Sequence[Line]) -> Media | None:

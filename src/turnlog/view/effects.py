@@ -7,11 +7,13 @@ A decision's `detail` says more where its action needs it:
 - `replacement`: messages that stand in for what left, `at`: before which record (else where the decision stands);
   `tokens`: their sizes, by `counter`;
 - `texts`: `[record, [part, inner part], text]` each: this text stands in for that part;
-- `cuts`: `[record, [part, inner part], head, tail]` each: of that text, so many characters are left.
+- `cuts`: `[record, [part, inner part], head, tail]` each: of that text as it is on record, so many characters are left.
+  Of several decisions that cut one text the newest says what is left.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
@@ -32,6 +34,7 @@ __all__ = [
     "active_decisions",
     "cut_text",
     "ended_decisions",
+    "is_cut",
     "lasting",
     "misfit",
     "stand_in_sizes",
@@ -45,6 +48,8 @@ HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
 _HIDES_SYSTEM = frozenset({"rewind"})
 
 _TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "cap": "cut", "system": "replaced"}
+
+_MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
 
 _Path = tuple[int, ...]
 
@@ -135,17 +140,19 @@ class Effects(Struct, frozen=True):
             edges = _common(edges, [(1, one.first - 1), *kept, (one.last + 1, last)])
         return edges
 
-    def treat(self, shown: Shown) -> Shown:
-        """A message of one record as the decisions leave it."""
+    def treat(self, shown: Shown, raw: Shown | None = None) -> Shown:
+        """A message of one record as the decisions leave it. `raw` is the message as it is on record, where earlier
+        decisions have changed it: what is cut is that."""
         changes = self.changes.get(shown.records[0]) if shown.records else None
         if not changes:
             return shown
         n = shown.records[0]
         parts = list(shown.message.parts)
+        said = (raw or shown).message.parts
         for path, change in sorted(changes.items()):
             whole_changed = len(path) > 1 and path[:1] in changes
             if path and path[0] < len(parts) and not whole_changed:
-                parts[path[0]] = _changed(parts[path[0]], path[1:], change, n)
+                parts[path[0]] = _changed(parts[path[0]], said[path[0]], path[1:], change, n)
         treatment = next(iter(changes.values())).treatment
         return Shown(msgspec.structs.replace(shown.message, parts=tuple(parts)), shown.records, treatment)
 
@@ -200,18 +207,18 @@ def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -
     return found
 
 
-def _changed(part: Part, path: _Path, change: _Change, n: int) -> Part:
-    """A part, or the inner part of a tool result at `path`, changed."""
-    if path and isinstance(part, ToolResult) and path[0] < len(part.parts):
+def _changed(part: Part, said: Part, path: _Path, change: _Change, n: int) -> Part:
+    """A part, or the inner part of a tool result at `path`, changed; `said` is the part as it is on record."""
+    if path and isinstance(part, ToolResult) and isinstance(said, ToolResult) and path[0] < len(part.parts):
         inner = list(part.parts)
-        inner[path[0]] = _changed(inner[path[0]], (), change, n)  # type: ignore[assignment]
+        inner[path[0]] = _changed(inner[path[0]], said.parts[path[0]], (), change, n)  # type: ignore[assignment]
         return msgspec.structs.replace(part, parts=tuple(inner))
     if isinstance(part, ToolResult) and not path and change.text is not None:
         return msgspec.structs.replace(part, parts=(Text(change.text),), form=None)
     if change.text is not None:
         return Text(change.text)
-    if isinstance(part, Text):
-        return Text(cut_text(part.text, change.head, change.tail, n))
+    if isinstance(said, Text):
+        return Text(cut_text(said.text, change.head, change.tail, n))
     return part
 
 
@@ -224,6 +231,12 @@ def cut_text(text: str, head: int, tail: int, n: int) -> str:
     lines = missing.count("\n")
     mark = f"[... {gone:,} characters, {lines:,} line breaks of record {n} left out ...]"
     return f"{text[:head]}\n{mark}\n{text[len(text) - tail :] if tail else ''}"
+
+
+def is_cut(text: str, said: str, n: int) -> bool:
+    """Whether a text is what `cut_text` leaves of another one, which record `n` has."""
+    marks = _MARK.finditer(text)
+    return any(cut_text(said, mark.start(), len(text) - mark.end() - 1, n) == text for mark in marks)
 
 
 def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:

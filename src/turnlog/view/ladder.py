@@ -66,7 +66,7 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
         situation = _take(_named(rule(situation), name), situation, made)
     if situation.size <= situation.marks.trigger:
         return made, situation
-    _check_floor(situation)
+    situation = _with_floor(situation)
     if situation.size <= situation.marks.limit and _wait(situation, past):
         return made, situation
     steps = situation.strategy.steps
@@ -93,7 +93,7 @@ def _told(decision: Decision) -> Decision:
 
 def compact(situation: Situation) -> tuple[list[Decision], Situation]:
     """The decisions of the strategy's steps, whether or not the view is too large."""
-    _check_floor(situation)
+    situation = _with_floor(situation)
     return _climb(situation, situation.strategy.steps, [])
 
 
@@ -144,10 +144,18 @@ def _pays(situation: Situation, prices: CachePrices) -> bool:
     return saved > max(0, goal - lasting) * (prices.write - prices.read)
 
 
-def _check_floor(situation: Situation) -> None:
+def _with_floor(situation: Situation) -> Situation:
+    """The situation, `tight` if what must stay does not fit otherwise. Half of what is left beside that is then the
+    goal. Raises BudgetError if it does not fit even so."""
+    marks = situation.marks
+    if sum(capped_floor(situation).values()) <= marks.limit:
+        return situation
+    situation = msgspec.structs.replace(situation, tight=True)
     floor = capped_floor(situation)
-    if sum(floor.values()) > situation.marks.limit:
-        raise BudgetError(situation.marks.limit, floor)
+    if sum(floor.values()) > marks.limit:
+        raise BudgetError(marks.limit, floor)
+    goal = min(marks.goal, (sum(floor.values()) + marks.limit) // 2)
+    return msgspec.structs.replace(situation, marks=msgspec.structs.replace(marks, goal=goal))
 
 
 def _climb(situation: Situation, steps: Sequence[str], made: list[Decision]) -> tuple[list[Decision], Situation]:

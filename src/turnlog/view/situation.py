@@ -66,6 +66,7 @@ class Situation(Struct, frozen=True):
     `fixed` is what tools and framing take, in tokens. `gap` names records between the blocks that are not at
     hand, because no view could hold them: they have to leave. `number` is what the next decision gets. `ahead`
     is a summary under way, which is used if what it covers is still there; `prices` are those of the model's cache.
+    `tight` says that what must stay does not fit, though giant outputs be cut to the strategy's share of the limit.
     """
 
     blocks: tuple[Block, ...]
@@ -78,6 +79,7 @@ class Situation(Struct, frozen=True):
     gap: tuple[int, int] | None = None
     ahead: Ahead | None = None
     prices: CachePrices | None = None
+    tight: bool = False
 
     @property
     def size(self) -> int:
@@ -118,7 +120,7 @@ def applied(situation: Situation, decision: Decision) -> Situation:
             placed = []
         if hiding is not None and _covered(hiding.covers(item.n), item, decision):
             continue
-        shown = effects.treat(item.shown)
+        shown = effects.treat(item.shown, item.raw)
         tokens = item.tokens if shown is item.shown else situation.means.count(shown.message)
         items.append(Item(shown, tokens, item.raw, item.n))
     gap = situation.gap
