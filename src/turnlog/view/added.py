@@ -87,11 +87,11 @@ class Added:
             return
         said = [i for i, shown in enumerate(view) if shown.message.role != "system"]
         if opening is not None:
-            yield said[0], self._counted("opening", opening.message, count)
+            yield said[0], self._counted(opening.message, opening.message, count)
         if closing is not None:
             answers = set(takewhile(lambda i: view[i].message.role == "assistant", reversed(said)))
             if answers.isdisjoint(i for i, _ in self._pairing.waiting):  # else the results put in stand at the end
-                yield said[-1] if said else len(view) - 1, self._counted("closing", closing.message, count)
+                yield said[-1] if said else len(view) - 1, self._counted(closing.message, closing.message, count)
 
     def _counted(self, key: Hashable, message: Message, count: _Count) -> int:
         if key not in self._sizes:
