@@ -44,7 +44,9 @@ def test_generated_triples_keep_the_laws(aim: Target, start: int, request: pytes
     assert wrong == []
 
 
-@pytest.mark.parametrize("seed", (40157, 40580, 40758, 50217, 100148, 100571, 200653, 201284, 600589, 611312, 611708, 630187))
+@pytest.mark.parametrize(
+    "seed", (40157, 40580, 40758, 50217, 100148, 100571, 200653, 201284, 600589, 611312, 611708, 630187)
+)
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
 def test_triples_that_once_failed(aim: Target, seed: int) -> None:
     """A summary in front of a pinned record counted as pinned; outputs were cut by the size they would have as
