@@ -435,8 +435,8 @@ class Play:
             detail = decision.detail
             now = model.conversation(log, decisions[: i + 1])
             # Of what is not at hand, as it is more than any view could hold, nothing is known that repair would add.
-            least = said if i or said <= IN_MEMORY else self.fixed + sum(self.count(line.message) for line in lines)
-            if not least <= detail["before"] <= said:
+            bare = said if i or said <= IN_MEMORY else self.fixed + sum(self.count(line.message) for line in lines)
+            if not min(bare, said) <= detail["before"] <= max(bare, said):
                 self.wrong("figures", f"before {detail['before']}, is {said}")
             if detail["after"] != self.size(now):
                 self.wrong("figures", f"after {detail['after']}, is {self.size(now)}")
