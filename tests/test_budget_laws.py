@@ -52,7 +52,9 @@ def test_triples_that_once_failed(aim: Target, seed: int) -> None:
     """A summary in front of a pinned record counted as pinned; outputs were cut by the size they would have as
     speech, so that the floor was not reached; what was cut was cut again where an image in it had gone before;
     a summary came between a pinned call and its result; what is pinned in a gap counted twice, or
-    stood there without its results; the image of a task that had a damaged call before it went."""
+    stood there without its results; the image of a task that had a damaged call before it went; what the steps left
+    stood beside a pinned answer and could not go; a gap parted a call from its result behind a user's word; the size
+    of a placeholder was taken for that of another."""
     assert play(seed, aim, None)[0] == []
 
 
