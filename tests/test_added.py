@@ -5,15 +5,23 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
 
 import turnlog
 from budget_triples import AIMS
 from turnlog.content import Message, Text, ToolCall
 from turnlog.models import Target
+from turnlog.records import Configuration
+from turnlog.request import plan
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
-from turnlog.testing import sound_history
+from turnlog.testing import History, sound_history
+from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import count_frame, count_message, counter_for
+from turnlog.view.added import Added, with_added
+from turnlog.view.blocks import Item
+from turnlog.view.repair import repair
+from turnlog.view.shown import Shown
 
 
 def session_of(messages: list[Message], aim: Target, blobs: dict[str, bytes]) -> Session:
@@ -58,3 +66,35 @@ def test_a_cache_report_says_that_a_call_was_answered() -> None:
     assert before.cache is None and use is not None
     assert (use.why, use.moved_by) == ("a call has its result now", 0)
     assert use.shared < use.previous
+
+
+def counted(message: Message) -> int:
+    """A size that tells messages apart, and what a signature adds."""
+    signed = sum(len(part.signature) for part in message.parts if isinstance(part, ToolCall))
+    return len(repr(message)) + signed
+
+
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
+@given(history=damaged_histories())
+def test_what_is_remembered_is_what_is_found_anew(aim: Target, history: History) -> None:
+    """A size that was remembered for something else would make an open session decide otherwise than one that is
+    opened anew. Told message by message or all at once, of any damage: the same."""
+    rules = plan(Configuration(), aim).rules
+    kept, seen = Added(), list[Item]()
+    for n, message in enumerate(history.messages, start=1):
+        shown = Shown(message, (n,))
+        seen.append(Item(shown, 0, shown, n))
+        kept.see(shown)
+        beside = kept.beside(rules, {}, counted, n)
+        anew = with_added(seen, rules, {}, counted)
+        assert {i: item.beside for i, item in enumerate(anew) if item.beside} == {i: t for i, t in beside.items() if t}
+
+
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
+@given(history=damaged_histories())
+def test_nothing_is_added_to_what_is_repaired(aim: Target, history: History) -> None:
+    """Else a budget would pay for what nobody sends: repairing twice changes nothing more."""
+    rules = plan(Configuration(), aim).rules
+    view = repair([Shown(message, (n,)) for n, message in enumerate(history.messages, start=1)], rules).view
+    items = [Item(shown, 0, shown, i) for i, shown in enumerate(view)]
+    assert [item.beside for item in with_added(items, rules, {}, counted)] == [0] * len(items)
