@@ -98,15 +98,22 @@ def row(bench: ModuleType, name: str, trimmer: Trimmer, budget: int) -> str:
     return re.sub(r" err=.*", "", said.getvalue().strip())
 
 
+def loaded(shared: str) -> tuple[ModuleType, ModuleType]:
+    """The bench and its reference trimmers. Exits with a message where they are not."""
+    folder = Path(shared) / "bench" / "trimmers"
+    if not (folder / "scenario.py").is_file():
+        sys.exit(f"no trimmer bench at {folder}: name the folder above with --shared")
+    sys.path.insert(0, str(folder))
+    with contextlib.redirect_stdout(io.StringIO()):  # the reference prints its own rows when it is loaded
+        return importlib.import_module("scenario"), importlib.import_module("reference")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
     parser.add_argument("--budgets", default="1500,2000,3000,6000,12000")
     options = parser.parse_args()
-    sys.path.insert(0, str(Path(options.shared) / "bench" / "trimmers"))
-    bench = importlib.import_module("scenario")
-    with contextlib.redirect_stdout(io.StringIO()):
-        reference = importlib.import_module("reference")  # prints its own rows when loaded
+    bench, reference = loaded(options.shared)
     for budget in map(int, options.budgets.split(",")):
         print(row(bench, f"reference window 0.5 @{budget}", reference.hyst(budget, 0.5), budget))
         print(row(bench, f"reference clearing 0.5 @{budget}", reference.clear(budget, 0.5), budget))

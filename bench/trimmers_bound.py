@@ -15,18 +15,14 @@ Printed are the bounds with the line of the strategy `mask` in the place of a ma
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib
-import io
 import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 
-from trimmers_ import ROOT, Adapter, Neutral, row, to_chat, to_neutral
+from trimmers_ import ROOT, Adapter, Neutral, loaded, row, to_chat, to_neutral
 
 from turnlog.fitting import fit
 from turnlog.policy import Strategy
@@ -182,10 +178,7 @@ def main() -> int:
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
     parser.add_argument("--budgets", default="1500,2000", help="2,000 takes a minute or two, more takes far longer")
     options = parser.parse_args()
-    sys.path.insert(0, str(Path(options.shared) / "bench" / "trimmers"))
-    bench = importlib.import_module("scenario")
-    with contextlib.redirect_stdout(io.StringIO()):
-        reference = importlib.import_module("reference")  # prints its own rows when loaded
+    bench, reference = loaded(options.shared)
     *_, history = bench.conv()
     lines: dict[str, Line] = {"line of `mask`": lines_of_mask(bench, history), "[cleared]": lambda _: "[cleared]"}
     for budget in map(int, options.budgets.split(",")):
