@@ -84,11 +84,10 @@ class RecordWriter:
     def _head(self, record: Record, word: str, more: str, message: Message | None = None) -> Markup:
         """The beginning of a record, up to where its content stands."""
         marks = self._taken_back(record)
-        hidden = message is not None and self._is_hidden(record.n, message)
-        if hidden and not marks:
+        if not marks and message is not None and self._is_hidden(record.n, message):
             said = "no longer sent: a decision left it out"
             marks.append(tag("span", text("left out"), class_="badge warn", title=said))
-        elif record.n in self._effects.changes:
+        elif not marks and record.n in self._effects.changes:
             marks.append(tag("span", text("shortened when sent"), class_="badge warn"))
         head = tag(
             "header",
