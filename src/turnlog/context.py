@@ -364,8 +364,7 @@ class Context:
         items = [item for block in situation.blocks for item in block.items]
         made = follow(plan, [item.shown for item in items], blob, self._fate)
         new = enumerate(decisions, start=self.last + 1)
-        edits = tuple(edit for n, decision in [*self.decisions.items(), *new] for edit in told(n, decision))
-        made = made.after(edits)
+        made = made.after((*self._told, *(edit for n, decision in new for edit in told(n, decision))))
         return marked(made, plan, blob, situation.size) if self.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:

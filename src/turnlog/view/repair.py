@@ -256,10 +256,11 @@ def _ends(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
         edits.append(Edit("starts_with_assistant", "a user message put ahead of the first answer", opening.records))
         view = [*view[:at], opening, *view[at:]]
     if closing is not None:
-        kind, detail = ("ends_with_assistant", "a user message put behind the last answer")
-        if not closing.records:
-            kind, detail = ("empty", "no message to send: a placeholder stands for one")
-        edits.append(Edit(kind, detail, closing.records))
+        if closing.records:
+            detail = "a user message put behind the last answer"
+            edits.append(Edit("ends_with_assistant", detail, closing.records))
+        else:
+            edits.append(Edit("empty", "no message to send: a placeholder stands for one"))
         return [*view, closing]
     if rules.strip_last and view and view[-1].message.role == "assistant":
         return [*view[:-1], *_stripped(view[-1], edits)]
