@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judging import errors_of
 from turnlog import CacheUse, Strategy, target
+from turnlog.caching import Sent, use_of
+from turnlog.content import Message, Text
 from turnlog.log import Store
 from turnlog.models import Target
+from turnlog.request import Plan
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
+from turnlog.view.blocks import Item
+from turnlog.view.shown import Shown
 
 CHAT = target("openai-chat", "gpt-4o")
 CLAUDE = target("anthropic", "claude-sonnet-4-5", max_tokens=500)
@@ -55,6 +63,22 @@ def test_a_decision_that_moves_the_first_byte_is_named() -> None:
     for use in moved:
         assert 0 < use.shared < use.previous
         assert use.why == decisions[use.moved_by].why  # type: ignore[union-attr]
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=8), st.data())
+def test_what_two_requests_share_does_not_depend_on_how_their_items_are_kept(sizes: list[int], data: Any) -> None:
+    """Items that were only appended to are not compared one by one: a share of the cache that is wrong for it."""
+    shown = [Shown(Message("user", (Text(f"{i}"),)), (i + 1,)) for i in range(len(sizes))]
+    items = [Item(one, tokens, one, one.records[0]) for one, tokens in zip(shown, sizes, strict=True)]
+    plan = cast(Plan, object())
+
+    def sent(length: int) -> Sent:
+        beside = data.draw(st.dictionaries(st.integers(0, length - 1), st.integers(1, 30)))
+        return Sent(plan, items, length, 7 + sum(sizes[:length]) + sum(beside.values()), 7, length, beside)
+
+    before, now = sent(data.draw(st.integers(1, len(items)))), sent(len(items))
+    apart = msgspec.structs.replace(now, items=list(items))
+    assert use_of(now, before, {}) == use_of(apart, before, {})
 
 
 def test_new_tools_move_everything() -> None:

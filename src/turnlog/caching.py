@@ -37,17 +37,7 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
     """How `now` begins, beside `before`."""
     if now.plan is not before.plan and now.plan.local != before.plan.local:
         return CacheUse(now.tokens, before.tokens, 0, why="the tools or settings are others")
-    if now.items is before.items and before.beside.items() <= now.beside.items():
-        return CacheUse(now.tokens, before.tokens, before.tokens)
-    shared, answered = now.fixed, False
-    both = zip(before.items[: before.length], now.items[: now.length], strict=False)
-    for i, (old, new) in enumerate(both):
-        if old.shown is not new.shown and old.shown != new.shown:
-            break
-        shared += new.tokens + min(now.beside.get(i, 0), before.beside.get(i, 0))
-        answered = now.beside.get(i, 0) != before.beside.get(i, 0)
-        if answered:
-            break
+    shared, answered = _shared(now, before)
     if shared >= before.tokens:
         return CacheUse(now.tokens, before.tokens, before.tokens)
     later = {n: decision for n, decision in decisions.items() if n > before.last}
@@ -56,6 +46,26 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
         return CacheUse(now.tokens, before.tokens, shared, why=why)
     moved_by = min(later, key=lambda n: (later[n].detail.get("changes_from", later[n].first), n))
     return CacheUse(now.tokens, before.tokens, shared, moved_by, later[moved_by].why)
+
+
+def _shared(now: Sent, before: Sent) -> tuple[int, bool]:
+    """The tokens that both begin with, and whether a call has its result now where they part."""
+    if now.items is before.items:  # they part where repair adds other tokens: near the end, as calls are soon answered
+        at = min((i for i, _ in now.beside.items() ^ before.beside.items()), default=None)
+        if at is None:
+            return before.tokens, False
+        behind = sum(item.tokens for item in before.items[at + 1 : before.length])
+        behind += sum(tokens for i, tokens in before.beside.items() if i > at)
+        return before.tokens - behind - max(0, before.beside.get(at, 0) - now.beside.get(at, 0)), True
+    shared = now.fixed
+    both = zip(before.items[: before.length], now.items[: now.length], strict=False)
+    for i, (old, new) in enumerate(both):
+        if old.shown is not new.shown and old.shown != new.shown:
+            break
+        shared += new.tokens + min(now.beside.get(i, 0), before.beside.get(i, 0))
+        if now.beside.get(i, 0) != before.beside.get(i, 0):
+            return shared, True
+    return shared, False
 
 
 def marked(made: Prepared, plan: Plan, blob: BlobReader, tokens: int) -> Prepared:

@@ -51,8 +51,9 @@ _encode = msgspec.json.Encoder().encode
 CHAIN_START = bytes(32)
 """The checksum before record 1."""
 
-LANDMARKS = "kind in ('configuration', 'decision', 'summary', 'system')"
-"""The condition of the index of landmarks; a query has to spell it the same."""
+LANDMARKS = "(kind = 'configuration' or kind = 'decision' or kind = 'summary' or kind = 'system')"
+"""The condition of the index of landmarks; a query has to spell it the same. Every insert asks it: `in` would make a
+table of the four each time, an eighth of what a row costs."""
 
 USAGE = "kind = 'usage'"
 """The condition of the index of usage; a query has to spell it the same."""
@@ -131,11 +132,13 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         )""",
         "create index packs_session on packs (session)",
     ),
+    # The same landmarks, by a condition that costs an insert less.
+    ("drop index landmarks", f"create index landmarks on records (id) where {LANDMARKS}"),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
 SCHEMA_VERSION = len(_UPGRADES)
-LANDMARK_VERSION = 4
+LANDMARK_VERSION = 9
 """From this version on the index of landmarks is the one that a query may spell."""
 
 LOCK_VERSION = 8
