@@ -58,13 +58,16 @@ def test_a_transcript_that_grew_is_continued(bodies: list[Any], cut: int) -> Non
 
 
 @given(BODIES, BODIES)
-def test_another_conversation_never_touches_the_first(one: list[Any], other: list[Any]) -> None:
-    """An import that rewrites what is there, or that makes a new copy each time, fails here."""
+def test_what_was_said_stays(one: list[Any], other: list[Any]) -> None:
+    """An import that loses what is there, or that makes a new copy each time, fails here."""
     store = MemoryStore()
     keep(store, imported(one))
-    before = raws(store, "s")
+    before = list(store.read("s"))
     kept = keep(store, imported(other))
-    assert raws(store, "s")[: len(before)] == before
+    after = iter([record.message for record in store.read("s")])
+    assert all(record.message in after for record in before if record.message is not None)
+    if kept.status == "diverged":
+        assert [record.raw for record in before] == raws(store, "s")
     assert len(raws(store, kept.session)) >= len(other)
     count = len(store.sessions())
     assert keep(store, imported(other)).session == kept.session

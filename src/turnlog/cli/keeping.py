@@ -1,25 +1,36 @@
 """Imported sessions into a store, without ever overwriting one.
 
 A transcript that grew since it was imported is continued where it was left; one that says something
-else than before is kept beside the old one.
+else than before is kept beside the old one. One that was imported while its last answer was still being
+written says more of that answer now: then the session is made again, whole, if nothing else was in it.
 """
 
 from __future__ import annotations
 
-from itertools import zip_longest
-from typing import Literal
+from collections.abc import Sequence
+from itertools import islice, zip_longest
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..codec import encode_record
-from ..errors import SessionIdError, SessionNotFound
+from ..content import Message, Reasoning
+from ..errors import InputError, SessionIdError, SessionNotFound
 from ..importers import Imported
-from ..log import Draft, Store, check_session_id
-from ..records import Record, UnknownRecord
+from ..importers.answers import strings_of, texts_of
+from ..log import Draft, SessionInfo, Store, check_session_id
+from ..records import MessageRecord, Note, PartialAnswer, Record, TurnClosed, UnknownRecord, UsageRecord
+from ..recovery import LEFT_OPEN
 from ..redaction import Redactor, redacted_drafts
 
 __all__ = ["Kept", "keep", "without_secrets"]
+
+_WORD = 16
+"""Characters up to which a text of a note is a word such as a phase or a status."""
+
+_NEWEST = 400
+"""Records that one answer and its results may have come to. More of them are another conversation."""
 
 
 class Kept(Struct, frozen=True):
@@ -40,19 +51,33 @@ def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
     return replace(imported, drafts=drafts, blobs=blobs, title=redactor.text(imported.title)[0])
 
 
+class _Held(Struct, frozen=True):
+    """What a session has of an imported one: so many records, and then these, which are others."""
+
+    known: int
+    others: Sequence[Record] = ()
+
+
 def keep(store: Store, imported: Imported) -> Kept:
     """Append to `store` what it does not have of `imported`. Doing it twice changes nothing.
 
-    Raises InputError if it holds what no record can, Conflict if somebody else appends meanwhile.
+    Raises InputError if it holds what no record can, and where a session would have to be made again that
+    somebody uses; Conflict if somebody else appends meanwhile.
     """
     session_id = check_session_id(imported.session_id)
     if imported.parent:
         check_session_id(imported.parent)
     number = 1
-    while (known := _known(store, session_id, imported)) is None:
+    while True:
+        held = _held(store, session_id, imported)
+        if held is not None and not held.others:
+            break
+        if held is not None and _went_on(held.others, imported.drafts[held.known :]):
+            _make_again(store, session_id, imported, held.known + len(held.others))
+            return Kept(session_id, "continued", len(imported.drafts) - held.known)
         number += 1
         session_id = f"{imported.session_id[:120]}.{number}"
-    fresh = imported.drafts[known:]
+    known, fresh = held.known, imported.drafts[held.known :]
     if fresh:
         for data in imported.blobs.values():
             store.put_blob(data)
@@ -62,27 +87,115 @@ def keep(store: Store, imported: Imported) -> Kept:
     return Kept(session_id, "unchanged" if known and not fresh else "continued" if known else "new", len(fresh))
 
 
-def _known(store: Store, session_id: str, imported: Imported) -> int | None:
-    """How many of the drafts the session holds already; it is made if it is not there. None if it is
-    another conversation, or an id that cannot be had."""
+def _held(store: Store, session_id: str, imported: Imported) -> _Held | None:
+    """What the session has of the drafts; it is made if it is not there. None if it is another conversation, or an
+    id that cannot be had."""
     try:
         store.info(session_id)
     except SessionNotFound:
-        created = imported.drafts[0].time if imported.drafts else ""
         try:
-            parent = imported.parent if imported.parent.lower() != session_id.lower() else ""
-            store.create(session_id, title=imported.title, created=created, parent=parent)
+            _make(store, session_id, imported, imported.title)
         except SessionIdError:  # differs from another by case only
             return None
-        return 0
+        return _Held(0)
     known = 0
     for record, draft in zip_longest(store.read(session_id), imported.drafts):
         if record is None or draft is None:
             break
         if not _same(record, draft):
-            return None
+            others = tuple(islice(store.read(session_id, first=record.n), _NEWEST + 1))
+            return _Held(known, others) if len(others) <= _NEWEST else None
         known += 1
-    return known
+    return _Held(known)
+
+
+def _make(store: Store, session_id: str, imported: Imported, title: str) -> SessionInfo:
+    created = imported.drafts[0].time if imported.drafts else ""
+    parent = imported.parent if imported.parent.lower() != session_id.lower() else ""
+    return store.create(session_id, title=title, created=created, parent=parent)
+
+
+def _make_again(store: Store, session_id: str, imported: Imported, last: int) -> None:
+    """Put the imported session in the place of what was imported of it before; forks of that stay whole.
+
+    A process that is killed in the midst of it leaves less of the session, or none: all of it stands in the
+    transcript, and the next import finds what is missing.
+    """
+    alone = store.hold(session_id, alone=True)
+    if alone is None:
+        raise InputError(
+            f"session {session_id!r} is in use, and has to be made again, as its last answer was still being written "
+            "when it was imported: import it again when nobody has it open"
+        )
+    try:
+        title, kept = store.info(session_id).title, session_id in store.inventory().kept
+        for data in imported.blobs.values():
+            store.put_blob(data)
+        store.delete(session_id, expected=last)
+        _make(store, session_id, imported, title)
+        store.append(session_id, imported.drafts, expected=0)
+        store.keep(session_id, kept=kept)
+    finally:
+        alone.close()
+
+
+def _went_on(others: Sequence[Record], fresh: Sequence[Draft]) -> bool:
+    """Whether `fresh` says all that the records `others` do: the transcript went on with an answer that it had only
+    begun when they were imported. Whatever somebody else recorded is not in there."""
+    messages = [draft.body.message for draft in fresh if isinstance(draft.body, (MessageRecord, PartialAnswer))]
+    parts = iter([part for message in messages for part in message.parts])
+    texts = [text for message in messages for text in (*texts_of(message), *_summaries(message))]
+    for record in others:
+        body = record.body
+        if isinstance(body, (MessageRecord, PartialAnswer)):
+            if body.message.role == "system" or not all(part in parts for part in body.message.parts):
+                return False
+        elif isinstance(body, TurnClosed) and body.reason.startswith(LEFT_OPEN):
+            continue  # said by whoever opened the session meanwhile, of a turn that had not ended yet
+        elif not any(_is_again(record, draft) for draft in fresh) and not _is_echo(body, texts):
+            return False
+    return True
+
+
+def _summaries(message: Message) -> list[str]:
+    return [text for part in message.parts if isinstance(part, Reasoning) for text in part.summary]
+
+
+def _is_again(record: Record, draft: Draft) -> bool:
+    """Whether a draft is what a record says by now: what an answer costs is told while it grows; a note gathers more,
+    or leaves out what a message says by then."""
+    old, new = record.body, draft.body
+    if old == new:
+        return True
+    if record.time != draft.time:
+        return False
+    if isinstance(old, UsageRecord) and isinstance(new, UsageRecord):
+        fields = type(old.usage).__struct_fields__
+        grew = all(getattr(new.usage, name) >= getattr(old.usage, name) for name in fields)
+        return grew and (old.provider, old.model) == (new.provider, new.model)
+    if isinstance(old, Note) and isinstance(new, Note):
+        return (old.topic, old.text) == (new.topic, new.text) and _agree(old.data, new.data)
+    return False
+
+
+def _agree(one: Any, other: Any) -> bool:
+    """Whether two JSON values say the same, but for keys and items that only one of them has."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        common = one.keys() & other.keys()
+        return bool(common) and all(_agree(one[key], other[key]) for key in common)
+    if isinstance(one, list) and isinstance(other, list):
+        few, many = sorted((one, other), key=len)
+        rest = iter(many)
+        return all(any(_agree(item, found) for found in rest) for item in few)
+    return type(one) is type(other) and bool(one == other)
+
+
+def _is_echo(body: object, texts: Sequence[str]) -> bool:
+    """Whether a note has no text but such that stands in messages: events tell of an answer before it is there."""
+    if not isinstance(body, Note) or body.text:
+        return False
+    own = [text for text in strings_of(body.data) if len(text) > _WORD]
+    return bool(own) and all(any(text in said for said in texts) for text in own)
 
 
 def _same(record: Record, draft: Draft) -> bool:

@@ -1,0 +1,176 @@
+"""Importing a transcript while it is being written: its last answer says more the next time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnlog.cli.keeping import Kept, keep
+from turnlog.content import Message, Text, ToolCall
+from turnlog.errors import ImportFailed, InputError
+from turnlog.importers import Imported, read_file
+from turnlog.log import Draft, Store
+from turnlog.records import (
+    Body,
+    Configuration,
+    Decision,
+    MessageRecord,
+    Note,
+    TurnClosed,
+    TurnOpened,
+    Usage,
+    UsageRecord,
+)
+from turnlog.recovery import LEFT_OPEN
+from turnlog.stores import FilesStore, MemoryStore, SqliteStore
+
+TIME = "2025-01-01T00:00:00.000Z"
+ASKED = MessageRecord(Message("user", (Text("go"),)))
+CALLS = tuple(ToolCall(str(n), "ls", {"n": n}) for n in range(3))
+Opener = Callable[[Path], Store]
+STORES: tuple[Opener, ...] = (
+    lambda folder: MemoryStore(),
+    lambda folder: SqliteStore(folder / "s.db"),
+    lambda folder: FilesStore(folder / "logs"),
+)
+
+
+@pytest.fixture(params=STORES, ids=("memory", "sqlite", "files"))
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with closing(request.param(tmp_path)) as store:
+        yield store
+
+
+def answer(calls: int) -> MessageRecord:
+    return MessageRecord(Message("assistant", (Text("Looking."), *CALLS[:calls])), model="m", source=f"line {calls}")
+
+
+def billed(output: int) -> UsageRecord:
+    return UsageRecord("anthropic", "m", Usage(input=9, output=output))
+
+
+def imported(*bodies: Body, title: str = "T") -> Imported:
+    drafts = tuple(Draft(body, TIME) for body in bodies)
+    return Imported(session_id="s", format="test", drafts=drafts, title=title)
+
+
+BEGUN = imported(
+    TurnOpened("t"), ASKED, answer(1), billed(2), Note("event", data={"message": "Now I look at the files."})
+)
+GROWN = imported(
+    TurnOpened("t"),
+    ASKED,
+    answer(3),
+    billed(7),
+    Note("ended", data={"id": "0", "output": ["b.txt"]}),
+    MessageRecord(Message("assistant", (Text("Now I look at the files."),))),
+    TurnClosed("t", "completed"),
+)
+
+
+def raws(store: Store, session_id: str = "s") -> list[bytes | None]:
+    return [record.raw for record in store.read(session_id)]
+
+
+def test_an_answer_that_grew_is_there_once(store: Store) -> None:
+    """A second session for each import of a session that is at work, and the half answer kept for good in the first."""
+    keep(store, BEGUN)
+    before = raws(store)
+    store.rename("s", "Mine")
+    store.keep("s")
+    store.fork("s", "fork")
+    assert keep(store, GROWN) == Kept("s", "continued", 5)
+    other = MemoryStore()
+    keep(other, GROWN)
+    assert raws(store) == raws(other)
+    assert (store.info("s").title, raws(store, "fork"), store.inventory().kept) == ("Mine", before, frozenset({"s"}))
+    assert ({info.id for info in store.sessions()}, store.verify()) == ({"s", "fork"}, [])
+    assert keep(store, GROWN) == Kept("s", "unchanged", 0)
+
+
+def test_a_turn_that_was_closed_by_opening_the_session_goes_on(store: Store) -> None:
+    """Whoever only looked at a session that was at work has every later import of it beside the first."""
+    keep(store, BEGUN)
+    store.append("s", [Draft(TurnClosed("t", "failed", f"{LEFT_OPEN}; ls (0): never answered"))])
+    assert keep(store, GROWN).status == "continued"
+    assert len(raws(store)) == len(GROWN.drafts)
+
+
+def test_what_happened_at_another_time_is_another_thing() -> None:
+    """A note or a bill of somebody's own that is taken for one of the transcript, and lost."""
+    for own in (Note("ended", data={"id": "0"}), billed(3)):
+        store = MemoryStore()
+        keep(store, BEGUN)
+        store.append("s", [Draft(own, "2025-01-02T00:00:00.000Z")])
+        assert keep(store, GROWN).status == "diverged"
+
+
+def test_a_session_in_use_is_not_made_again(tmp_path: Path) -> None:
+    """A session that is deleted under somebody who has it open."""
+    with closing(SqliteStore(tmp_path / "s.db")) as store:
+        keep(store, BEGUN)
+        before = raws(store)
+        with closing(SqliteStore(tmp_path / "s.db")) as elsewhere:
+            held = elsewhere.hold("s")
+            assert held is not None
+            with pytest.raises(InputError, match="'s' is in use"):
+                keep(store, GROWN)
+            assert raws(store) == before
+            held.close()
+        assert keep(store, GROWN).status == "continued"
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        MessageRecord(Message("user", (Text("and now?"),))),
+        MessageRecord(Message("system", (Text("Now I look at the files."),))),
+        Note("mine", data={"message": "remember this one"}),
+        Note("mine", text="Mine.", data={"message": "Now I look at the files."}),
+        Note("mine", data={"n": 1}),
+        Note("ended", data={"id": "1", "output": ["b.txt"]}),
+        Decision("pin", first=2, last=2),
+        Configuration(model="other"),
+        TurnClosed("t", "failed", "enough"),
+        UsageRecord("anthropic", "m", Usage(input=9, output=8)),
+        UsageRecord("anthropic", "other", Usage(input=9, output=2)),
+    ],
+    ids=lambda body: type(body).__name__,
+)
+def test_what_somebody_else_recorded_is_never_lost(own: Body) -> None:
+    """A session that was gone on with in turnlog, and is made again as if nothing but the transcript were in it."""
+    store = MemoryStore()
+    keep(store, BEGUN)
+    store.append("s", [Draft(own, TIME)])
+    before = raws(store)
+    assert keep(store, GROWN) == Kept("s.2", "diverged", len(GROWN.drafts))
+    assert raws(store) == before
+
+
+@pytest.mark.parametrize("name", ["claude-code-entire/fc-99c919b212-0.jsonl", "vibe-tracker/gemini.jsonl", "codex"])
+def test_real_transcripts_cut_anywhere(shared: Path, tmp_path: Path, name: str) -> None:
+    """A format whose last records change as the file grows in a way that makes it another conversation."""
+    folder = shared / "data"
+    found = sorted((folder / "codex-entire").glob("*.jsonl"))[3] if name == "codex" else folder / name
+    lines = found.read_bytes().splitlines(keepends=True)
+    growing = tmp_path / found.name
+    whole = MemoryStore()
+    growing.write_bytes(b"".join(lines))
+    for one in read_file(growing):
+        keep(whole, one)
+    store, chance = MemoryStore(), random.Random(1)
+    statuses: set[Any] = set()
+    for size in [*sorted(chance.sample(range(8, len(lines)), min(25, len(lines) - 8))), len(lines)]:
+        growing.write_bytes(b"".join(lines[:size]))
+        try:
+            sessions = read_file(growing)
+        except ImportFailed:  # too little to know it by
+            continue
+        statuses |= {keep(store, one).status for one in sessions}
+    assert statuses <= {"new", "continued", "unchanged"}
+    assert {i.id: raws(store, i.id) for i in store.sessions()} == {i.id: raws(whole, i.id) for i in whole.sessions()}
