@@ -45,7 +45,24 @@ def test_generated_triples_keep_the_laws(aim: Target, start: int, request: pytes
 
 
 @pytest.mark.parametrize(
-    "seed", (40157, 40580, 40758, 50217, 100148, 100571, 200653, 201284, 600589, 611312, 611708, 630187, 640387, 641120)
+    "seed",
+    (
+        40157,
+        40580,
+        40758,
+        50217,
+        100148,
+        100571,
+        200653,
+        201284,
+        600589,
+        611312,
+        611708,
+        630187,
+        640387,
+        641120,
+        662045,
+    ),
 )
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
 def test_triples_that_once_failed(aim: Target, seed: int) -> None:

@@ -81,10 +81,11 @@ def starts_block(shown: Shown, before: Shown | None) -> bool:
     return shown.message.role == "assistant" and before.message.role != "assistant"
 
 
-def blocks_of(items: Sequence[Item], pinned: frozenset[int]) -> list[Block]:
+def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int] | None = None) -> list[Block]:
     """The blocks of a view. What must stay: system text, the first user message, what is pinned, and of the
-    open turn the user's word, calls without a result and the newest block."""
-    groups = _groups(items)
+    open turn the user's word, calls without a result and the newest block. `gap` names records between the items
+    that are not at hand: what stands ahead of them is no part of what stands behind."""
+    groups = _groups(items, gap)
     said = [i for i, group in enumerate(groups) if user_word(group) is not None]
     task = said[0] if said else None
     blocks: list[Block] = []
@@ -111,10 +112,12 @@ def _stands_in(group: Sequence[Item]) -> bool:
     return group[0].shown.treatment == "summarised"
 
 
-def _groups(items: Sequence[Item]) -> list[list[Item]]:
+def _groups(items: Sequence[Item], gap: tuple[int, int] | None) -> list[list[Item]]:
     groups: list[list[Item]] = []
     before: Item | None = None
     for item in items:
+        if gap and before is not None and before.n < gap[0] and item.n > gap[1]:
+            before = None
         alone = before is not None and (before.raw.message.role == "system" or starts_turn(before.raw))
         alone = alone or item.raw.message.role == "system"
         stands_in = before is not None and _stands_in([item]) != _stands_in([before])

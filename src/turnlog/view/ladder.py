@@ -46,7 +46,7 @@ def situation_of(
     """A view as it stands, beside its budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
     others as in `Situation`."""
     own = strategy.applied_to(budget)
-    blocks = tuple(blocks_of(items, pinned))
+    blocks = tuple(blocks_of(items, pinned, gap))
     system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
     first = own.marks(window, system, 0, scale=scale, known=known)
     situation = Situation(blocks, fixed, first, strategy, means, pinned, number, gap, prices=prices)

@@ -126,7 +126,7 @@ def applied(situation: Situation, decision: Decision) -> Situation:
     gap = situation.gap
     if gap and hiding is not None and hiding.first <= gap[0] and gap[1] <= hiding.last:
         gap = None
-    blocks = tuple(blocks_of(situation.means.beside([*items, *placed]), situation.pinned))
+    blocks = tuple(blocks_of(situation.means.beside([*items, *placed]), situation.pinned, gap))
     return msgspec.structs.replace(situation, blocks=blocks, number=n + 1, gap=gap)
 
 
