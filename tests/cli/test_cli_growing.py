@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -75,6 +76,10 @@ GROWN = imported(
 
 def raws(store: Store, session_id: str = "s") -> list[bytes | None]:
     return [record.raw for record in store.read(session_id)]
+
+
+def texts(store: Store, session_id: str) -> list[Any]:
+    return [record.message.parts for record in store.read(session_id) if record.message is not None]
 
 
 def test_an_answer_that_grew_is_there_once(store: Store) -> None:
@@ -174,3 +179,21 @@ def test_real_transcripts_cut_anywhere(shared: Path, tmp_path: Path, name: str) 
         statuses |= {keep(store, one).status for one in sessions}
     assert statuses <= {"new", "continued", "unchanged"}
     assert {i.id: raws(store, i.id) for i in store.sessions()} == {i.id: raws(whole, i.id) for i in whole.sessions()}
+
+
+@pytest.mark.parametrize("whole_bodies", [True, False])
+def test_json_lines_that_grow_are_imported_once(tmp_path: Path, whole_bodies: bool) -> None:
+    """A log of requests, or of messages, all of which comes again under other names with each line that is added."""
+    store = MemoryStore()
+    said = [{"role": ("user", "assistant")[n % 2], "content": f"word {n}"} for n in range(6)]
+    lines = [{"model": "m", "messages": said[: n + 1]} for n in range(6)] if whole_bodies else said
+    log = tmp_path / "log.jsonl"
+    for n in range(1, 7):
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines[:n]))
+        statuses = [keep(store, one).status for one in read_file(log)]
+        assert len(store.sessions()) == (n if whole_bodies else 1), statuses
+    once = MemoryStore()
+    for one in read_file(log):
+        keep(once, one)
+    sessions = {info.id for info in once.sessions()}
+    assert {one: texts(store, one) for one in sessions} == {one: texts(once, one) for one in sessions}

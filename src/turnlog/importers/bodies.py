@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..content import Message, sha256_hex
+from ..content import Message, compact_json, sha256_hex
 from ..errors import FormatError, ImportFailed
 from ..providers import PROVIDERS
 from ..providers.protocol import Provider
@@ -34,13 +34,15 @@ _ID_KEYS = ("session_id", "conversation_id", "id")
 
 
 class _Conversation(Struct, frozen=True):
-    """A body to read, where it stood, and what stood around it."""
+    """A body to read, where it stood, and what stood around it. `begins` is what stays as it is when more is written
+    behind it: the body itself, of messages alone those up to the user's first. A session without a name goes by it."""
 
     place: str
     line: int
     api: str
     body: dict[str, Any]
     around: dict[str, Any]
+    begins: Any
     lines: tuple[int, ...] = ()
 
     def source(self, index: int) -> str:
@@ -71,11 +73,10 @@ class Bodies:
                 f"{file}: no conversation in it, though it {_looks(data)}; expected a request body with messages, "
                 "input or contents, a list of messages, or JSON lines of either"
             )
-        digest = sha256_hex(data)[:12]
-        width = len(str(len(found)))
         sessions: list[Imported] = []
         for index, conversation in enumerate(found, 1):
-            own = _own_id(conversation.around) or (f"{digest}-{index:0{width}}" if len(found) > 1 else digest)
+            begins = compact_json(conversation.begins).encode("utf-8", "surrogatepass")
+            own = _own_id(conversation.around) or sha256_hex(begins)[:12]
             log = Drafting(file, warnings if index == 1 else [])
             title = _draft(conversation, log)
             sessions.append(
@@ -132,7 +133,13 @@ def _of_messages(messages: list[Line], lines: list[Line], file: str, warnings: l
     api = api_of_messages(values)
     numbers = tuple(line.number for line in messages if line.number)
     body = {LIST_KEYS[api]: values}
-    return _Conversation("", numbers[0] if numbers else 0, api, body, {}, numbers)
+    return _Conversation("", numbers[0] if numbers else 0, api, body, {}, _asked(values), numbers)
+
+
+def _asked(messages: list[Any]) -> list[Any]:
+    """The messages up to the user's first."""
+    said = (i for i, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user")
+    return messages[: next(said, 0) + 1]
 
 
 def _conversation(line: Line, place: str) -> _Conversation | None:
@@ -140,19 +147,19 @@ def _conversation(line: Line, place: str) -> _Conversation | None:
     if not isinstance(value, dict):
         if isinstance(value, list) and value and all(is_message(item) for item in value):
             api = api_of_messages(value)
-            return _Conversation(place, line.number, api, {LIST_KEYS[api]: value}, {})
+            return _Conversation(place, line.number, api, {LIST_KEYS[api]: value}, {}, _asked(value))
         return None
     if is_body(value):
-        return _Conversation(place, line.number, api_of(value), value, {})
+        return _Conversation(place, line.number, api_of(value), value, {}, value)
     for key in _WRAPPERS:
         if is_body(value.get(key)):
             around = {name: item for name, item in value.items() if name != key}
-            return _Conversation(place, line.number, api_of(value[key]), value[key], around)
+            return _Conversation(place, line.number, api_of(value[key]), value[key], around, value)
     run = value.get("traj")
     if isinstance(run, list) and run and is_message(run[0]):
         api = api_of_messages(run)
         around = {name: item for name, item in value.items() if name != "traj"}
-        return _Conversation(place, line.number, api, {LIST_KEYS[api]: run}, around)
+        return _Conversation(place, line.number, api, {LIST_KEYS[api]: run}, around, value)
     return None
 
 
