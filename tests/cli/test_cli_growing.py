@@ -98,6 +98,17 @@ def test_an_answer_that_grew_is_there_once(store: Store) -> None:
     assert keep(store, GROWN) == Kept("s", "unchanged", 0)
 
 
+def test_an_older_copy_is_nothing_new(store: Store) -> None:
+    """A folder of backups, of which each that is read after a newer one becomes a session of its own."""
+    keep(store, GROWN)
+    own = [Draft(MessageRecord(Message("user", (Text("and now?"),))), TIME), Draft(Note("mine"), TIME)]
+    for gone_on in ([], own):
+        store.append("s", gone_on)
+        before = raws(store)
+        assert keep(store, BEGUN) == Kept("s", "unchanged", 0)
+        assert (raws(store), len(store.sessions())) == (before, 1)
+
+
 def test_a_turn_that_was_closed_by_opening_the_session_goes_on(store: Store) -> None:
     """Whoever only looked at a session that was at work has every later import of it beside the first."""
     keep(store, BEGUN)

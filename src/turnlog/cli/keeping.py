@@ -52,7 +52,8 @@ def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
 
 
 class _Held(Struct, frozen=True):
-    """What a session has of an imported one: so many records, and then these, which are others."""
+    """What a session has of an imported one: so many records, and then these, which are others (not all, if there are
+    very many)."""
 
     known: int
     others: Sequence[Record] = ()
@@ -70,21 +71,24 @@ def keep(store: Store, imported: Imported) -> Kept:
     number = 1
     while True:
         held = _held(store, session_id, imported)
-        if held is not None and not held.others:
-            break
-        if held is not None and _went_on(held.others, imported.drafts[held.known :]):
-            _make_again(store, session_id, imported, held.known + len(held.others))
-            return Kept(session_id, "continued", len(imported.drafts) - held.known)
+        if held is not None:
+            fresh = imported.drafts[held.known :]
+            if not held.others:
+                break
+            if _went_on(held.others, fresh):
+                _make_again(store, session_id, imported, held.known + len(held.others))
+                return Kept(session_id, "continued", len(fresh))
+            if _went_on(fresh, held.others):  # an older copy
+                return Kept(session_id, "unchanged", 0)
         number += 1
         session_id = f"{imported.session_id[:120]}.{number}"
-    known, fresh = held.known, imported.drafts[held.known :]
     if fresh:
         for data in imported.blobs.values():
             store.put_blob(data)
-        store.append(session_id, fresh, expected=known)
-    if known == 0 and number > 1:
+        store.append(session_id, fresh, expected=held.known)
+    if held.known == 0 and number > 1:
         return Kept(session_id, "diverged", len(fresh))
-    return Kept(session_id, "unchanged" if known and not fresh else "continued" if known else "new", len(fresh))
+    return Kept(session_id, ("continued" if fresh else "unchanged") if held.known else "new", len(fresh))
 
 
 def _held(store: Store, session_id: str, imported: Imported) -> _Held | None:
@@ -103,8 +107,7 @@ def _held(store: Store, session_id: str, imported: Imported) -> _Held | None:
         if record is None or draft is None:
             break
         if not _same(record, draft):
-            others = tuple(islice(store.read(session_id, first=record.n), _NEWEST + 1))
-            return _Held(known, others) if len(others) <= _NEWEST else None
+            return _Held(known, tuple(islice(store.read(session_id, first=record.n), _NEWEST + 1)))
         known += 1
     return _Held(known)
 
@@ -139,20 +142,23 @@ def _make_again(store: Store, session_id: str, imported: Imported, last: int) ->
         alone.close()
 
 
-def _went_on(others: Sequence[Record], fresh: Sequence[Draft]) -> bool:
-    """Whether `fresh` says all that the records `others` do: the transcript went on with an answer that it had only
-    begun when they were imported. Whatever somebody else recorded is not in there."""
-    messages = [draft.body.message for draft in fresh if isinstance(draft.body, (MessageRecord, PartialAnswer))]
+def _went_on(begun: Sequence[Record | Draft], whole: Sequence[Record | Draft]) -> bool:
+    """Whether `whole` says all that `begun` does: the transcript went on with an answer that it had only begun.
+    Whatever somebody else recorded is not in there."""
+    if len(begun) > _NEWEST:
+        return False
+    whole = whole[: 4 * _NEWEST]  # what an answer had begun with is not far
+    messages = [one.body.message for one in whole if isinstance(one.body, (MessageRecord, PartialAnswer))]
     parts = iter([part for message in messages for part in message.parts])
     texts = [text for message in messages for text in (*texts_of(message), *_summaries(message))]
-    for record in others:
-        body = record.body
+    for one in begun:
+        body = one.body
         if isinstance(body, (MessageRecord, PartialAnswer)):
             if body.message.role == "system" or not all(part in parts for part in body.message.parts):
                 return False
         elif isinstance(body, TurnClosed) and body.reason.startswith(LEFT_OPEN):
             continue  # said by whoever opened the session meanwhile, of a turn that had not ended yet
-        elif not any(_is_again(record, draft) for draft in fresh) and not _is_echo(body, texts):
+        elif not any(_is_again(one, other) for other in whole) and not _is_echo(body, texts):
             return False
     return True
 
@@ -161,13 +167,13 @@ def _summaries(message: Message) -> list[str]:
     return [text for part in message.parts if isinstance(part, Reasoning) for text in part.summary]
 
 
-def _is_again(record: Record, draft: Draft) -> bool:
-    """Whether a draft is what a record says by now: what an answer costs is told while it grows; a note gathers more,
-    or leaves out what a message says by then."""
-    old, new = record.body, draft.body
+def _is_again(one: Record | Draft, other: Record | Draft) -> bool:
+    """Whether `other` is what `one` says by now: what an answer costs is told while it grows; a note gathers more, or
+    leaves out what a message says by then."""
+    old, new = one.body, other.body
     if old == new:
         return True
-    if record.time != draft.time:
+    if one.time != other.time:
         return False
     if isinstance(old, UsageRecord) and isinstance(new, UsageRecord):
         fields = type(old.usage).__struct_fields__
