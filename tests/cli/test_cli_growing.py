@@ -28,7 +28,7 @@ from turnlog.records import (
     UsageRecord,
 )
 from turnlog.recovery import LEFT_OPEN
-from turnlog.stores import FilesStore, MemoryStore, SqliteStore
+from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
 
 TIME = "2025-01-01T00:00:00.000Z"
 ASKED = MessageRecord(Message("user", (Text("go"),)))
@@ -38,10 +38,11 @@ STORES: tuple[Opener, ...] = (
     lambda folder: MemoryStore(),
     lambda folder: SqliteStore(folder / "s.db"),
     lambda folder: FilesStore(folder / "logs"),
+    lambda folder: open_store(folder / "sealed.db", key=bytes(32)),
 )
 
 
-@pytest.fixture(params=STORES, ids=("memory", "sqlite", "files"))
+@pytest.fixture(params=STORES, ids=("memory", "sqlite", "files", "encrypted"))
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     with closing(request.param(tmp_path)) as store:
         yield store
