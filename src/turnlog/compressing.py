@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
@@ -43,8 +43,10 @@ def would_pack(infos: Sequence[SessionInfo], inventory: Inventory, gone: Collect
     return [Compressed(info.id, info.title, info.updated, sizes[info.id]) for info in infos if info.id not in spared]
 
 
-def packed_all(store: Store, infos: Sequence[SessionInfo]) -> list[Compressed]:
-    """Pack sessions that nobody uses, each alone. One that is damaged stays as it is."""
+def packed_all(
+    store: Store, infos: Sequence[SessionInfo], failed: Callable[[str, CorruptRecord], None]
+) -> list[Compressed]:
+    """Pack sessions that nobody uses, each alone. One that is damaged stays as it is, and `failed` is told."""
     done = []
     for info in infos:
         hold = store.hold(info.id, alone=True)
@@ -52,7 +54,10 @@ def packed_all(store: Store, infos: Sequence[SessionInfo]) -> list[Compressed]:
             continue
         try:
             packed = store.pack(info.id)
-        except (SessionNotFound, CorruptRecord):  # deleted just now; or `verify` says what is wrong
+        except SessionNotFound:  # deleted just now
+            continue
+        except CorruptRecord as error:
+            failed(info.id, error)
             continue
         finally:
             hold.close()

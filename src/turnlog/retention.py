@@ -87,7 +87,7 @@ class Gone(Struct, frozen=True):
 
 
 class Spared(Struct, frozen=True):
-    """A session that is over a limit and stays, and why."""
+    """A session that is over a limit and stays as it is, and why."""
 
     session: str
     why: str
@@ -192,6 +192,7 @@ def _collected(store: Store, limits: Limits, now: datetime, dry_run: bool, grace
     before = store.used()
     gone: list[Gone] = []
     packed: list[Compressed] = []
+    damaged: list[Spared] = []
     spared: tuple[Spared, ...] = ()
     swept = Swept(0, 0, 0)
     if limits.compress_after is not None and (waiting := to_pack(store, limits.compress_after, now)):
@@ -203,10 +204,13 @@ def _collected(store: Store, limits: Limits, now: datetime, dry_run: bool, grace
         else:  # before the size is looked at: what is compressed need not go for it
             lasting = Limits(limits.max_age, None, limits.max_sessions)
             gone = _carried_out(store, plan(store.sessions(), inventory, lasting, used=before, now=now).gone)
-            packed = packed_all(store, to_pack(store, limits.compress_after, now))
+            waiting = to_pack(store, limits.compress_after, now)
+            packed = packed_all(
+                store, waiting, lambda name, error: damaged.append(Spared(name, f"not packed: {error}"))
+            )
     for _ in range(_ROUNDS):
         made = plan(store.sessions(), store.inventory(), limits, used=store.used(), now=now)
-        spared = made.spared
+        spared = (*made.spared, *damaged)
         if dry_run:
             after = before - sum(each.size for each in made.gone)
             over = _over(store, limits, made, after)
