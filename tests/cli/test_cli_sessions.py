@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import sqlite3
 import sys
@@ -347,3 +348,25 @@ def test_show_of_a_checkpoint(turnlog: Any, tmp_path: Path) -> None:
         body = StreamCheckpoint(Message("assistant", (Text("There is "),)), (HALF,))
         store.append("s", [_draft(body, 1)])
     assert turnlog("show", "s").out.splitlines()[-1].split("]")[1].strip().endswith("characters of an answer had come")
+
+
+def test_the_beginning_of_an_id_will_do_to_look(turnlog: Any) -> None:
+    """Whole UUIDs to be typed; or a second `rm s1` that deletes `s10`."""
+    for name in ("alpha-1", "alpha-2", "beta", "be"):
+        body = {"messages": [{"role": "user", "content": f"hello {name}"}]}
+        assert turnlog("import", "-", stdin=json.dumps({"id": name, "request": body}).encode()).code == 0
+    for words in (("show", "alpha-2"), ("show", "bet"), ("show", "be"), ("request", "bet", "--to", "anthropic")):
+        assert turnlog(*words).code == 0
+    assert "hello beta" in turnlog("show", "bet").out
+    assert "hello be\n" in turnlog("show", "be").out
+    assert [hit["session"] for hit in turnlog("search", "hello", "--session", "bet", "--json").rows] == ["beta"]
+    several = turnlog("show", "alp")
+    assert (several.code, several.err) == (
+        4,
+        "turnlog: there is no session 'alp'; of those that begin so, give the whole id: alpha-2, alpha-1\n",
+    )
+    assert "'alp'; of those that begin so" in turnlog("request", "alp", "--to", "anthropic").err
+    for words in (("rm", "bet"), ("rename", "bet", "x"), ("keep", "bet"), ("rewind", "bet", "--to", "1")):
+        ended = turnlog(*words)
+        assert (ended.code, "give the whole id: beta\n" in ended.err) == (4, True), words
+    assert len(turnlog("ls", "--json").rows) == 4

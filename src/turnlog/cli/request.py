@@ -23,7 +23,7 @@ from ..stores import MemoryStore
 from ..view.shown import Edit, Loss
 from .aims import add_terms
 from .keeping import keep
-from .stores import is_missing, opened, place
+from .stores import is_missing, opened, place, whole_id
 from .terminal import as_json, counted, out_bytes, out_json, out_line, say, shorten, stdin_bytes
 
 __all__ = ["add_to", "changes", "gist", "sentence", "session_of"]
@@ -86,9 +86,9 @@ def _stored(arguments: Namespace) -> Iterator[Session]:
         raise SessionNotFound(f"{arguments.source}: no such file, and there is no store at {place(arguments)}")
     with opened(arguments) as store:
         try:
-            info = store.info(arguments.source)
+            info = store.info(whole_id(store, arguments.source))
         except SessionNotFound as error:
-            raise SessionNotFound(f"{arguments.source}: neither a file nor a session of {place(arguments)}") from error
+            raise SessionNotFound(f"{arguments.source}: no such file; in {place(arguments)} {error}") from error
         yield Session(store, info)
 
 

@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..export import visible
 from ..log import Hit, Searchable
 from .decisions import rewinds_of
-from .stores import is_missing, is_writable, opened, place
+from .stores import is_missing, is_writable, opened, place, whole_id
 from .terminal import counted, out, out_json, say
 
 __all__ = ["add_to"]
@@ -49,7 +49,7 @@ def _search(arguments: Namespace) -> int:
     with opened(arguments, write=is_writable(arguments)) as store:
         hits = _searchable(store).search(
             " ".join(arguments.text),
-            session=arguments.session,
+            session=arguments.session and whole_id(store, arguments.session),
             role=arguments.role,
             tool=arguments.tool,
             since=arguments.since,

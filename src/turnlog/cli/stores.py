@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from getpass import getpass
 
 from ..configuration import load_settings
-from ..errors import InputError
+from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..log import Store
 from ..settings import Settings
 from ..stores import ASK, KeySource, Passphrase, default_path, local_path, open_store
@@ -26,10 +26,14 @@ __all__ = [
     "opened",
     "place",
     "settings_of",
+    "whole_id",
 ]
 
 VARIABLE = "TURNLOG_STORE"
 """Environment variable that names the store where `--store` does not."""
+
+_MEANT = 5
+"""Ids that are told where one may be meant."""
 
 KEY_VARIABLE = "TURNLOG_KEY"
 """Environment variable that says where the key is, where `--key` does not."""
@@ -75,11 +79,35 @@ def is_writable(arguments: Namespace) -> bool:
 
 @contextmanager
 def opened(arguments: Namespace, *, write: bool = False) -> Iterator[Store]:
-    """The store, for the length of a command. Without `write` nothing is created or changed."""
+    """The store, for the length of a command. Without `write` nothing is created or changed, and the beginning of a
+    session's id will do for it."""
     settings = settings_of(arguments)
     key = None if settings.key is None else key_at(settings.key)
     store = open_store(place(arguments), durability=settings.durability, read_only=not write, key=key)
     try:
+        if name := getattr(arguments, "id", None):
+            arguments.id = whole_id(store, name, exact=write)
+        for name in getattr(arguments, "ids", ()):
+            whole_id(store, name, exact=write)
         yield store
     finally:
         store.close()
+
+
+def whole_id(store: Store, name: str, *, exact: bool = False) -> str:
+    """The id of the session that is meant: `name`, or the only one that begins so. What changes something takes an
+    `exact` one: `rm s1` twice would take `s10` the second time. Raises SessionNotFound with those that may be meant."""
+    try:
+        return store.info(name).id
+    except CorruptRecord:
+        return name  # for the command to tell
+    except SessionNotFound:
+        meant = [info.id for info in store.sessions() if name and info.id.startswith(name)]
+        if len(meant) == 1 and not exact:
+            return meant[0]
+        if not meant:
+            raise
+        ids = ", ".join(meant[:_MEANT]) + (", ..." if len(meant) > _MEANT else "")
+        raise SessionNotFound(
+            f"there is no session {name!r}; of those that begin so, give the whole id: {ids}"
+        ) from None
