@@ -26,6 +26,9 @@ from ..redaction import Redactor, redacted_drafts
 
 __all__ = ["Kept", "keep", "without_secrets"]
 
+_AHEAD = frozenset({"agent_message", "agent_reasoning"})
+"""Topics of notes that tell of an answer before it is there: what Codex writes ahead of it."""
+
 _WORD = 16
 """Characters up to which a text of a note is a word such as a phase or a status."""
 
@@ -197,8 +200,8 @@ def _agree(one: Any, other: Any) -> bool:
 
 
 def _is_echo(body: object, texts: Sequence[str]) -> bool:
-    """Whether a note has no text but such that stands in messages: events tell of an answer before it is there."""
-    if not isinstance(body, Note) or body.text:
+    """Whether a note tells of an answer before it is there, and has no text but such that stands in messages."""
+    if not isinstance(body, Note) or body.topic not in _AHEAD or body.text:
         return False
     own = [text for text in strings_of(body.data) if len(text) > _WORD]
     return bool(own) and all(any(text in said for said in texts) for text in own)
