@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,14 @@ from turnlog.cli.keeping import Kept, keep
 from turnlog.content import Message, Text, ToolCall
 from turnlog.errors import ImportFailed, InputError
 from turnlog.importers import Imported, read_file
-from turnlog.log import Draft, Store
+from turnlog.log import Draft, SessionInfo, Store
 from turnlog.records import (
     Body,
     Configuration,
     Decision,
     MessageRecord,
     Note,
+    Record,
     TurnClosed,
     TurnOpened,
     Usage,
@@ -62,7 +63,12 @@ def imported(*bodies: Body, title: str = "T") -> Imported:
 
 
 BEGUN = imported(
-    TurnOpened("t"), ASKED, answer(1), billed(2), Note("event", data={"message": "Now I look at the files."})
+    TurnOpened("t"),
+    ASKED,
+    answer(1),
+    billed(2),
+    Note("ended", data={"id": "0", "output": ["a.txt", "b.txt"]}),
+    Note("agent_message", data={"message": "Now I look at the files."}),
 )
 GROWN = imported(
     TurnOpened("t"),
@@ -116,6 +122,47 @@ def test_a_turn_that_was_closed_by_opening_the_session_goes_on(store: Store) -> 
     store.append("s", [Draft(TurnClosed("t", "failed", f"{LEFT_OPEN}; ls (0): never answered"))])
     assert keep(store, GROWN).status == "continued"
     assert len(raws(store)) == len(GROWN.drafts)
+
+
+def test_two_imports_at_once_agree() -> None:
+    """Both fail, each because the other was there; or the session comes twice."""
+
+    class Shared(MemoryStore):
+        """A store into which somebody else imports the same just before each of the first two changes."""
+
+        others = 2
+
+        def create(self, session_id: str, **values: Any) -> SessionInfo:
+            self._other()
+            return super().create(session_id, **values)
+
+        def append(
+            self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None
+        ) -> tuple[Record, ...]:
+            self._other()
+            return super().append(session_id, drafts, expected=expected)
+
+        def _other(self) -> None:
+            if self.others:
+                self.others -= 1
+                keep(self, BEGUN)
+
+    store = Shared()
+    assert keep(store, GROWN).session == "s"
+    assert ([info.id for info in store.sessions()], len(raws(store))) == (["s"], len(GROWN.drafts))
+
+
+def test_a_title_comes_when_the_transcript_has_one() -> None:
+    """A session that was imported before the user spoke, without a title for ever; or a name of somebody's own lost."""
+    store = MemoryStore()
+    titles = []
+    for title, bodies in (("", ()), ("go", (ASKED,)), ("Named", (ASKED, answer(1))), ("Again", (ASKED, answer(1)))):
+        keep(store, imported(TurnOpened("t"), *bodies, title=title))
+        titles.append(store.info("s").title)
+    assert titles == ["", "go", "Named", "Named"]
+    store.rename("s", "Mine")
+    keep(store, imported(TurnOpened("t"), ASKED, answer(3), title="Named"))
+    assert (store.info("s").title, len(raws(store))) == ("Mine", 3)
 
 
 def test_what_happened_at_another_time_is_another_thing() -> None:

@@ -8,6 +8,7 @@ written says more of that answer now: then the session is made again, whole, if 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice, zip_longest
 from typing import Any, Literal
 
@@ -16,9 +17,10 @@ from msgspec.structs import replace
 
 from ..codec import encode_record
 from ..content import Message, Reasoning
-from ..errors import InputError, SessionIdError, SessionNotFound
+from ..errors import Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
 from ..importers import Imported
 from ..importers.answers import strings_of, texts_of
+from ..importers.drafting import title_from
 from ..log import Draft, SessionInfo, Store, check_session_id
 from ..records import MessageRecord, Note, PartialAnswer, Record, TurnClosed, UnknownRecord, UsageRecord
 from ..recovery import LEFT_OPEN
@@ -31,6 +33,9 @@ _AHEAD = frozenset({"agent_message", "agent_reasoning"})
 
 _WORD = 16
 """Characters up to which a text of a note is a word such as a phase or a status."""
+
+_RACES = 8
+"""So often somebody else may import the same at the same time."""
 
 _NEWEST = 400
 """Records that one answer and its results may have come to. More of them are another conversation."""
@@ -66,12 +71,19 @@ def keep(store: Store, imported: Imported) -> Kept:
     """Append to `store` what it does not have of `imported`. Doing it twice changes nothing.
 
     Raises InputError if it holds what no record can, and where a session would have to be made again that
-    somebody uses; Conflict if somebody else appends meanwhile.
+    somebody uses; Conflict if others append all the time.
     """
-    session_id = check_session_id(imported.session_id)
+    check_session_id(imported.session_id)
     if imported.parent:
         check_session_id(imported.parent)
-    number = 1
+    for _ in range(_RACES):
+        with suppress(Conflict, SessionExists):  # somebody else imports it, too: look what is there by now
+            return _keep(store, imported)
+    return _keep(store, imported)
+
+
+def _keep(store: Store, imported: Imported) -> Kept:
+    session_id, number = imported.session_id, 1
     while True:
         held = _held(store, session_id, imported)
         if held is not None:
@@ -91,7 +103,16 @@ def keep(store: Store, imported: Imported) -> Kept:
         store.append(session_id, fresh, expected=held.known)
     if held.known == 0 and number > 1:
         return Kept(session_id, "diverged", len(fresh))
+    if held.known and (title := _title(store.info(session_id).title, imported)) is not None:
+        store.rename(session_id, title)
     return Kept(session_id, ("continued" if fresh else "unchanged") if held.known else "new", len(fresh))
+
+
+def _title(now: str, imported: Imported) -> str | None:
+    """The title that a session gets by what the transcript says now, if it has none that somebody gave it."""
+    messages = (draft.body.message for draft in imported.drafts if isinstance(draft.body, MessageRecord))
+    asked = next((title for one in messages if one.role == "user" and (title := title_from(one))), "")
+    return imported.title if now in ("", asked) and imported.title not in ("", now) else None
 
 
 def _held(store: Store, session_id: str, imported: Imported) -> _Held | None:
@@ -135,6 +156,7 @@ def _make_again(store: Store, session_id: str, imported: Imported, last: int) ->
         )
     try:
         title, kept = store.info(session_id).title, session_id in store.inventory().kept
+        title = _title(title, imported) or title
         for data in imported.blobs.values():
             store.put_blob(data)
         store.delete(session_id, expected=last)

@@ -46,17 +46,18 @@ def _request(arguments: Namespace) -> int:
     with session_of(arguments) as session:
         aim = _target(session, arguments.to, arguments.model)
         prepared = session.preview(aim, budget=arguments.budget, strategy=arguments.strategy)
-    if arguments.explain and arguments.json:
-        for kind, change in changes(prepared):
-            out_json({"change": kind, "kind": change.kind, "detail": change.detail, "records": change.records})
-    elif arguments.explain:
-        for line in _explained(prepared):
-            out_line(line)
-    else:
-        out_bytes([as_json(prepared.request, indent=2).encode("utf-8"), b"\n"])
+        body = None if arguments.explain else as_json(prepared.request, indent=2)  # images are read from the store
+    if body is not None:
+        out_bytes([body.encode("utf-8"), b"\n"])
         for kind, change in changes(prepared):
             say(sentence(kind, change))
         say(_counts(prepared))
+    elif arguments.json:
+        for kind, change in changes(prepared):
+            out_json({"change": kind, "kind": change.kind, "detail": change.detail, "records": change.records})
+    else:
+        for line in _explained(prepared):
+            out_line(line)
     return 0
 
 
