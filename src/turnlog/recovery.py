@@ -19,7 +19,6 @@ from .turns import TurnInfo
 
 __all__ = [
     "Change",
-    "LEFT_OPEN",
     "Recovered",
     "Resumed",
     "calls_left_open",
@@ -28,9 +27,6 @@ __all__ = [
     "environment_of",
     "told",
 ]
-
-LEFT_OPEN = "left open: the process ended, or the session was forked, in the midst of it"
-"""Why a turn that nobody closed was closed as failed."""
 
 
 class Change(Struct, frozen=True):

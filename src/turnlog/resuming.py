@@ -10,9 +10,9 @@ from typing import Protocol
 from .filewatch import FileRecorder
 from .journal import Journal
 from .records import Body, FileChange, Note, Record, StreamCheckpoint, TurnClosed, TurnOpened
-from .recovery import LEFT_OPEN, Recovered, calls_left_open, told
+from .recovery import Recovered, calls_left_open, told
 from .streaming import as_interrupted, unfinished_stream
-from .turns import TurnInfo, turns_of
+from .turns import LEFT_OPEN, TurnInfo, turns_of
 
 __all__ = ["recover"]
 
@@ -47,11 +47,11 @@ def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder]) -
     bodies: list[Body] = []
     if stream is not None and isinstance(stream.body, StreamCheckpoint):
         bodies.append(as_interrupted(stream.body))
-    if opened is None or not isinstance(opened.body, TurnOpened):
+    records = [] if opened is None else list(log.records(opened.n))
+    turn = turns_of(records)[0] if records else None
+    if opened is None or not isinstance(opened.body, TurnOpened) or turn is None or not turn.is_open:
         answer = journal.append(*bodies)[0].n if bodies else 0
         return Recovered(answer=answer, calls=tuple(calls_left_open(near)))
-    records = list(log.records(opened.n))
-    turn = turns_of(records)[0]
     calls = tuple(info for info in turn.calls if not info.result)
     reason = f"{LEFT_OPEN}; {told(calls)}" if calls else LEFT_OPEN
     made = journal.append(*bodies, TurnClosed(opened.body.turn_id, "failed", reason))

@@ -18,10 +18,13 @@ from .costs import Bills, Cost, total_cost, total_usage, usage_by_model
 from .records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, Usage
 from .view.effects import Rewinds
 
-__all__ = ["TurnInfo", "TurnStatus", "turn_spans", "turns_of"]
+__all__ = ["LEFT_OPEN", "TurnInfo", "TurnStatus", "turn_spans", "turns_of"]
 
 TurnStatus = Literal["processing", "awaiting_approval", "awaiting_tool_result", "completed", "failed", "cancelled"]
 """Where a turn stands: the first three while it is open."""
+
+LEFT_OPEN = "left open: the process ended, or the session was forked, in the midst of it"
+"""Why a turn that nobody closed was closed as failed."""
 
 _NEVER_CLOSED = "the next turn began before this one ended"
 
@@ -171,20 +174,29 @@ def _turn(
     if turn_id and closing is not None:
         body = closing.body
         assert isinstance(body, TurnClosed)
-        seconds = _seconds(info.started, closing.time)
+        found_later = body.reason.startswith(LEFT_OPEN)  # who closed it did not see it end
+        seconds = _lasted(info, records) if found_later else _seconds(info.started, closing.time)
         return msgspec.structs.replace(info, status=body.status, reason=body.reason, seconds=seconds)
     status, reason = _standing(answers[-1] if answers else None, calls, bool(turn_id), newest, gone)
     info = msgspec.structs.replace(info, status=status, reason=reason)
     if info.is_open:
         return info
+    return msgspec.structs.replace(info, seconds=_lasted(info, records))
+
+
+def _lasted(info: TurnInfo, records: Sequence[Record]) -> float | None:
+    """Seconds up to the last that was said."""
     ends = [record.time for record in records if record.message is not None]
-    return msgspec.structs.replace(info, seconds=_seconds(info.started, ends[-1]) if ends else None)
+    return _seconds(info.started, ends[-1]) if ends else None
 
 
 def _standing(
     answer: Record | None, calls: tuple[CallInfo, ...], recorded: bool, newest: bool, gone: int
 ) -> tuple[TurnStatus, str]:
-    """Where a turn stands of which no closing is on record."""
+    """Where a turn stands of which no closing is on record. That one ended, an imported transcript may not say."""
+    body = None if answer is None or _has_calls(answer) else answer.body
+    if isinstance(body, MessageRecord) and body.source and not gone:
+        return "completed", ""
     if not newest and recorded and not gone:
         return "failed", _NEVER_CLOSED
     if not recorded and answer is not None and isinstance(answer.body, PartialAnswer):

@@ -28,8 +28,8 @@ from turnlog.records import (
     Usage,
     UsageRecord,
 )
-from turnlog.recovery import LEFT_OPEN
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
+from turnlog.turns import LEFT_OPEN
 
 TIME = "2025-01-01T00:00:00.000Z"
 ASKED = MessageRecord(Message("user", (Text("go"),)))

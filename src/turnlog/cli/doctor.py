@@ -12,10 +12,11 @@ import msgspec
 from ..consistency import Inconsistency
 from ..log import Store
 from ..records import Configuration, PartialAnswer, TurnClosed
-from ..recovery import LEFT_OPEN, changes_between, changes_since, environment_of
+from ..recovery import changes_between, changes_since, environment_of
 from ..session import Session
 from ..session_log import SessionLog
 from ..streaming import KILLED, unfinished_stream
+from ..turns import LEFT_OPEN
 from .stores import opened
 from .terminal import counted, out_json, out_line, say
 

@@ -23,8 +23,8 @@ from ..importers.answers import strings_of, texts_of
 from ..importers.drafting import title_from
 from ..log import Draft, SessionInfo, Store, check_session_id
 from ..records import MessageRecord, Note, PartialAnswer, Record, TurnClosed, UnknownRecord, UsageRecord
-from ..recovery import LEFT_OPEN
 from ..redaction import Redactor, redacted_drafts
+from ..turns import LEFT_OPEN
 
 __all__ = ["Kept", "keep", "without_secrets"]
 
