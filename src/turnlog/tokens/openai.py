@@ -17,7 +17,8 @@ __all__ = ["OpenAICounter"]
 
 
 class OpenAICounter:
-    """Counts for one family of OpenAI's models, over the chat or the Responses API.
+    """Counts for one family of OpenAI's models, over the chat or the Responses API. There, a call is an item of its
+    own, and billed as part of the answer that it stands behind, as recorded bills show.
 
     Messages of text alone are exact; calls, tools and media, whose spelling is not documented, are
     estimates that mostly turn out exact.
@@ -44,7 +45,9 @@ class OpenAICounter:
             if not answers and results:
                 total += self._results(results, open_calls, blob)
                 results = []
-            total += self._message(message, blob, thinking=index >= turn)
+            said_before = index > 0 and messages[index - 1].role == message.role == "assistant"
+            joins = self._api == "responses" and bool(calls) and said_before and not _says_something(message)
+            total += self._message(message, blob, thinking=index >= turn, opens=not joins)
             if calls:
                 total += self._calls(calls)
                 open_calls = len(calls)
@@ -67,9 +70,11 @@ class OpenAICounter:
         alone = self._family.alone if tools and not system and self._api == "chat" else 0
         return Tally(framing=self._family.reply + alone)
 
-    def _message(self, message: Message, blob: BlobReader | None, *, thinking: bool = False) -> Tally:
-        """What a message says beside calls and results, and what stands around it; reasoning where it
-        still counts."""
+    def _message(
+        self, message: Message, blob: BlobReader | None, *, thinking: bool = False, opens: bool = True
+    ) -> Tally:
+        """What a message says beside calls and results, and what stands around it, if it `opens` one; reasoning where
+        it still counts."""
         family = self._family
         counts = {"system": 0, "user": 0, "assistant": 0, "images": 0}
         certainty: Certainty = "exact" if family.sure else "estimated"
@@ -82,7 +87,7 @@ class OpenAICounter:
             certainty = certainty if sure else "estimated"
             spoken = spoken or isinstance(part, (Text, Media, ToolCall))
         framing = 0
-        if spoken:
+        if spoken and opens:
             framing = family.message + (family.assistant if message.role == "assistant" else 0)
             framing += self.text(message.name) + 1 if message.name else 0
         return Tally(**counts, framing=framing, certainty=certainty)
@@ -123,11 +128,19 @@ class OpenAICounter:
             if others:
                 seen = self._message(Message("user", others), blob)
                 total += Tally(tool_results=seen.user, images=seen.images, certainty="estimated")
+                if self._api == "chat" and seen.images:  # they go into a user message of their own, with a label
+                    label = f"[image returned by {result.name or 'the tool'}, call {result.call_id}]"
+                    instead = "" if texts[-1] else "[image: see the next user message]"
+                    total += Tally(tool_results=self.text(label) + self.text(instead), framing=seen.framing)
         if calls > 1:
             listed = json.dumps([_item(text) for text in texts], ensure_ascii=False)
             return total + Tally(tool_results=self.text(listed), certainty="estimated")
         spelled = sum(map(self.text, texts))
         return total + Tally(tool_results=spelled, framing=self._family.result * len(texts), certainty="estimated")
+
+
+def _says_something(message: Message) -> bool:
+    return any(isinstance(part, (Text, Media)) for part in message.parts)
 
 
 def _arguments(call: ToolCall) -> Any:
