@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -34,11 +36,25 @@ from .view.steps.summarise import summary_ahead
 
 __all__ = ["Compaction", "Compactor"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _SOON = 0.85
 """Share of the trigger from which on a summary is made ahead of need."""
 
 _RACES = 8
 """So often somebody else may append first while a decision is being made."""
+
+
+def _alone(method: Callable[Concatenate[Compactor, P], T]) -> Callable[Concatenate[Compactor, P], T]:
+    """What a thread does while no other of the session's looks at the context or changes it."""
+
+    @wraps(method)
+    def guarded(compactor: Compactor, /, *values: P.args, **named: P.kwargs) -> T:
+        with compactor._context.lock:
+            return method(compactor, *values, **named)
+
+    return guarded
 
 
 class Compaction(Struct, frozen=True):
@@ -92,6 +108,7 @@ class Compactor:
         """Let go of a summary that is under way."""
         self._background.close(self._ledger)
 
+    @_alone
     def request(self, aim: Target, *, on_record: bool = True) -> Prepared:
         """The next request for a target, within its budget, of the log as far as the context has taken it in. What has
         to be decided for it is put on record, unless it is for once only: for another target than the session's.
@@ -110,6 +127,7 @@ class Compactor:
             self._record(decisions)  # and look again: what is at rest now is so for whoever opens the log next, too
         raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
 
+    @_alone
     def preview(self, aim: Target, terms: Terms | None = None) -> Prepared:
         """The request as it would be, under other terms if any are given: nothing is put on record, and no model is
         asked for a summary. Raises BudgetError."""
@@ -122,10 +140,12 @@ class Compactor:
             else self._context.request(aim, sent=False, marks=self._context.strategy.cache_marks)
         )
 
+    @_alone
     def marks(self, aim: Target, terms: Terms | None = None) -> Marks:
         """The budget in tokens as it stands."""
         return self._context.situation(aim, self._summarise, terms).marks
 
+    @_alone
     def compact(
         self, aim: Target, keep: int | None = None, terms: Terms | None = None, *, dry_run: bool = False
     ) -> Compaction:
@@ -144,6 +164,7 @@ class Compactor:
                 return Compaction(situation.size, after.size, edits, numbered, situation.marks)
         raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
 
+    @_alone
     def undo(self) -> Record:
         """Take back the last decision that made the view smaller. Raises InputError if none is in force."""
         self._context.refresh()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
+from threading import RLock
 
 from .caching import Sent, cache_prices, marked, use_of
 from .content import Message, Outcome, images_in
@@ -50,7 +51,6 @@ _UNAIMED = 200_000
 _MATERIAL = 3
 """So many times the limit of a request is given to a summarizer at once; what is older stands in the summary before."""
 
-
 _RECOUNTED = 20_000
 """So many sizes are remembered of records that were counted for another model when they were recorded."""
 
@@ -59,6 +59,7 @@ class Context:
     """The conversation of one session as its next request shows it."""
 
     def __init__(self, store: Store, session_id: str) -> None:
+        self.lock = RLock()  # of a session's threads one at a time looks at what another may change
         self._store = store
         self._id = session_id
         self._landmarks = LandmarkReader(store, session_id)
@@ -83,10 +84,11 @@ class Context:
 
     def refresh(self) -> None:
         """Take in what others appended."""
-        self.take(self._store.read(self._id, first=self.last + 1))
+        with self.lock:
+            self.take(self._store.read(self._id, first=self.last + 1))
 
     def take(self, records: Iterable[Record]) -> None:
-        """Take in records that were appended to the log."""
+        """Take in records that were appended to the log. To be called by who holds the lock."""
         for record in records:
             if isinstance(record.body, Decision) or record.n != self.last + 1:
                 self._load(self._counter)  # decisions reach back; a gap is for the store to fill

@@ -52,8 +52,9 @@ class Journal:
         """Put on record what `make` makes of the number that the first of it gets. Raises Conflict if others
         append all the time."""
         for _ in range(_RACES):
-            self._context.refresh()
-            last = self._context.last
+            with self._context.lock:
+                self._context.refresh()
+                last = self._context.last
             try:
                 return self._append(make(last + 1), expected=last)
             except Conflict:
@@ -64,8 +65,9 @@ class Journal:
         self, bodies: Sequence[Body], *, expected: int | None = None, asked: Target | None = None
     ) -> tuple[Record, ...]:
         drafts = [Draft(self._counted(admitted(body))) for body in bodies]
-        records = self._store.append(self._id, drafts, expected=expected)
-        self._context.take(records)
+        with self._context.lock:
+            records = self._store.append(self._id, drafts, expected=expected)
+            self._context.take(records)
         self._tell(records, asked)
         return records
 
@@ -124,8 +126,10 @@ class Journal:
 
     def _newest(self) -> Iterator[tuple[int, Message]]:
         """The messages on record, newest first: those at hand, then, where decisions have hidden some, all."""
-        self._context.refresh()
-        for shown in self._context.newest():
+        with self._context.lock:
+            self._context.refresh()
+            at_hand = list(self._context.newest())
+        for shown in at_hand:
             yield shown.records[0], shown.message
         if self._context.decisions:
             for record in self._store.read(self._id, reverse=True):

@@ -316,8 +316,9 @@ class Session(Lifecycle):
         self, aim: Target | None = None, *, budget: Budget | int | None = None, strategy: Strategy | str | None = None
     ) -> Breakdown:
         """What takes how many tokens of the conversation as it stands, beside the budget."""
-        found, terms = self._aim(aim), self._context.terms(budget, strategy)
-        return broken_down(self._store, self.id, self._context, found, self._compactor.marks(found, terms), terms)
+        with self._context.lock:
+            found, terms = self._aim(aim), self._context.terms(budget, strategy)
+            return broken_down(self._store, self.id, self._context, found, self._compactor.marks(found, terms), terms)
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
@@ -353,8 +354,9 @@ class Session(Lifecycle):
     @property
     def token_count(self) -> int:
         """Tokens of the conversation as it stands, system text and tools included."""
-        self._context.refresh()
-        return self._context.tokens(self._aim(None)).tokens
+        with self._context.lock:
+            self._context.refresh()
+            return self._context.tokens(self._aim(None)).tokens
 
     @property
     def tokens_available(self) -> int:
@@ -366,16 +368,16 @@ class Session(Lifecycle):
     def prediction(self) -> Prediction:
         """What the next request is going to be billed, in tokens, as counts and past bills tell."""
         aim = self._aim(None)
-        self._context.refresh()
-        counted = self._context.tokens(aim)
-        return self._context.calibration.predict(aim.provider, counted)
+        with self._context.lock:
+            self._context.refresh()
+            return self._context.calibration.predict(aim.provider, self._context.tokens(aim))
 
     @property
     def drift(self) -> Drift | None:
         """The warning that counts for the target's model no longer fit its bills, if there is one."""
         aim = self._aim(None)
-        counted = self._context.tokens(aim)
-        return self._context.calibration.drift(aim.provider, counted.counter)
+        with self._context.lock:
+            return self._context.calibration.drift(aim.provider, self._context.tokens(aim).counter)
 
     # -- inside ----------------------------------------------------------------------------------
 

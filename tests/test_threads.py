@@ -1,0 +1,70 @@
+"""One session shared by threads: tools that run side by side, while somebody asks for requests and compacts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import turnlog
+from turnlog import InputError, Message, Text, ToolCall, target
+
+CHAT = target("openai-chat", "gpt-4o")
+PLACES: list[Callable[[Path], str]] = [lambda folder: str(folder / "s.db"), lambda folder: f"files:{folder / 'logs'}"]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=("sqlite", "files"))
+def test_tools_in_a_pool(place: Callable[[Path], str], tmp_path: Path) -> None:
+    """A finished tool of which the model is told that it was interrupted, until the session is opened again; a call
+    that is there and is said not to be."""
+    session = turnlog.open("s", target=CHAT, store=place(tmp_path))
+    session.user("go")
+
+    def run(call: ToolCall) -> None:
+        session.tool_started(call)
+        session.tool_result(call, f"done {call.id}")
+
+    with ThreadPoolExecutor(8) as pool:
+        for n in range(15):
+            calls = [ToolCall(f"c{n}_{i}", "bash", {}) for i in range(8)]
+            session.add(Message("assistant", tuple(calls)))
+            list(pool.map(run, calls))
+    made = session.request().body()
+    assert (made.count(b"done c"), b"interrupted" in made) == (120, False)
+    session.close()
+    with turnlog.open("s", store=place(tmp_path)) as again:
+        assert again.request().body() == made
+
+
+def test_requests_and_compactions_beside_appends(tmp_path: Path) -> None:
+    """An append that fails after it was stored; a request that is over its budget; a live session and one that is
+    opened again which differ."""
+    session = turnlog.open("s", target=CHAT, store=tmp_path / "s.db", budget=3_000, strategy="sliding")
+    session.user("go")
+
+    def work() -> None:
+        for n in range(60):
+            call = ToolCall(f"c{n}", "bash", {})
+            session.add(Message("assistant", (Text(f"step {n}"), call)))
+            session.tool_result(call, f"line {n}\n" * 40)
+
+    def look(n: int) -> None:
+        if n % 5 == 0:
+            session.compact()
+        if n % 7 == 0:
+            with suppress(InputError):  # nothing to take back
+                session.undo_compaction()
+        session.request()
+
+    with ThreadPoolExecutor(4) as pool:
+        for future in [pool.submit(work), *(pool.submit(look, n) for n in range(1, 40))]:
+            future.result()
+    assert len([info for info in session.calls() if info.outcome == "ok"]) == 60
+    made = session.request()
+    assert session.token_count <= 3_000
+    session.close()
+    with turnlog.open("s", store=tmp_path / "s.db") as again:
+        assert again.request().body() == made.body()
