@@ -36,8 +36,8 @@ from .view.steps.summarise import summary_ahead
 
 __all__ = ["Compaction", "Compactor"]
 
-P = ParamSpec("P")
-T = TypeVar("T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _SOON = 0.85
 """Share of the trigger from which on a summary is made ahead of need."""
@@ -46,11 +46,11 @@ _RACES = 8
 """So often somebody else may append first while a decision is being made."""
 
 
-def _alone(method: Callable[Concatenate[Compactor, P], T]) -> Callable[Concatenate[Compactor, P], T]:
+def _alone(method: Callable[Concatenate[Compactor, _P], _T]) -> Callable[Concatenate[Compactor, _P], _T]:
     """What a thread does while no other of the session's looks at the context or changes it."""
 
     @wraps(method)
-    def guarded(compactor: Compactor, /, *values: P.args, **named: P.kwargs) -> T:
+    def guarded(compactor: Compactor, /, *values: _P.args, **named: _P.kwargs) -> _T:
         with compactor._context.lock:
             return method(compactor, *values, **named)
 
