@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import turnlog
 from turnlog.content import ToolCall, ToolResult
+from turnlog.errors import InputError
+from turnlog.session import Session
+from turnlog.stores import MemoryStore
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")
 
@@ -42,9 +48,9 @@ def test_whatever_is_left_out_reads_back_in_full(tmp_path: Path) -> None:
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     """A model that asks for a wrong record needs to be told, not to be given silence."""
     with long_session(tmp_path) as session:
-        for n, lines in ((0, None), (10_000, None), (True, None), (3, (5, 2)), (3, (99, 100))):
+        for n, lines in ((0, None), (10_000, None), (True, None), (3, (5, 2)), (3, (99, 100)), (3, (1,)), (3, "12")):
             with pytest.raises(turnlog.InputError):
-                session.read_back(n, lines=lines)
+                session.read_back(n, lines=lines)  # type: ignore[arg-type]
 
 
 def test_a_model_reads_back_by_itself(tmp_path: Path) -> None:
@@ -78,3 +84,21 @@ def test_the_tool_is_declared_as_each_provider_has_it(provider: str) -> None:
     }[provider]
     request = {**model, **body, "tools": [turnlog.read_back_tool(provider)]}
     assert turnlog.check(request, provider, model="m") == []
+
+
+@given(st.lists(st.text("ab", max_size=8).map(lambda word: word * 300), min_size=1, max_size=5))
+def test_long_lines_are_read_in_pieces(lines: list[str]) -> None:
+    """A page of minified JSON of which nothing between the two ends that are shown can ever be read."""
+    store = MemoryStore()
+    text = "\n".join(lines)
+    record = Session(store, store.create("s")).user(text)
+    session = Session(store, store.info("s"))
+    pieces: list[str] = []
+    with suppress(InputError):
+        while True:
+            at = len(pieces) + 1
+            pieces.append(session.read_back(record.n, lines=(at, at)))
+    assert max(map(len, pieces)) <= 1_000
+    assert len(pieces) == sum(max(1, -(-len(line) // 1_000)) for line in lines)
+    assert session.read_back(record.n, lines=(1, len(pieces))) == text
+    assert "".join(pieces) == text.replace("\n", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from .content import Message, Text, Tool, ToolCall, ToolResult
@@ -14,6 +15,11 @@ from .view.effects import Rewinds
 
 __all__ = ["READ_BACK", "read_back", "read_back_for", "read_back_tool"]
 
+_LINE = 1_000
+"""Characters from which on a line counts as several."""
+
+_TO_THE_END = 1 << 62
+
 READ_BACK = Tool(
     name="read_back",
     description=(
@@ -24,7 +30,13 @@ READ_BACK = Tool(
         "type": "object",
         "properties": {
             "record": {"type": "integer", "description": "Number of the record."},
-            "first_line": {"type": "integer", "description": "First line to read, counted from 1. Default: 1."},
+            "first_line": {
+                "type": "integer",
+                "description": (
+                    "First line to read, counted from 1. Default: 1. A line of over 1,000 characters counts as one for "
+                    "each 1,000."
+                ),
+            },
             "last_line": {"type": "integer", "description": "Last line to read, inclusive. Default: the last."},
         },
         "required": ["record"],
@@ -57,7 +69,8 @@ def _no_blob(sha256: str) -> bytes:
 
 
 def read_back(store: RecordStore, session_id: str, n: int, lines: tuple[int, int] | None = None) -> str:
-    """The text of message record `n`, as it is on record; with `lines`, from line to line, counted from 1.
+    """The text of message record `n`, as it is on record; with `lines`, from line to line, counted from 1. A line of
+    over 1,000 characters counts as one for each 1,000, so that it can be read in pieces.
 
     Raises InputError if there is no such message, or no such lines.
     """
@@ -68,20 +81,31 @@ def read_back(store: RecordStore, session_id: str, n: int, lines: tuple[int, int
     text = "\n".join(_texts(message))
     if lines is None:
         return text
-    split = text.split("\n")
+    pieces = list(_pieces(text))
+    if not (isinstance(lines, tuple) and len(lines) == 2 and all(isinstance(line, int) for line in lines)):
+        raise InputError(f"lines={lines!r}: give the first and the last, from 1 on, such as lines=(1, 20)")
     first, last = lines
-    if not 1 <= first <= last or first > len(split):
+    if not 1 <= first <= last or first > len(pieces):
+        asked = f"{first} to {last}" if last < _TO_THE_END else f"from {first} on"
         raise InputError(
-            f"no lines {first} to {last} in record {n}, which has {len(split)}: give the first and the last, from 1 on"
+            f"no lines {asked} in record {n}, which has {len(pieces)}: give the first and the last, from 1 on"
         )
-    return "\n".join(split[first - 1 : last])
+    return "".join(pieces[first - 1 : last]).removesuffix("\n")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The lines of a text with their ends, long ones in pieces."""
+    for line in text.split("\n"):
+        starts = range(0, max(1, len(line)), _LINE)
+        for start in starts:
+            yield line[start : start + _LINE] + ("\n" if start == starts[-1] else "")
 
 
 def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[str, bool]:
     """What a call of `READ_BACK` gets for an answer, and whether that is what it asked for, not an error."""
     asked = call.arguments if isinstance(call.arguments, dict) else {}
     first, last = asked.get("first_line"), asked.get("last_line")
-    lines = None if first is None and last is None else (_number(first, 1), _number(last, 1 << 62))
+    lines = None if first is None and last is None else (_number(first, 1), _number(last, _TO_THE_END))
     n = _number(asked.get("record"), 0)
     if n < 1:
         return "give `record`, the number of a record, as an integer from 1 on", False
