@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from scripted import Scripted, a_run, material, said, words
 
 from turnlog.content import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from turnlog.errors import InputError
-from turnlog.summarize import Attempt, Material, ModelSummarizer, attempt
+from turnlog.summarize import Attempt, Material, ModelSummarizer, as_ladder, attempt
 from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import counter_for
 from turnlog.view.shown import Shown
@@ -245,3 +246,40 @@ def test_earlier_notes_are_kept_when_the_transcript_is_cut() -> None:
     assert notes in prompt_of(material(shown, previous=notes), 2_500)
     longer = " ".join(f"fact{n}" for n in range(800))
     assert longer in prompt_of(material([said(1, "user", "Go on.")], previous=longer), 1_400)
+
+
+def test_two_functions_without_a_name_of_their_own_are_two() -> None:
+    """What one model wrote, given for what another was to write."""
+
+    def asking(model: str) -> Callable[[str], str]:
+        return lambda prompt: f"{model}: {prompt}"
+
+    def ask(prompt: str, model: str) -> str:
+        return f"{model}: {prompt}"
+
+    def named() -> list[str]:
+        calls: list[Callable[[str], str]] = [
+            lambda prompt: "one",
+            lambda prompt: "two",
+            asking("a"),
+            asking("b"),
+            partial(ask, model="a"),
+            partial(ask, model="b"),
+        ]
+        return [summarizer.id for call in calls for summarizer in as_ladder(call)]
+
+    assert len(set(named())) == 6
+    assert named() == named()
+
+
+def test_an_asynchronous_summarizer_is_refused_where_it_is_given() -> None:
+    """Each compaction falls down the ladder, and nobody awaits what it gave."""
+
+    class Late:
+        id = "late"
+
+        async def summarize(self, material: Material, /) -> str:
+            return ""
+
+    with pytest.raises(InputError, match=r"Late\.summarize is asynchronous"):
+        as_ladder(Late())  # type: ignore[arg-type]

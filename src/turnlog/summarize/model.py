@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from types import CellType
+from typing import Any
 
+from ..content import sha256_hex
 from ..errors import InputError
 from .digest import Digest
 from .prompt import PROMPT_VERSION, prompt_for
 from .protocol import Material, Summarizer
 
 __all__ = ["Complete", "ModelSummarizer", "as_ladder"]
+
+_PLAIN = (str, bytes, int, float, bool, type(None))
 
 Complete = Callable[[str], str]
 """What asks a model: from a prompt to the text of its answer."""
@@ -67,7 +73,30 @@ def as_ladder(given: Summarizer | Complete | None) -> tuple[Summarizer, ...]:
     if given is None or isinstance(given, Digest):
         return ()
     if callable(given):
-        return (ModelSummarizer(given, name=getattr(given, "__qualname__", type(given).__qualname__)),)
+        return (ModelSummarizer(given, name=_name_of(given)),)
     if not hasattr(given, "summarize"):
         raise InputError(f"a summarizer has a method `summarize`, or is a function of a prompt; {given!r} is neither")
+    if inspect.iscoroutinefunction(given.summarize):
+        raise InputError(
+            f"{type(given).__name__}.summarize is asynchronous: give a plain method from a material to a text"
+        )
     return (given,)
+
+
+def _name_of(call: Any) -> str:
+    """What results of a function are kept by: its name, and where others may have the same, what it is made of."""
+    if isinstance(call, partial):
+        given = [*call.args, *(value for pair in sorted(call.keywords.items()) for value in pair)]
+        return f"{_name_of(call.func)}:{_digest(given)}"
+    name: str = getattr(call, "__qualname__", type(call).__qualname__)
+    code = getattr(call, "__code__", None)
+    if code is None or "<" not in name:  # as `<lambda>` and `outer.<locals>.inner` have
+        return name
+    cells = [cell.cell_contents for cell in getattr(call, "__closure__", None) or () if cell != CellType()]
+    return f"{name}:{_digest([code.co_code, *code.co_names, *code.co_consts, *(call.__defaults__ or ()), *cells])}"
+
+
+def _digest(values: Iterable[Any]) -> str:
+    """A few characters that differ where plain values do; of others only the type counts."""
+    told = (repr(value) if isinstance(value, _PLAIN) else type(value).__qualname__ for value in values)
+    return sha256_hex("\0".join(told).encode("utf-8", "surrogatepass"))[:8]
