@@ -110,3 +110,10 @@ def test_what_is_no_request_is_refused() -> None:
         turnlog.count({"prompt": "hi"})
     with pytest.raises(FormatError):
         turnlog.count({"model": "gpt-4o", "messages": [{"role": "tool"}, 3]})
+
+
+def test_without_a_model_nothing_is_exact() -> None:
+    """A figure for some model or other that is taken for a certain one."""
+    body = {"messages": [{"role": "user", "content": "hello"}]}
+    certain = [turnlog.count(body, model).certainty for model in ("", "gpt-4o")]
+    assert certain == ["estimated", "exact"]

@@ -37,10 +37,10 @@ def count(
 ) -> TokenCount:
     """The input tokens of a request body, without a network.
 
-    `model` defaults to the body's own. `provider` is told from the body if not given; `google-vertex`
-    counts as Vertex AI bills. `counter` counts instead of the one built in. The first count loads a
-    vocabulary, a few tenths of a second. Raises FormatError where `body` is no request of that
-    provider, InputError where it is nobody's.
+    `model` defaults to the body's own; without any, the count is an estimate at best. `provider` is told
+    from the body if not given; `google-vertex` counts as Vertex AI bills. `counter` counts instead of the one
+    built in. The first count loads a vocabulary, a few tenths of a second. Raises FormatError where `body` is
+    no request of that provider, InputError where it is nobody's.
     """
     name = provider or detect(body)
     spoken = provider_named("google" if name == "google-vertex" else name)
@@ -57,7 +57,8 @@ def count(
     tally = _whole(counts, parsed.messages, parsed.configuration.tools, _choice(parsed, spoken), blob)
     for schema in _answer_schemas(parsed.configuration.settings):
         tally += Tally(framing=counts.text(compact_json(schema)), certainty="estimated")
-    return TokenCount(tally.tokens, tally.certainty, tally.parts, counts.id)
+    named = counter is not None or bool(model or parsed.configuration.model)
+    return TokenCount(tally.tokens, tally.certainty if named else "estimated", tally.parts, counts.id)
 
 
 def count_conversation(

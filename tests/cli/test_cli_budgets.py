@@ -8,6 +8,11 @@ from typing import Any
 
 import pytest
 
+from turnlog.content import Message, Text
+from turnlog.log import Draft
+from turnlog.records import MessageRecord, Usage, UsageRecord
+from turnlog.stores import open_store
+
 HOSTILE = "rm\x1b[2J\u202egnp.exe\nforged line " + "x" * 200
 
 
@@ -157,3 +162,15 @@ def test_fitting_a_body(turnlog: Any, tmp_path: Path) -> None:
     assert turnlog("fit", "b.json", "--max-tokens", "30").code == 7
     assert turnlog("fit", "b.json", "--max-tokens", "many").code == 2
     assert turnlog("fit", "absent.json").code == 2
+
+
+def test_a_model_that_no_table_has_is_asked_for_by_who_billed_it(turnlog: Any) -> None:
+    """`context` says that nothing tells the model, though each bill names it."""
+    store = open_store("log.db")
+    store.create("s")
+    said = MessageRecord(Message("assistant", (Text("Hello."),)), model="gemini-99-new")
+    bill = UsageRecord("google", "gemini-99-new", Usage(input=9, output=3))
+    store.append("s", [Draft(said), Draft(bill)])
+    store.close()
+    ended = turnlog("context", "s")
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "google gemini-99-new, strategy auto")

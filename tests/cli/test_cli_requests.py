@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from types import ModuleType
@@ -144,3 +145,17 @@ def test_check_of_what_is_no_request(turnlog: Any, tmp_path: Path, data: bytes |
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
     assert turnlog("check", "x.json", "--as", "nobody").code == 2
+
+
+def test_a_stored_session_with_an_image_can_be_sent_to_each(turnlog: Any) -> None:
+    """A body that is put together when the store is closed, and its images with it."""
+    png = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(5_000)).decode()
+    content = [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png}"}},
+    ]
+    body = {"id": "s", "request": {"messages": [{"role": "user", "content": content}]}}
+    assert turnlog("import", "-", stdin=json.dumps(body).encode()).code == 0
+    for provider in ("openai-chat", "openai-responses", "anthropic", "google"):
+        ended = turnlog("request", "s", "--to", provider)
+        assert (ended.code, png in ended.out) == (0, True), provider

@@ -87,8 +87,8 @@ def test_tools(turnlog: Any, session: Path) -> None:
     """What each tool did, how it ended, how long it took: the figures that a slow or failing one is found by."""
     assert turnlog("show", "s", "--tools").out == (
         "TOOL  CALLS  SECONDS  LONGEST  TOKENS  OUTCOMES\n"
-        "look      1        -        -       0  1 unknown\n"
-        "run       2     12.5     12.5       0  1 timeout, 1 unknown\n"
+        "look      1        -        -       -  1 unknown\n"
+        "run       2     12.5     12.5       -  1 timeout, 1 unknown\n"
     )
     run = {"name": "run", "calls": 2, "outcomes": {"timeout": 1, "unknown": 1}, "timed": 1, "seconds": 12.5}
     assert turnlog("show", "s", "--tools", "--json").rows[1] == {**run, "longest": 12.5, "result_tokens": 0}

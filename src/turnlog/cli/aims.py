@@ -75,8 +75,16 @@ def _aim(session: Session, provider: str, model: str) -> Target | None:
         model = now.model
     if not provider:
         found = find_model(model) if model else None
-        provider = _SPEAKS.get((found.facts.provider if found else None) or "", now.provider)
+        provider = _SPEAKS.get(
+            (found.facts.provider if found else None) or "", now.provider or _billed_by(session, model)
+        )
     return aimed(Parsed(messages=(), configuration=now), provider, model) if provider else None
+
+
+def _billed_by(session: Session, model: str) -> str:
+    """Who last billed what a model wrote, if it is somebody to whom a request can be sent."""
+    bills = (record.body for record in reversed(session.history()) if isinstance(record.body, UsageRecord))
+    return next((bill.provider for bill in bills if bill.model == model and bill.provider in PROVIDERS), "")
 
 
 def last_model(session: Session) -> str:

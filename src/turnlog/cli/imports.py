@@ -44,7 +44,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _import(arguments: Namespace) -> int:
     if not arguments.paths and arguments.discover is None:
         raise InputError("nothing to import: name files or folders, or use --discover")
-    code = passed_over = 0
+    code = passed_over = met = 0
     seen: set[str] = set()
     found = [] if arguments.discover is None else _discovered(arguments.discover)
     progress = _Progress(0 if arguments.paths else len(found))
@@ -54,6 +54,7 @@ def _import(arguments: Namespace) -> int:
     with opened(arguments, write=True) as store:
         for origin in chain(new, transcripts(arguments.paths, seen)):
             progress.show(origin)
+            met += 1
             if origin is None:
                 passed_over += 1
                 continue
@@ -68,6 +69,8 @@ def _import(arguments: Namespace) -> int:
     progress.clear()
     if passed_over:
         say(f"passed over as no transcript: {counted(passed_over, 'file')}")
+    if not met and arguments.paths:
+        say("nothing to import there: hidden folders are left out, and --discover HOME looks where agents keep theirs")
     return code
 
 

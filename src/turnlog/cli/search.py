@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -28,11 +29,21 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
         "--role", metavar="R", help="only what user, assistant, system or tool said; or a kind of record"
     )
     search.add_argument("--tool", metavar="NAME", help="only calls and results of this tool")
-    search.add_argument("--since", metavar="DATE", help="only from this date on, such as 2026-01-31 (UTC)")
-    search.add_argument("--until", metavar="DATE", help="only up to this date, itself included")
+    search.add_argument("--since", metavar="DATE", type=_date, help="only from this date on, such as 2026-01-31 (UTC)")
+    search.add_argument("--until", metavar="DATE", type=_date, help="only up to this date, itself included")
     search.add_argument("--limit", metavar="N", type=_count, default=50, help="at most N hits (default: 50)")
     search.add_argument("--json", action="store_true", help="one JSON object a line")
     search.set_defaults(run=_search)
+
+
+def _date(text: str) -> str:
+    """A time as records hold it, or the beginning of one, that there is: no 30th of February."""
+    whole = text + "0001-01-01"[len(text) :] if len(text) in (4, 7) else text
+    try:
+        datetime.fromisoformat(whole)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no date, such as 2026-01-31, 2026-01 or 2026-01-31T12:00") from None
+    return text
 
 
 def _count(text: str) -> int:

@@ -52,7 +52,7 @@ def show_tools(tools: Sequence[ToolUse], *, json: bool) -> None:
             str(tool.calls),
             f"{tool.seconds:,.1f}" if tool.timed else "-",
             f"{tool.longest:,.1f}" if tool.timed else "-",
-            f"{tool.result_tokens:,}",
+            f"{tool.result_tokens:,}" if tool.result_tokens else "-",
             ", ".join(f"{number} {outcome}" for outcome, number in sorted(tool.outcomes.items())),
         )
         for tool in tools
