@@ -70,6 +70,8 @@ def test_a_model_reads_back_by_itself(tmp_path: Path) -> None:
             ("failed", "give `record`, the number of a record, as an integer from 1 on"),
         ]
         assert session.request().request["tools"][0]["function"]["name"] == "read_back"
+        with pytest.raises(InputError, match="is one of 'bash'"):
+            session.answer_read_back(ToolCall("r3", "bash", {"record": 5}))
 
 
 @pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])

@@ -11,9 +11,11 @@ import pytest
 
 import turnlog
 from turnlog.content import Message, Text, ToolCall, ToolResult
-from turnlog.errors import InputError
-from turnlog.records import MessageRecord, Note, PartialAnswer, Usage
+from turnlog.errors import BudgetError, InputError
+from turnlog.policy import read_budget
+from turnlog.records import Decision, MessageRecord, Note, PartialAnswer, Usage
 from turnlog.session import Session
+from turnlog.stores import MemoryStore
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")
 CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5")
@@ -249,3 +251,36 @@ def test_a_summarizer_that_fails_is_told_of(tmp_path: Path) -> None:
     assert len(done.failures) == 1 and "no route to the model" in done.failures[0]
     assert event.kind == "compacted" and event.text.endswith(f"no summarizer could: {done.failures[0]}")
     session.close()
+
+
+def test_a_pin_can_be_taken_back() -> None:
+    """A pin that makes every request fail, for good."""
+    store = MemoryStore()
+    session = Session(store, store.create("s"))
+    session.switch(turnlog.target("openai-chat", "gpt-4o"))
+    session.configure(budget=1_000, strategy="sliding")
+    session.user("The task.")
+    pinned = session.assistant("word " * 100)
+    for n in range(12):
+        session.user(f"go {n}")
+        session.assistant(f"{n} " + "word " * 100)
+    pin = session.pin(pinned.n)
+    session.user("go on")
+    assert pinned.n in {n for shown in session.request().view for n in shown.records}
+    session.configure(budget=80)
+    with pytest.raises(BudgetError):
+        session.request()
+    assert [record.body for record in session.unpin(pinned.n)] == [
+        Decision("undo", why="no longer pinned", supersedes=pin.n)
+    ]
+    assert pinned.n not in {n for shown in session.request().view for n in shown.records}
+    with pytest.raises(InputError, match="is not pinned"):
+        session.unpin(pinned.n)
+
+
+@pytest.mark.parametrize("field", ["trigger", "goal"])
+@pytest.mark.parametrize("value", [1.5, 0, -3, float("nan"), float("inf")])
+def test_marks_are_shares_or_tokens(field: str, value: float) -> None:
+    """1.5 meant as one and a half times the limit and taken for a token and a half: everything is cut, for good."""
+    with pytest.raises(InputError, match=f"{field} is a share"):
+        read_budget({field: value})

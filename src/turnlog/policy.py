@@ -212,8 +212,8 @@ def read_budget(value: Budget | int | dict[str, Any]) -> Budget:
 def _check_marks(what: str, value: Budget | Strategy) -> None:
     for name in ("trigger", "goal"):
         found = getattr(value, name)
-        if found is not None and not found > 0:
-            raise InputError(f"{what}: {name} is a share (up to 1) or tokens, not {found}")
+        if found is not None and not (0 < found <= 1 or (found > 0 and float(found).is_integer())):
+            raise InputError(f"{what}: {name} is a share (up to 1) or a whole number of tokens, not {found}")
 
 
 class Terms(Struct, frozen=True):

@@ -102,7 +102,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[str, bool]:
-    """What a call of `READ_BACK` gets for an answer, and whether that is what it asked for, not an error."""
+    """What a call of `READ_BACK` gets for an answer, and whether that is what it asked for, not an error. Raises
+    InputError if it is a call of another tool."""
+    if call.name != READ_BACK.name:
+        raise InputError(f"call {call.id!r} is one of {call.name!r}: answer it with `tool_result`")
     asked = call.arguments if isinstance(call.arguments, dict) else {}
     first, last = asked.get("first_line"), asked.get("last_line")
     lines = None if first is None and last is None else (_number(first, 1), _number(last, _TO_THE_END))

@@ -23,6 +23,7 @@ from .lifecycle import Lifecycle
 from .log import SessionInfo, Store
 from .models import Target
 from .models import target as make_target
+from .pinning import pin_for, unpins_for
 from .policy import Budget, Strategy, read_budget, read_strategy
 from .readback import read_back, read_back_for
 from .records import (
@@ -44,7 +45,6 @@ from .tokens.calibration import Drift, Prediction
 from .tools import read_tools
 from .turning import Turn
 from .view.breakdown import Breakdown
-from .view.effects import Rewinds
 from .view.explain import Explanation
 from .view.select import select
 from .view.shown import Loss, Shown
@@ -227,15 +227,14 @@ class Session(Lifecycle):
         return self._rewinder.undo()
 
     def pin(self, n: int, *, why: str = "pinned") -> Record:
-        """Keep message record `n` in every view, whatever has to be left out."""
-        found = list(self._store.read(self.id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
-        if not found or found[0].message is None:
-            raise InputError(f"record {n!r} of session {self.id!r} is no message that could be pinned")
-        if gone := Rewinds.of(self._store.landmarks(self.id)).by(n):
-            raise InputError(
-                f"record {n} of session {self.id!r} was taken back by decision {gone}: go back to it first"
-            )
-        return self._append(Decision("pin", first=n, last=n, why=why))[0]
+        """Keep message record `n` in every view, whatever has to be left out. What was left out already comes back when
+        the decision that did it is taken back, not by this. Raises InputError if it is no message, or taken back."""
+        return self._append(pin_for(self._store, self.id, n, why))[0]
+
+    def unpin(self, n: int) -> tuple[Record, ...]:
+        """Let message record `n` go again where something has to be left out. Raises InputError if it is not pinned."""
+        self._context.refresh()
+        return self._append(*unpins_for(self._context.decisions, n))
 
     def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
         """A session of its own that begins with this one's records up to number `at` (None: all), what was taken back
