@@ -62,6 +62,7 @@ def test_generated_triples_keep_the_laws(aim: Target, start: int, request: pytes
         640387,
         641120,
         662045,
+        676223,
     ),
 )
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
