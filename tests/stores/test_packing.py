@@ -258,6 +258,9 @@ def test_a_store_of_version_7_can_be_packed(tmp_path: Path) -> None:
         db.execute("drop table locks")
         db.execute("drop table packs")
         db.execute("delete from sqlite_sequence where name = 'packs'")
+        db.execute("drop index landmarks")
+        kinds = "('configuration', 'decision', 'summary', 'system')"
+        db.execute(f"create index landmarks on records (id) where kind in {kinds}")
         db.execute("pragma user_version = 7")
     store = SqliteStore(path, read_only=True)
     assert (len(list(store.read("s"))), store.verify()) == (30, [])
