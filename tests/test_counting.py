@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import turnlog
+from turnlog.content import Message, Text, ToolCall
 from turnlog.errors import FormatError, InputError
 from turnlog.tokens import FactoredCounter
 from turnlog.tokens.families import claude_family
@@ -117,3 +118,33 @@ def test_without_a_model_nothing_is_exact() -> None:
     body = {"messages": [{"role": "user", "content": "hello"}]}
     certain = [turnlog.count(body, model).certainty for model in ("", "gpt-4o")]
     assert certain == ["estimated", "exact"]
+
+
+TOOLS = [{"type": "function", "name": "bash", "parameters": {"type": "object", "properties": {}}}]
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "gpt-4o"])
+def test_a_session_counts_what_it_sends_to_the_responses_api(model: str) -> None:
+    """A budget that is kept by one count and broken by the other, further with each step."""
+    session = turnlog.open("s", target=turnlog.target("openai-responses", model), store=":memory:", tools=TOOLS)
+    session.user("go")
+    for n in range(5):
+        call = ToolCall(f"c{n}", "bash", {"n": n})
+        session.add(Message("assistant", (Text(f"step {n}"), call)))
+        session.tool_result(call, f"line {n} of it")
+        assert session.token_count == turnlog.count(session.request().request).tokens
+
+
+def test_what_chat_puts_around_a_result_with_an_image_counts() -> None:
+    """A request over its budget by a label and a message for each image."""
+    session = turnlog.open("s", target=turnlog.target("openai-chat", "gpt-4o"), store=":memory:")
+    session.configure(tools=[{"type": "function", "function": {"name": "look", "parameters": TOOLS[0]["parameters"]}}])
+    session.system("Look.")
+    session.user("go")
+    drawn = BytesIO()
+    Image.new("RGB", (64, 64)).save(drawn, "PNG")
+    for n, words in enumerate(((Text("here"),), ())):
+        call = ToolCall(f"c{n}", "look", {})
+        session.add(Message("assistant", (call,)))
+        session.tool_result(call, [*words, session.media(drawn.getvalue(), "image/png")])
+        assert turnlog.count(session.request().request).tokens <= session.token_count

@@ -16,6 +16,7 @@ import turnlog
 from agents import chunks, says, session_in
 from turnlog.content import Message, Part, Reasoning, Text, ToolCall, ToolResult
 from turnlog.errors import InputError, TurnCancelled
+from turnlog.log import Draft
 from turnlog.records import (
     MessageRecord,
     PartialAnswer,
@@ -26,7 +27,7 @@ from turnlog.records import (
     UsageRecord,
 )
 from turnlog.session import Session
-from turnlog.stores import MemoryStore
+from turnlog.stores import MemoryStore, open_store
 from turnlog.turns import TurnInfo, turn_spans, turns_of
 
 
@@ -363,6 +364,10 @@ def test_turns_are_told_from_messages_where_none_was_recorded() -> None:
     assert (second.first, second.status, second.seconds, second.is_open) == (6, "processing", None, True)
 
 
+IMPORTED = msgspec.structs.replace(ANSWER, source="line 3")
+WAITS = ("awaiting_tool_result", "")
+
+
 @pytest.mark.parametrize(
     "bodies, expected",
     [
@@ -371,6 +376,8 @@ def test_turns_are_told_from_messages_where_none_was_recorded() -> None:
         ((user("a"), PartialAnswer(Message("assistant"), "reset")), [("failed", "reset")]),
         ((user("a"), user("b"), ANSWER), [("failed", "the next turn began before this one ended"), ("completed", "")]),
         ((TurnOpened("1"), user("a"), user("more"), ANSWER), [("processing", "")]),
+        ((TurnOpened("1"), user("a"), IMPORTED, TurnOpened("4"), user("b"), CALL), [("completed", ""), WAITS]),
+        ((TurnOpened("1"), user("a"), IMPORTED), [("completed", "")]),
         (
             (TurnOpened("1"), user("a"), TurnOpened("3"), user("b"), TurnClosed("3", "completed")),
             [("failed", "the next turn began before this one ended"), ("completed", "")],
@@ -422,3 +429,19 @@ def test_a_call_that_nobody_allowed_did_not_run(store: MemoryStore, decided: str
     assert session_in(store).request().body() == session.request().body()
     session.answer_unfinished()
     assert said in session.request().request["messages"][-1]["content"]
+
+
+def test_opening_an_import_closes_no_turn_that_ended(tmp_path: Path) -> None:
+    """A finished transcript of which the last turn is said to have failed, after as long as nobody looked at it."""
+    for name, answer, status in (("ended", IMPORTED, "completed"), ("open", CALL, "failed")):
+        store = open_store(tmp_path / "s.db")
+        store.create(name)
+        times = [f"2025-01-01T00:00:0{n}.000Z" for n in range(3)]
+        store.append(
+            name, [Draft(body, at) for body, at in zip((TurnOpened("1"), user("a"), answer), times, strict=True)]
+        )
+        store.close()
+        with turnlog.open(name, store=tmp_path / "s.db") as session:
+            (turn,) = session.turns()
+            assert (turn.status, turn.seconds) == (status, 2.0)
+            assert len(session.history()) == (3 if status == "completed" else 4)

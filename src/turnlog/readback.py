@@ -82,7 +82,7 @@ def read_back(store: RecordStore, session_id: str, n: int, lines: tuple[int, int
     if lines is None:
         return text
     pieces = list(_pieces(text))
-    if not (isinstance(lines, tuple) and len(lines) == 2 and all(isinstance(line, int) for line in lines)):
+    if not (isinstance(lines, (tuple, list)) and len(lines) == 2 and all(isinstance(line, int) for line in lines)):
         raise InputError(f"lines={lines!r}: give the first and the last, from 1 on, such as lines=(1, 20)")
     first, last = lines
     if not 1 <= first <= last or first > len(pieces):
