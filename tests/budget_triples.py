@@ -349,14 +349,16 @@ class Play:
             self.wrong("view", "body and request differ")
 
     def refused(self, error: BudgetError, lines: Sequence[model.Line], log: Sequence[Record]) -> None:
-        alone = [line for why, group in model.staying(lines, model.pins(log)) if why for line in group]
-        floors = (self.floor(lines, log), self.floor(alone, log))  # without the rest, an answer may come first
+        floor = self.floor(lines, log)
+        if sum(floor.values()) <= self.limit:  # found out when all else had gone: an answer may come first then
+            alone = [line for why, group in model.staying(lines, model.pins(log)) if why for line in group]
+            floor = self.floor(alone, log)
         if error.limit != self.limit:
             self.wrong("budget", f"limit {error.limit}, should be {self.limit}")
         if sum(error.floor.values()) <= error.limit:
             self.wrong("budget", f"refused though it fits: {error.floor}, limit {error.limit}")
-        if self.sound and self.strategy.max_history_images is None and error.floor not in floors:
-            self.wrong("budget", f"refused with {error.floor}, should be {floors[0]}")
+        if self.sound and self.strategy.max_history_images is None and error.floor != floor:
+            self.wrong("budget", f"refused with {error.floor}, should be {floor}")
 
     def floor(self, lines: Sequence[model.Line], log: Sequence[Record]) -> dict[str, int]:
         return model.floor_of(lines, model.pins(log), self.fixed, self.count, self.strategy, self.limit, self.rules)

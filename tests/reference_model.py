@@ -165,7 +165,7 @@ def speaks(line: Line) -> bool:
 def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[tuple[int, ToolCall]]]:
     """Which message's call is answered in which message, and the calls that wait, each with its message.
 
-    By position: a result answers the nearest open call of its id.
+    By position: a result answers the nearest open call of its id; one without an id the first open call of its tool.
     """
     waiting: list[tuple[int, ToolCall]] = []
     pairs: list[tuple[int, int]] = []
@@ -175,6 +175,8 @@ def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[t
                 waiting.append((i, part))
             elif isinstance(part, ToolResult):
                 found = [one for one in waiting if one[1].id == part.call_id]
+                if not found and not part.call_id:
+                    found = [one for one in waiting if part.name in ("", one[1].name)][:1]
                 if found:
                     pairs.append((found[-1][0], i))
                     waiting.remove(found[-1])

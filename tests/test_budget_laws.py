@@ -62,7 +62,9 @@ def test_generated_triples_keep_the_laws(aim: Target, start: int, request: pytes
         640387,
         641120,
         662045,
+        675480,
         676223,
+        679586,
     ),
 )
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
