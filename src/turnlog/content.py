@@ -38,6 +38,7 @@ __all__ = [
     "nested_deeper",
     "parse_arguments",
     "sha256_hex",
+    "shown_apart",
     "text_of",
 ]
 
@@ -290,6 +291,16 @@ def media_parts(message: Message) -> Iterator[Media]:
             for inner in part.parts:
                 if isinstance(inner, Media):
                     yield inner
+
+
+def shown_apart(result: ToolResult) -> tuple[str, str]:
+    """The words ahead of a result's media, and those in its own place if it has no text, where media are shown in a
+    message of their own behind it; both empty if it has none."""
+    kinds = " and ".join(sorted({part.kind for part in result.parts if isinstance(part, Media)}))
+    if not kinds:
+        return "", ""
+    label = f"[{kinds} returned by {result.name or 'the tool'}, call {result.call_id}]"
+    return label, f"[{kinds}: see the next user message]"
 
 
 def images_in(message: Message) -> int:

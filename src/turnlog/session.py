@@ -195,7 +195,8 @@ class Session(Lifecycle):
                 environment=environment_of(aim.provider, aim.model),
             )
         )
-        return (*lost, *self._context.request(self._aim(None), sent=False).losses)
+        with self._context.lock:
+            return (*lost, *self._context.request(self._aim(None), sent=False).losses)
 
     def replace_system(self, text: str) -> Record:
         """Have this system text at the beginning of the conversation from here on, in place of what stands there;

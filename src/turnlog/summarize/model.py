@@ -92,7 +92,10 @@ def _name_of(call: Any) -> str:
     code = getattr(call, "__code__", None)
     if code is None or "<" not in name:  # as `<lambda>` and `outer.<locals>.inner` have
         return name
-    cells = [cell.cell_contents for cell in getattr(call, "__closure__", None) or () if cell != CellType()]
+    bound = [
+        cell for cell in getattr(call, "__closure__", None) or () if cell != CellType()
+    ]  # the others are empty yet
+    cells = [cell.cell_contents for cell in bound]
     return f"{name}:{_digest([code.co_code, *code.co_names, *code.co_consts, *(call.__defaults__ or ()), *cells])}"
 
 

@@ -6,7 +6,19 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ..content import Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, compact_json
+from ..content import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    compact_json,
+    shown_apart,
+)
 from .counted import BlobReader, Certainty, Choice, Tally, last_turn
 from .families import VERSION, OpenAIFamily
 from .media import count_media, media_text
@@ -128,10 +140,10 @@ class OpenAICounter:
             if others:
                 seen = self._message(Message("user", others), blob)
                 total += Tally(tool_results=seen.user, images=seen.images, certainty="estimated")
-                if self._api == "chat" and seen.images:  # they go into a user message of their own, with a label
-                    label = f"[image returned by {result.name or 'the tool'}, call {result.call_id}]"
-                    instead = "" if texts[-1] else "[image: see the next user message]"
-                    total += Tally(tool_results=self.text(label) + self.text(instead), framing=seen.framing)
+                label, instead = shown_apart(result)
+                if self._api == "chat" and label:
+                    beside = self.text(label) + (0 if texts[-1] else self.text(instead))
+                    total += Tally(tool_results=beside, framing=seen.framing)
         if calls > 1:
             listed = json.dumps([_item(text) for text in texts], ensure_ascii=False)
             return total + Tally(tool_results=self.text(listed), certainty="estimated")

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
+from ...content import (
+    Form,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    shown_apart,
+)
 from ...models import Target
 from ...records import Configuration
 from ...view.shown import Loss, Shown
@@ -125,9 +138,9 @@ class _Writer:
         if media:
             kinds = " and ".join(sorted({part.kind for part in media}))
             self._lose("place", f"{kinds} of the result of call {result.call_id} shown in a user message after it")
-            label = f"[{kinds} returned by {result.name or 'the tool'}, call {result.call_id}]"
+            label, instead = shown_apart(result)
             self._waiting += [{"type": "text", "text": label}, *(self._media(part) for part in media)]
-            contents = contents or [{"type": "text", "text": f"[{kinds}: see the next user message]"}]
+            contents = contents or [{"type": "text", "text": instead}]
         wire = envelope(
             "function" if legacy else "tool", tool_call_id=result.call_id, name=result.name if named else ""
         )
