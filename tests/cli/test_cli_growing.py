@@ -124,6 +124,36 @@ def test_a_turn_that_was_closed_by_opening_the_session_goes_on(store: Store) -> 
     assert len(raws(store)) == len(GROWN.drafts)
 
 
+def test_a_session_that_is_made_again_is_never_gone() -> None:
+    """A full disk, or a value that no record can hold, between the deletion of the old and the writing of the new."""
+
+    class Failing(MemoryStore):
+        """A store of which one append fails."""
+
+        left = 99
+
+        def append(
+            self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None
+        ) -> tuple[Record, ...]:
+            self.left -= 1
+            if not self.left:
+                raise OSError("no room")
+            return super().append(session_id, drafts, expected=expected)
+
+    whole = MemoryStore()
+    keep(whole, GROWN)
+    for fails in (1, 2):
+        store = Failing()
+        keep(store, BEGUN)
+        begun, store.left = raws(store), fails
+        with pytest.raises(OSError, match="no room"):
+            keep(store, GROWN)
+        held = {info.id: raws(store, info.id) for info in store.sessions() if info.records}
+        assert held == ({"s": begun} if fails == 1 else {"s.2": raws(whole)})
+        assert keep(store, GROWN).session == "s"
+        assert raws(store) == raws(whole)
+
+
 def test_two_imports_at_once_agree() -> None:
     """Both fail, each because the other was there; or the session comes twice."""
 

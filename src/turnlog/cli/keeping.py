@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice, zip_longest
+from itertools import count, islice, zip_longest
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -96,7 +96,7 @@ def _keep(store: Store, imported: Imported) -> Kept:
             if _went_on(fresh, held.others):  # an older copy
                 return Kept(session_id, "unchanged", 0)
         number += 1
-        session_id = f"{imported.session_id[:120]}.{number}"
+        session_id = _numbered(imported.session_id, number)
     if fresh:
         for data in imported.blobs.values():
             store.put_blob(data)
@@ -145,8 +145,8 @@ def _make(store: Store, session_id: str, imported: Imported, title: str) -> Sess
 def _make_again(store: Store, session_id: str, imported: Imported, last: int) -> None:
     """Put the imported session in the place of what was imported of it before; forks of that stay whole.
 
-    A process that is killed in the midst of it leaves less of the session, or none: all of it stands in the
-    transcript, and the next import finds what is missing.
+    It is written under another id first, so that all of it is in the store whatever fails: a process that is killed in
+    the midst of this leaves that one.
     """
     alone = store.hold(session_id, alone=True)
     if alone is None:
@@ -157,14 +157,36 @@ def _make_again(store: Store, session_id: str, imported: Imported, last: int) ->
     try:
         title, kept = store.info(session_id).title, session_id in store.inventory().kept
         title = _title(title, imported) or title
-        for data in imported.blobs.values():
-            store.put_blob(data)
-        store.delete(session_id, expected=last)
-        _make(store, session_id, imported, title)
-        store.append(session_id, imported.drafts, expected=0)
+        spare = _free_id(store, session_id)
+        try:
+            _write(store, spare, imported, title)
+            store.delete(session_id, expected=last)
+        except BaseException:
+            with suppress(SessionNotFound):
+                store.delete(spare)
+            raise
+        _write(store, session_id, imported, title)
         store.keep(session_id, kept=kept)
+        store.delete(spare)
     finally:
         alone.close()
+
+
+def _free_id(store: Store, session_id: str) -> str:
+    taken = {info.id for info in store.sessions()}
+    return next(name for number in count(2) if (name := _numbered(session_id, number)) not in taken)
+
+
+def _write(store: Store, session_id: str, imported: Imported, title: str) -> None:
+    for data in imported.blobs.values():
+        store.put_blob(data)
+    _make(store, session_id, imported, title)
+    store.append(session_id, imported.drafts, expected=0)
+
+
+def _numbered(session_id: str, number: int) -> str:
+    """The id of a session beside one of the same id."""
+    return f"{session_id[:120]}.{number}"
 
 
 def _went_on(begun: Sequence[Record | Draft], whole: Sequence[Record | Draft]) -> bool:
