@@ -30,7 +30,8 @@ __all__ = ["OpenAICounter"]
 
 class OpenAICounter:
     """Counts for one family of OpenAI's models, over the chat or the Responses API. There, a call is an item of its
-    own, and billed as part of the answer that it stands behind, as recorded bills show.
+    own, and billed as part of the answer that it stands behind, as recorded bills show; chat bills calls made at once
+    as one, and their results too.
 
     Messages of text alone are exact; calls, tools and media, whose spelling is not documented, are
     estimates that mostly turn out exact.
@@ -39,14 +40,14 @@ class OpenAICounter:
     def __init__(self, family: OpenAIFamily, api: Literal["chat", "responses"] = "chat") -> None:
         self._family = family
         self._api = api
-        self.id = f"{family.name}:{VERSION}"
+        self.id = f"{family.name}{'' if api == 'chat' else '-responses'}:{VERSION}"
 
     def text(self, text: str) -> int:
         """Tokens of a text, exactly."""
         return count_pieces(self._family.vocabulary, text)
 
     def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
-        """Messages with their framing. Calls made at once are billed as one, their results too."""
+        """Messages with their framing."""
         total = Tally()
         open_calls = 0
         results: list[ToolResult] = []
@@ -60,7 +61,9 @@ class OpenAICounter:
             said_before = index > 0 and messages[index - 1].role == message.role == "assistant"
             joins = self._api == "responses" and bool(calls) and said_before and not _says_something(message)
             total += self._message(message, blob, thinking=index >= turn, opens=not joins)
-            if calls:
+            if calls and self._api == "responses":
+                total = sum((self._calls([call]) for call in calls), total)
+            elif calls:
                 total += self._calls(calls)
                 open_calls = len(calls)
             results += answers
