@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 import reference_model as model
+import turnlog
 from judging import errors_of
 from turnlog.content import Message, Text, Tool, ToolCall, ToolResult, text_of
 from turnlog.errors import BudgetError, InputError
@@ -30,7 +31,14 @@ from turnlog.stores import MemoryStore
 from turnlog.testing import damaged_history, sound_history
 from turnlog.testing.histories import History
 from turnlog.tokens.calibration import MARGINS
-from turnlog.tokens.counters import count_frame, count_message, count_tools, counter_for
+from turnlog.tokens.counters import (
+    count_at_once,
+    count_frame,
+    count_message,
+    count_tools,
+    counter_for,
+    joins_results,
+)
 from turnlog.view.ledger import fate_of
 from turnlog.view.shown import Shown
 
@@ -133,22 +141,24 @@ def _renamed(messages: Sequence[Message], times: int) -> tuple[Message, ...]:
 
 
 @cache
-def _fixed(provider: str, name: str) -> int:
+def _fixed(provider: str, name: str, given: bool, system: bool) -> int:
     counter = counter_for(provider, name)
-    return count_frame(counter, system=True, tools=True).tokens + count_tools(TOOLS, counter).tokens
+    tools = count_tools(TOOLS, counter).tokens if given else 0
+    return count_frame(counter, system=system, tools=given).tokens + tools
 
 
 class Play:
-    """One triple, played to its end."""
+    """One triple, played to its end; its requests get tools, or have those declared that are called."""
 
-    def __init__(self, seed: int, aim: Target, oracle: ModuleType | None) -> None:
+    def __init__(self, seed: int, aim: Target, oracle: ModuleType | None, tools: bool = True) -> None:
         self.chance = random.Random(seed)
+        self.tools = TOOLS if tools else ()
         self.aim, self.oracle = aim, oracle
         self.history = longer_history(self.chance)
         self.strategy = random_strategy(self.chance)
         self.problems: list[str] = []
         self.tally: Counter[str] = Counter()
-        self.counts: dict[tuple[str, str], int] = {}
+        self.known: dict[tuple[str, str], int] = {}
         self.sound = not self.history.damages
         store = MemoryStore()
         store.create("s")
@@ -159,8 +169,8 @@ class Play:
         self.session.switch(aim)
         counter = counter_for(aim.provider, aim.model)
         size = sum(count_message(m, counter, store.get_blob).tokens for m in self.history.messages)
-        self.budget = random_budget(self.chance, size + self.fixed)
-        self.session.configure(budget=self.budget, strategy=self.strategy, tools=TOOLS)
+        self.budget = random_budget(self.chance, size + _fixed(aim.provider, aim.model, True, True))
+        self.session.configure(budget=self.budget, strategy=self.strategy, tools=self.tools)
         self.before: list[Any] = []
         self.logged: list[Record] = self.session.history()
 
@@ -169,15 +179,30 @@ class Play:
     def count(self, message: Message) -> int:
         """Tokens of a message: pure, so counted once for each spelling of it."""
         key = self.aim.model, repr(message)
-        if key not in self.counts:
+        if key not in self.known:
             counter = counter_for(self.aim.provider, self.aim.model)
-            self.counts[key] = count_message(message, counter, self.store.get_blob).tokens
-        return self.counts[key]
+            self.known[key] = count_message(message, counter, self.store.get_blob).tokens
+        return self.known[key]
 
-    @property
-    def fixed(self) -> int:
+    def fixed(self, lines: Sequence[model.Line]) -> int:
         """Tokens of a request beside its messages."""
-        return _fixed(self.aim.provider, self.aim.model)
+        system = any(line.message.role == "system" for line in lines)
+        return _fixed(self.aim.provider, self.aim.model, bool(self.tools), system)
+
+    def counts(self, lines: Sequence[model.Line]) -> model.Counts:
+        """How what stands beside messages is counted."""
+        counter = counter_for(self.aim.provider, self.aim.model)
+        system = any(line.message.role == "system" for line in lines)
+
+        def declared(tools: Sequence[Tool]) -> int:
+            bare, around = (count_frame(counter, system=system, tools=there).tokens for there in (False, bool(tools)))
+            return around - bare + (count_tools(tools, counter).tokens if tools else 0)
+
+        def at_once(message: Message) -> int:
+            return count_at_once(message, counter, self.store.get_blob)
+
+        joined = at_once if joins_results(counter) else self.count
+        return model.Counts(self.count, joined, None if self.tools else declared)
 
     @property
     def limit(self) -> int:
@@ -190,14 +215,14 @@ class Play:
         return plan(self.session.configuration, self.session.target or self.aim).rules
 
     def size(self, lines: Sequence[model.Line]) -> int:
-        beside = sum(tokens for _, tokens in model.added(lines, self.rules, self.count))
-        return self.fixed + sum(self.count(line.message) for line in lines) + beside
+        beside = sum(tokens for _, tokens in model.added(lines, self.rules, self.counts(lines)))
+        return self.fixed(lines) + sum(self.count(line.message) for line in lines) + beside
 
     def sizes(self, lines: Sequence[model.Line]) -> range:
         """What a decision may say of the size: of what is not at hand, being more than any view could hold, nobody
         knows what repair would add."""
         size = self.size(lines)
-        bare = self.fixed + sum(self.count(line.message) for line in lines) if size > IN_MEMORY else size
+        bare = self.fixed(lines) + sum(self.count(line.message) for line in lines) if size > IN_MEMORY else size
         return range(min(size, bare), max(size, bare) + 1)
 
     # -- playing ---------------------------------------------------------------------------------
@@ -322,7 +347,7 @@ class Play:
         if thorough:
             self.as_derived(made, log, after)
             self.judge(made.request, self.aim)
-        self.within(made, lines, after, before, decisions)
+        self.within(made, lines, after, before, thorough)
         self.begins_with_the_last(made, closed, bool(decisions))
         self.figures(lines, after, before, decisions)
 
@@ -361,7 +386,8 @@ class Play:
             self.wrong("budget", f"refused with {error.floor}, should be {floor}")
 
     def floor(self, lines: Sequence[model.Line], log: Sequence[Record]) -> dict[str, int]:
-        return model.floor_of(lines, model.pins(log), self.fixed, self.count, self.strategy, self.limit, self.rules)
+        fixed, counts = self.fixed(lines), self.counts(lines)
+        return model.floor_of(lines, model.pins(log), fixed, counts, self.strategy, self.limit, self.rules)
 
     def within(
         self,
@@ -369,13 +395,13 @@ class Play:
         lines: Sequence[model.Line],
         after: Sequence[model.Line],
         log: Sequence[Record],
-        decisions: Sequence[Decision],
+        thorough: bool,
     ) -> None:
         """A request is within its limit, and refused exactly when what must stay is not."""
         size = self.size(after)
         if size > self.limit:
             self.wrong("budget", f"{size} tokens, limit {self.limit}")
-        sent = self.fixed + sum(self.count(shown.message) for shown in made.view)
+        sent = turnlog.count(made.request, self.aim.model, provider=self.aim.provider).tokens if thorough else 0
         if sent > self.limit:
             if self.sound and after:  # an empty conversation is sent as a placeholder, beside system text and tools
                 self.wrong("budget", f"{sent} tokens as sent, limit {self.limit}")
@@ -490,7 +516,9 @@ def _common(left: Sequence[Any], right: Sequence[Any]) -> int:
     return next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), len(right))
 
 
-def play(seed: int, aim: Target, oracle: ModuleType | None = None) -> tuple[list[str], Counter[str]]:
+def play(
+    seed: int, aim: Target, oracle: ModuleType | None = None, tools: bool = True
+) -> tuple[list[str], Counter[str]]:
     """What is wrong with the requests of one triple, and what was done in it."""
-    played = Play(seed, aim, oracle)
+    played = Play(seed, aim, oracle, tools)
     return [f"{seed} {aim.provider}: {one}" for one in played.run()], played.tally

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile, pairwise, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from turnlog.content import Media, Message, Part, Text, ToolCall, ToolResult, media_parts
+from turnlog.content import Media, Message, Part, Text, Tool, ToolCall, ToolResult, media_parts
 from turnlog.policy import Strategy
 from turnlog.records import Decision, MessageRecord, PartialAnswer, Record
 from turnlog.rules import Rules
+from turnlog.view.clean import clean
+from turnlog.view.shown import Shown
 
 __all__ = [
+    "Counts",
     "HIDE",
     "Line",
     "SIZES",
@@ -183,14 +186,33 @@ def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[t
     return pairs, waiting
 
 
-def added(lines: Sequence[Line], rules: Rules, count: Callable[[Message], int]) -> list[tuple[Line, int]]:
-    """The tokens that have to be sent beside the messages, each with the line that they are there for: results that
-    nobody gave, signatures, a user's word ahead of the first answer or behind the last."""
+class Counts(NamedTuple):
+    """Tokens of a message by itself, of one with results of calls made at once, and of declarations of tools that are
+    there because they were called (None if the tools of requests are given)."""
+
+    message: Callable[[Message], int]
+    at_once: Callable[[Message], int]
+    tools: Callable[[Sequence[Tool]], int] | None
+
+
+def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Line, int]]:
+    """The tokens that a request takes beside the messages, each with the line that they are there for: results that
+    nobody gave, signatures, a user's word ahead of the first answer or behind the last, declarations of tools; and
+    those that messages are larger or smaller by as they are sent."""
+    count = counts.message
     waiting = pairs_of([line.message for line in lines])[1]
-    found = []
+    several, answers = made_at_once(lines)
+    found = [(line, counts.at_once(line.message) - count(line.message)) for line in answers]
+    for line in lines:
+        sent = as_sent(line.message, rules)
+        if sent is not line.message:
+            found.append((line, (count(sent) if sent else 0) - count(line.message)))
     for i, call in waiting:
         unknown = ToolResult(call.id, call.name, (UNKNOWN,), "lost", kind=call.kind)
-        found.append((lines[i], count(Message("user", (unknown,)))))
+        of_several = any(lines[i] is line for line in several)
+        found.append((lines[i], (counts.at_once if of_several else count)(Message("user", (unknown,)))))
+    if counts.tools is not None:
+        found += declarations(lines, rules, counts.tools)
     for line in lines:
         calls = [part for part in line.message.parts if isinstance(part, ToolCall)]
         if rules.step_signature and calls and not (calls[0].signature and calls[0].provider in ("", rules.provider)):
@@ -217,6 +239,64 @@ def added(lines: Sequence[Line], rules: Rules, count: Callable[[Message], int]) 
     if rules.last == "user" and newest and not waits:
         found.append((said[-1], count(CLOSING)))
     return found
+
+
+def declarations(
+    lines: Sequence[Line], rules: Rules, count: Callable[[Sequence[Tool]], int]
+) -> Iterator[tuple[Line, int]]:
+    """What declares the tools that are called, with the last line to call each: by so much the request is smaller
+    without that line and those before it."""
+    tools: list[Tool] = []
+    last: dict[str, int] = {}
+    for i, line in enumerate(lines):
+        said = line.message.parts if line.message.role == "assistant" else ()
+        for call in [part for part in said if isinstance(part, ToolCall)]:
+            free = call.kind == "custom" and "custom" in rules.call_kinds
+            by_name = call.kind not in rules.call_kinds or call.kind in ("function", "custom")
+            if by_name and call.name not in last:
+                schema = None if free else {"type": "object", "properties": {}}
+                tools.append(Tool(call.name, parameters=schema, kind="custom" if free else "function"))
+            last[call.name] = i
+    for i, line in enumerate(lines):
+        with_it = [tool for tool in tools if last[tool.name] >= i]
+        without = [tool for tool in tools if last[tool.name] > i]
+        if with_it != without:
+            yield line, count(with_it) - count(without)
+
+
+def made_at_once(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+    """The lines that make calls at once (in one answer, or in answers on end), and those with their results."""
+    callers: list[Line] = []
+    found: list[Line] = []
+    run: list[Line] = []
+    ended = True
+    for line in lines:
+        calls = [part for part in line.message.parts if isinstance(part, ToolCall)]
+        if line.message.role != "assistant":
+            ended = True
+            made = sum(isinstance(part, ToolCall) for one in run for part in one.message.parts)
+            if made > 1 and any(isinstance(part, ToolResult) for part in line.message.parts):
+                found.append(line)
+        elif calls:
+            run = [line] if ended else [*run, line]
+            ended = False
+        if sum(isinstance(part, ToolCall) for one in run for part in one.message.parts) > 1:
+            callers += run
+    return callers, found
+
+
+def as_sent(message: Message, rules: Rules) -> Message | None:
+    """A message without what the provider does not take; free text of calls in JSON, where it takes none."""
+    kept, _, _ = clean([Shown(message, (1,))], rules)
+    if not kept:
+        return None
+    parts = tuple(
+        msgspec.structs.replace(part, kind="function", arguments={"input": part.raw_arguments}, raw=None)
+        if isinstance(part, ToolCall) and part.kind == "custom" and "custom" not in rules.call_kinds
+        else part
+        for part in kept[0].message.parts
+    )
+    return message if parts == message.parts else msgspec.structs.replace(kept[0].message, parts=parts)
 
 
 def groups(lines: Sequence[Line]) -> list[list[Line]]:
@@ -255,7 +335,7 @@ def floor_of(
     lines: Sequence[Line],
     pinned: frozenset[int],
     fixed: int,
-    count: Callable[[Message], int],
+    counts: Counts,
     strategy: Strategy,
     limit: int,
     rules: Rules,
@@ -265,7 +345,8 @@ def floor_of(
     only both ends shown too, to the most at which a fifth of the room stays free, at least to 60 tokens."""
     sums = {"tools and framing": fixed, "system text": 0, "pinned messages": 0, "the open turn": 0}
     stays = list(staying(lines, pinned))
-    beside = added(lines, rules, count)
+    beside = added(lines, rules, counts)
+    count, at_once = counts.message, made_at_once(lines)[1]
 
     def size(group: Sequence[Line]) -> int:
         there = sum(tokens for line, tokens in beside if any(line is one for one in group))
@@ -279,7 +360,11 @@ def floor_of(
     room = limit - fixed - sums["system text"]  # what the conversation may take
     giant = max(60, int(strategy.cap * room))
     open_turn = (line for why, group in stays if why == "the open turn" for line in group)
-    there = [one for line in open_turn for one in outputs(line, count)]
+    there = [
+        one
+        for line in open_turn
+        for one in outputs(line, counts.at_once if any(line is other for other in at_once) else count)
+    ]
 
     def cut_to(most: int, also: bool) -> dict[str, int]:
         saved = sum(max(0, tokens - most) for tokens, whole in there if whole or also)

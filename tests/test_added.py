@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given
 
 import turnlog
 from budget_triples import AIMS
-from turnlog.content import Message, Text, ToolCall
+from turnlog.content import Message, Reasoning, Text, ToolCall, ToolResult
 from turnlog.models import Target
 from turnlog.records import Configuration
 from turnlog.request import plan
@@ -17,8 +18,7 @@ from turnlog.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History, sound_history
 from turnlog.testing.strategies import damaged_histories
-from turnlog.tokens.counters import count_frame, count_message, counter_for
-from turnlog.view.added import Added, with_added
+from turnlog.view.added import Added, Gauge, with_added
 from turnlog.view.blocks import Item
 from turnlog.view.repair import repair
 from turnlog.view.shown import Shown
@@ -40,19 +40,21 @@ def session_of(messages: list[Message], aim: Target, blobs: dict[str, bytes]) ->
 @pytest.mark.parametrize("seed", range(30))
 def test_a_request_is_as_large_as_it_was_counted(aim: Target, seed: int) -> None:
     """A conversation that stops anywhere, calls without results included, would be sent larger than its budget allows
-    if what repair puts in were left out of the count."""
+    if what a request takes beside its messages were left out of the count: what repair puts in, declarations of
+    tools that nobody gave, results of calls made at once, free text that is sent as JSON."""
     chance = random.Random(seed)
     history = sound_history(chance)
     messages = list(history.messages)[: chance.randint(1, len(history.messages))]
     session = session_of(messages, aim, history.blobs)
-    counter, blob = counter_for(aim.provider, aim.model), session._store.get_blob
     made = session.request()
-    frame = count_frame(counter, system=True, tools=bool(session.configuration.tools)).tokens
-    sent = frame + sum(count_message(shown.message, counter, blob).tokens for shown in made.view)
-    # What repair leaves out (another provider's reasoning) makes a request smaller than counted, never larger.
+    sent = turnlog.count(made.request, aim.model, provider=aim.provider).tokens
     assert sent <= session.token_count
-    if all(edit.kind not in ("reasoning", "empty") for edit in made.edits) and not made.losses:
-        assert sent == session.token_count
+    # Counted as sent one by one: results of calls made at once by their brackets too much, and what is told apart only
+    # by the turn that it stands in, signatures and encrypted reasoning, as if the turn lasted.
+    beside = sum(len(part.encrypted) + 40 for m in messages for part in m.parts if isinstance(part, Reasoning))
+    signed = sum(40 for m in messages for part in m.parts if isinstance(part, ToolCall)) if aim is AIMS[3] else 0
+    results = sum(2 for m in messages for part in m.parts if isinstance(part, ToolResult))
+    assert session.token_count - sent <= beside + signed + results
 
 
 def test_a_cache_report_says_that_a_call_was_answered() -> None:
@@ -74,20 +76,28 @@ def counted(message: Message) -> int:
     return len(repr(message)) + signed
 
 
+def gauge() -> Gauge:
+    """Counts that tell everything apart."""
+    return Gauge(counted, lambda message: counted(message) + 7, lambda tools: sum(len(repr(tool)) for tool in tools))
+
+
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
 @given(history=damaged_histories())
 def test_what_is_remembered_is_what_is_found_anew(aim: Target, history: History) -> None:
     """A size that was remembered for something else would make an open session decide otherwise than one that is
     opened anew. Told message by message or all at once, of any damage: the same."""
     rules = plan(Configuration(), aim).rules
-    kept, seen = Added(), list[Item]()
+    kept, seen, remembering = Added(), list[Item](), gauge()
     for n, message in enumerate(history.messages, start=1):
         shown = Shown(message, (n,))
-        seen.append(Item(shown, 0, shown, n))
-        kept.see(shown)
-        beside = kept.beside(rules, {}, counted, n)
-        anew = with_added(seen, rules, {}, counted)
+        seen.append(Item(shown, counted(message), shown, n))
+        kept.see(shown, counted(message))
+        beside = Counter(kept.lasting(rules, remembering))
+        beside.update(kept.passing(rules, {}, remembering, n))
+        beside.update(kept.declarations(rules, remembering))
+        anew = with_added(seen, rules, {}, gauge())
         assert {i: item.beside for i, item in enumerate(anew) if item.beside} == {i: t for i, t in beside.items() if t}
+        assert sum(beside.values()) == kept.total(rules, {}, remembering, n)
 
 
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
@@ -96,5 +106,54 @@ def test_nothing_is_added_to_what_is_repaired(aim: Target, history: History) -> 
     """Else a budget would pay for what nobody sends: repairing twice changes nothing more."""
     rules = plan(Configuration(), aim).rules
     view = repair([Shown(message, (n,)) for n, message in enumerate(history.messages, start=1)], rules).view
-    items = [Item(shown, 0, shown, i) for i, shown in enumerate(view)]
-    assert [item.beside for item in with_added(items, rules, {}, counted)] == [0] * len(items)
+    # Free text of calls is put into JSON when it is rendered, after repair.
+    items = [Item(shown, counted(shown.message), shown, i) for i, shown in enumerate(view) if not in_free_text(shown)]
+    assert [item.beside for item in with_added(items, rules, {}, Gauge(counted))] == [0] * len(items)
+
+
+def in_free_text(shown: Shown) -> bool:
+    return any(isinstance(part, ToolCall) and part.kind == "custom" for part in shown.message.parts)
+
+
+def test_a_tool_is_declared_as_long_as_a_call_of_it_is_shown() -> None:
+    """What declares a tool has to count with the newest of its calls: counted with an older one, a view would be cut
+    and still not fit."""
+    calls = [Message("assistant", (ToolCall(f"c{n}", name, {}),)) for n, name in enumerate(("a", "b", "a"), start=1)]
+    added = Added()
+    for n, message in enumerate(calls, start=1):
+        added.see(Shown(message, (n,)), 1)
+    sizes = Gauge(counted, None, lambda tools: 100 + 10 * len(tools))
+    assert added.declarations(plan(Configuration(), AIMS[2]).rules, sizes) == {2: 110, 1: 10}
+    assert added.tools(plan(Configuration(), AIMS[2]).rules, sizes) == 120
+
+
+def test_a_new_tool_moves_the_whole_request() -> None:
+    """Tools stand ahead of the conversation: where none are given, the first call of another one costs the cache of
+    everything behind, which no report may pass over."""
+    aim = AIMS[2]
+    session = session_of([Message("user", (Text("Look around. " * 50),))], aim, {})
+    session.request()
+    session.add(Message("assistant", (ToolCall("c1", "list_files", {"path": "."}),)))
+    session.tool_result("c1", "a.py")
+    use = session.request().cache
+    assert use is not None
+    assert (use.shared, use.why) == (0, "no tools are given, and others are declared from the calls")
+
+
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
+@pytest.mark.parametrize("seed", range(12))
+def test_a_body_that_was_made_to_fit_fits_as_it_is_counted(aim: Target, seed: int) -> None:
+    """`fit` adds what repair adds, declarations of tools too: what it says of the size has to be what `count` says of
+    the request, or a caller who trusts it sends one that is too large."""
+    history = sound_history(random.Random(seed))
+    body = session_of(list(history.messages), aim, history.blobs).request().request
+    if seed % 2:
+        body.pop("tools", None)
+    size = turnlog.count(body, aim.model, provider=aim.provider).tokens
+    for limit in (size * 4 // 10, size * 7 // 10, 2 * size):
+        try:
+            fitted = turnlog.fit(body, max_tokens=max(60, limit), model=aim.model, provider=aim.provider)
+        except turnlog.BudgetError:
+            continue
+        counted = turnlog.count(fitted.request, aim.model, provider=aim.provider).tokens
+        assert counted == fitted.tokens <= max(60, limit)

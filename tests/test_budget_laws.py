@@ -33,14 +33,14 @@ SEEDS = 20
 
 
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
-@pytest.mark.parametrize("start", range(0, 2 * SEEDS, SEEDS))
-def test_generated_triples_keep_the_laws(aim: Target, start: int, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("start, tools", ((0, True), (SEEDS, False)), ids=("tools given", "tools declared"))
+def test_generated_triples_keep_the_laws(aim: Target, start: int, tools: bool, request: pytest.FixtureRequest) -> None:
     """Truth, budget, prefix and determinism, and the oracle's judgement where it is at hand; seeds name what failed."""
     try:
         oracle: ModuleType | None = request.getfixturevalue("oracle")
     except pytest.skip.Exception:
         oracle = None
-    wrong = [one for seed in range(start, start + SEEDS) for one in play(seed, aim, oracle)[0]]
+    wrong = [one for seed in range(start, start + SEEDS) for one in play(seed, aim, oracle, tools)[0]]
     assert wrong == []
 
 

@@ -71,10 +71,13 @@ def test_what_two_requests_share_does_not_depend_on_how_their_items_are_kept(siz
     shown = [Shown(Message("user", (Text(f"{i}"),)), (i + 1,)) for i in range(len(sizes))]
     items = [Item(one, tokens, one, one.records[0]) for one, tokens in zip(shown, sizes, strict=True)]
     plan = cast(Plan, object())
+    lasting = data.draw(st.dictionaries(st.integers(0, len(sizes) - 1), st.integers(-30, 30)))
 
     def sent(length: int) -> Sent:
-        beside = data.draw(st.dictionaries(st.integers(0, length - 1), st.integers(1, 30)))
-        return Sent(plan, items, length, 7 + sum(sizes[:length]) + sum(beside.values()), 7, length, beside)
+        passing = data.draw(st.dictionaries(st.integers(0, length - 1), st.integers(1, 30)))
+        there = sum(tokens for i, tokens in lasting.items() if i < length)
+        whole = 7 + sum(sizes[:length]) + there + sum(passing.values())
+        return Sent(plan, items, length, whole, 7, length, lasting, passing, frozenset())
 
     before, now = sent(data.draw(st.integers(1, len(items)))), sent(len(items))
     apart = msgspec.structs.replace(now, items=list(items))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -243,7 +244,9 @@ class Crowded(Play):
         self.resize()
 
     def resize(self) -> None:
-        limit = self.fixed + self.chance.choice((600, 1_000, 1_500, 2_500, 5_000))
+        limit = self.fixed(model.conversation(self.session.history())) + self.chance.choice(
+            (600, 1_000, 1_500, 2_500, 5_000)
+        )
         self.budget = Budget(max_tokens=limit, trigger=self.chance.choice((1.0, 1.0, 0.6)))
         self.session.configure(budget=self.budget, strategy=self.strategy)
         self.logged = self.session.history()
@@ -268,6 +271,11 @@ class Crowded(Play):
                     self.tally["shared"] += 1
                     self.evenly(int(share[1].replace(",", "")), model.conversation(log, decisions[: i + 1]))
 
+    def counted_as(self, line: model.Line, lines: Any) -> Callable[[Message], int]:
+        """How what a line says counts in this conversation."""
+        several = any(line is one for one in model.made_at_once(lines)[1])
+        return self.counts(lines).at_once if several else self.count
+
     def evenly(self, share: int, lines: Any) -> None:
         """No output that could be cut has more than its share, and none is left that its share is too little for."""
         outputs = [
@@ -275,7 +283,7 @@ class Crowded(Play):
             for why, group in model.staying(lines, model.pins(self.session.history()))
             if why == "the open turn"
             for line in group
-            for tokens, _ in model.outputs(line, self.count)
+            for tokens, _ in model.outputs(line, self.counted_as(line, lines))
         ]
         if share < LEAST or max(outputs, default=0) > share:
             self.wrong("share", f"{share} each, but there are {outputs}")

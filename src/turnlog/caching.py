@@ -21,8 +21,9 @@ _SMALLEST = 1_024
 
 
 class Sent(Struct, frozen=True, eq=False):
-    """A request that was made: by which plan, of which items, up to which record. `beside` are the tokens that repair
-    added to items, by their index."""
+    """A request that was made: by which plan, of which items, up to which record. `lasting` and `passing` are the
+    tokens that items took beside their own, by their index, those that stay as the conversation goes on and others;
+    `declared` are the tools that are declared because they were called."""
 
     plan: Plan
     items: Sequence[Item]
@@ -30,13 +31,17 @@ class Sent(Struct, frozen=True, eq=False):
     tokens: int
     fixed: int
     last: int
-    beside: Mapping[int, int]
+    lasting: Mapping[int, int]
+    passing: Mapping[int, int]
+    declared: frozenset[str]
 
 
 def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
     """How `now` begins, beside `before`."""
     if now.plan is not before.plan and now.plan.local != before.plan.local:
         return CacheUse(now.tokens, before.tokens, 0, why="the tools or settings are others")
+    if now.declared != before.declared:
+        return CacheUse(now.tokens, before.tokens, 0, why="no tools are given, and others are declared from the calls")
     shared, answered = _shared(now, before)
     if shared >= before.tokens:
         return CacheUse(now.tokens, before.tokens, before.tokens)
@@ -51,19 +56,20 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
 def _shared(now: Sent, before: Sent) -> tuple[int, bool]:
     """The tokens that both begin with, and whether a call has its result now where they part."""
     if now.items is before.items:  # they part where repair adds other tokens: near the end, as calls are soon answered
-        at = min((i for i, _ in now.beside.items() ^ before.beside.items()), default=None)
+        at = min((i for i, _ in now.passing.items() ^ before.passing.items()), default=None)
         if at is None:
             return before.tokens, False
-        behind = sum(item.tokens for item in before.items[at + 1 : before.length])
-        behind += sum(tokens for i, tokens in before.beside.items() if i > at)
-        return before.tokens - behind - max(0, before.beside.get(at, 0) - now.beside.get(at, 0)), True
+        behind = sum(before.items[i].tokens + before.lasting.get(i, 0) for i in range(at + 1, before.length))
+        behind += sum(tokens for i, tokens in before.passing.items() if i > at)
+        return before.tokens - behind - max(0, before.passing.get(at, 0) - now.passing.get(at, 0)), True
     shared = now.fixed
     both = zip(before.items[: before.length], now.items[: now.length], strict=False)
     for i, (old, new) in enumerate(both):
         if old.shown is not new.shown and old.shown != new.shown:
             break
-        shared += new.tokens + min(now.beside.get(i, 0), before.beside.get(i, 0))
-        if now.beside.get(i, 0) != before.beside.get(i, 0):
+        there, was = now.passing.get(i, 0), before.passing.get(i, 0)
+        shared += new.tokens + now.lasting.get(i, 0) + min(there, was)
+        if there != was:
             return shared, True
     return shared, False
 

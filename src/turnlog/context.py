@@ -12,19 +12,20 @@ from itertools import pairwise
 from threading import RLock
 
 from .caching import Sent, cache_prices, marked, use_of
-from .content import Message, Outcome, images_in
+from .content import Outcome, images_in
 from .landmarks import LandmarkReader
 from .log import Store
 from .models import Target
 from .models import target as make_target
 from .pieces import Piece, assemble, settled
 from .policy import PRESETS, Budget, Marks, Strategy, Terms, read_budget, read_strategy
-from .records import Configuration, Count, Decision, MessageRecord, PartialAnswer, Record, UsageRecord
+from .records import Configuration, Count, Decision, Record, UsageRecord
 from .request import Plan, Prepared, follow, plan
+from .sizing import Sizing
 from .tokens.calibration import Calibration, calibrated
 from .tokens.counted import Counter
-from .tokens.counters import count_frame, count_message, count_tools, counter_for
-from .view.added import Added, with_added
+from .tokens.counters import counter_for
+from .view.added import Added, Gauge, with_added
 from .view.blocks import Item, starts_block
 from .view.effects import stand_in_sizes, told
 from .view.ladder import situation_of
@@ -51,9 +52,6 @@ _UNAIMED = 200_000
 _MATERIAL = 3
 """So many times the limit of a request is given to a summarizer at once; what is older stands in the summary before."""
 
-_RECOUNTED = 20_000
-"""So many sizes are remembered of records that were counted for another model when they were recorded."""
-
 
 class Context:
     """The conversation of one session as its next request shows it."""
@@ -64,6 +62,7 @@ class Context:
         self._id = session_id
         self._landmarks = LandmarkReader(store, session_id)
         self._plans: list[Plan] = []
+        self._frames: dict[tuple[str, bool], int] = {}
         self.last = 0
         """Number of the last record taken in."""
         self.configuration = Configuration()
@@ -76,7 +75,7 @@ class Context:
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
         self._images = (1, 0)
-        self._recounted: dict[tuple[str, int, int], int] = {}
+        self._sizings: dict[str, Sizing] = {}
         self._sent: dict[tuple[str, str], Sent] = {}
         self._load(None)
 
@@ -114,15 +113,15 @@ class Context:
             if concerned is not None:
                 concerned.plan = concerned.last = None
         for shown in as_shown(record):
-            self._add(Item(shown, self._size(record), shown, record.n))
+            self._add(Item(shown, self._sizing.record(record), shown, record.n))
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
-        if len(self._recounted) > _RECOUNTED:
-            self._recounted.clear()
         marks = self._landmarks.read()
         self.last = self._store.info(self._id).records
         now = marks.configuration
         self._counter = counter or counter_for(now.provider, now.model)
+        self._sizing = self._sizings.setdefault(self._counter.id, Sizing(self._counter, self._store.get_blob))
+        self._sizing.tidy()
         self._configure(now)
         self.decisions = marks.decisions
         """The decisions in force, by record number."""
@@ -130,7 +129,7 @@ class Context:
         """The same in order, and among them what took others back: what the next decision has regard to."""
         self._lasting, self._rewinds, self._told = marks.lasting, marks.rewinds, marks.told
         self._reach = reach or self._usual_reach(now)
-        sizes = (self._size, self._count)
+        sizes = (self._sizing.record, self._sizing.message)
         window = read_window(self._store, self._id, self.last, marks.records, self._lasting, sizes, self._reach)
         self._gap, self._within = window.gap, window.within
         before, waiting = self._fate, open_calls(window.records)
@@ -153,34 +152,33 @@ class Context:
         kept = {piece.start: (piece, behind) for piece, behind in pairwise(self._pieces)}
         self._items, self._pieces, self._lead = [], [], 0
         self._added = Added()
-        self._tokens = self._turns = self._shown_images = 0
+        self._tokens = self._turns = self._shown_images = self._systems = 0
         originals = (shown for record in records for shown in as_shown(record))
         sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self._lasting.items()}
         for place, shown, raw in as_decided(originals, self._lasting):
             if shown is not raw:
-                size = self._count(shown.message)
+                size = self._sizing.message(shown.message)
             elif shown.treatment == "summarised":
-                size = next(sizes[shown.records[0]], None) or self._count(shown.message)
+                size = next(sizes[shown.records[0]], None) or self._sizing.message(shown.message)
             else:
-                size = self._size(by_number[place])
+                size = self._sizing.record(by_number[place])
             self._add(Item(shown, size, raw, place))
         self._pieces = list(settled(self._pieces, kept))
 
     def _configure(self, configuration: Configuration) -> None:
         if configuration != self.configuration:
             self._plans.clear()
+            self._frames.clear()
         self.configuration = configuration
-        tools = configuration.tools
-        frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens
-        self._fixed = frame + (count_tools(tools, self._counter).tokens if tools else 0)
 
     def _add(self, item: Item) -> None:
         shown, n = item.shown, item.shown.records[0]
         before = self._items[-1].shown if self._items else None
         self._items.append(item)
-        self._added.see(shown)
+        self._added.see(shown, item.tokens)
         self._tokens += item.tokens
         self._turns += starts_turn(shown)
+        self._systems += shown.message.role == "system"
         self._shown_images += images_in(shown.message)
         if shown.message.role == "system" and self._lead == len(self._items) - 1:
             self._lead += 1  # leading system text stands in the head
@@ -190,27 +188,21 @@ class Context:
             self._pieces[-1].items.append(shown)
             self._pieces[-1].plan = None
 
-    def _size(self, record: Record) -> int:
-        """Tokens of a message record: as counted when it was recorded, if this counter did."""
-        body = record.body
-        if not isinstance(body, (MessageRecord, PartialAnswer)):
-            return 0
-        if body.count is not None and body.count.counter == self._counter.id:
-            return body.count.tokens
-        key = self._counter.id, record.n, len(record.raw or b"")
-        if key not in self._recounted:
-            self._recounted[key] = self._count(body.message)
-        return self._recounted[key]
+    @property
+    def _fixed(self) -> int:
+        """The tokens of a request beside its messages."""
+        system = self._systems > 0
+        if (kept := self._frames.get((self._counter.id, system))) is None:
+            kept = self._sizing.fixed(self.configuration.tools, system=system)
+            self._frames[self._counter.id, system] = kept
+        return kept
 
-    def _count(self, message: Message) -> int:
-        return count_message(message, self._counter, self._store.get_blob).tokens
-
-    def _beside(self, aim: Target) -> dict[int, int]:
-        """The tokens that repair adds to items in a request for a target, by their index."""
-        return self._added.beside(self._plan(aim).rules, self._fate, self._count, self.last)
+    def _gauge(self) -> Gauge:
+        return self._sizing.gauge(declares=not self.configuration.tools, system=self._systems > 0)
 
     def _whole(self, aim: Target) -> int:
-        return self._fixed + self._tokens + sum(self._beside(aim).values())
+        added = self._added.total(self._plan(aim).rules, self._fate, self._gauge(), self.last)
+        return self._fixed + self._tokens + added
 
     def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:
@@ -248,8 +240,7 @@ class Context:
         return budget.marks(aim.input_limit, self._fixed, 0, scale=self._scale(aim), known=aim.known)
 
     def _scale(self, aim: Target) -> float:
-        certainty = count_frame(self._counter, system=False, tools=False).certainty
-        return self.calibration.scale(aim.provider, self._counter.id, certainty)
+        return self.calibration.scale(aim.provider, self._counter.id, self._sizing.certainty)
 
     def situation(self, aim: Target, summarise: Summarise, terms: Terms | None = None) -> Situation:
         """The conversation beside its budget, for a target: the same for the same log, however it came to be
@@ -272,14 +263,14 @@ class Context:
 
     def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
         limit = 0
-        rewinds, rules = self._rewinds, self._plan(aim).rules
+        rewinds, rules, gauge = self._rewinds, self._plan(aim).rules, self._gauge()
 
         def originals(first: int, last: int) -> Iterator[Shown]:
             room = _MATERIAL * limit
             for record in self._store.read(self._id, first=first, last=last, reverse=True):
                 if rewinds.by(record.n):
                     continue  # what was taken back is told in no summary
-                room -= self._size(record)
+                room -= self._sizing.record(record)
                 if room < 0:
                     return
                 yield from as_shown(record)
@@ -288,22 +279,23 @@ class Context:
 
         @cache
         def gap_size() -> int:
-            sizes = (self._size, self._count)
+            sizes = (self._sizing.record, self._sizing.message)
             return gap_tokens(self._store, self._id, gap, within, decisions, sizes) if gap else 0
 
         made = situation_of(
-            with_added(self._items, rules, self._fate, self._count),
+            with_added(self._items, rules, self._fate, gauge),
             terms.budget,
             terms.strategy,
             Means(
-                self._count,
+                self._sizing.message,
                 self._counter.text,
                 originals,
                 summarise,
                 self._images_before,
                 gap_size,
                 self._counter.id,
-                lambda items: with_added(items, rules, self._fate, self._count),
+                lambda items: with_added(items, rules, self._fate, gauge),
+                gauge.at_once,
             ),
             window=aim.input_limit,
             fixed=self._fixed,
@@ -349,7 +341,7 @@ class Context:
         made = assemble(head, self._pieces, plan, blob, self._fate)
         if self._told:
             made = made.after(self._told)
-        now = Sent(plan, self._items, len(self._items), size.tokens, self._fixed, self.last, self._beside(aim))
+        now = self._as_sent(plan, size.tokens)
         before = self._sent.get((aim.provider, aim.model))
         if sent:
             self.asked = size
@@ -359,6 +351,14 @@ class Context:
             made = marked(made, plan, blob, now.tokens)
         made.cache = use_of(now, before, self.decisions) if before is not None else None
         return made
+
+    def _as_sent(self, plan: Plan, tokens: int) -> Sent:
+        gauge, added = self._gauge(), self._added
+        called = frozenset() if self.configuration.tools else added.called
+        fixed = self._fixed + added.tools(plan.rules, gauge)
+        lasting = added.lasting(plan.rules, gauge)
+        passing = added.passing(plan.rules, self._fate, gauge, self.last)
+        return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, lasting, passing, called)
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
         """The request of a view that was decided on for this once and not on record."""
@@ -372,8 +372,7 @@ class Context:
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
         self._count_by(counter_for(aim.provider, aim.model))
-        certainty = count_frame(self._counter, system=False, tools=False).certainty
-        return Count(self._whole(aim), self._counter.id, certainty)
+        return Count(self._whole(aim), self._counter.id, self._sizing.certainty)
 
     def count_text(self, text: str) -> int:
         """Tokens of a text, by the counter in force."""

@@ -16,7 +16,7 @@ from .policy import Budget, Strategy, read_budget, read_strategy
 from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .records import Decision
-from .request import Plan, Prepared, follow, plan, spelled
+from .request import Plan, Prepared, follow, plan, spelled, tools_for
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
 from .tokens.counted import Counter
@@ -250,6 +250,9 @@ class _Counting:
     def request(self, made: Prepared) -> int:
         """Tokens of a whole request."""
         if self._counter is not None:
-            return self.fixed + sum(count_message(s.message, self._counter, self.blob).tokens for s in made.view)
+            system = any(shown.message.role == "system" for shown in made.view)
+            tools, _ = tools_for(self._ways, made.view)
+            said = self._counter.messages([shown.message for shown in made.view], self.blob)
+            return (self._counter.frame(system=system, tools=bool(tools)) + self._counter.tools(tools) + said).tokens
         assert self._count_body is not None
         return self._count_body(list(made.request[self._ways.provider.conversation]))

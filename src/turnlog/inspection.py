@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from .content import Message
 from .context import Context
 from .log import Store
 from .models import Target
 from .policy import Marks, Terms
 from .records import Decision
+from .request import plan
+from .sizing import Sizing
 from .tokens.counters import count_message, counter_for
+from .view.added import added_to, as_sent
 from .view.breakdown import Breakdown, shares_of
 from .view.explain import Explanation, explain
+from .view.ledger import fate_of
+from .view.repair import declare_tools
 from .view.select import select
 
 __all__ = ["broken_down", "explained"]
@@ -32,8 +39,12 @@ def broken_down(
     store: Store, session_id: str, context: Context, aim: Target, marks: Marks, terms: Terms | None
 ) -> Breakdown:
     """As `Session.breakdown`, beside these marks."""
-    counter = counter_for(aim.provider, aim.model)
-    view = select(list(store.read(session_id)))[0]
-    shares, certainty = shares_of(view, context.configuration.tools, counter, store.get_blob)
+    counter, rules = counter_for(aim.provider, aim.model), plan(context.configuration, aim).rules
+    records = list(store.read(session_id))
+    kept = ((shown, as_sent(shown, rules)) for shown in select(records)[0])
+    view = [msgspec.structs.replace(shown, message=sent) for shown, sent in kept if sent is not None]
+    tools, _ = declare_tools(view, context.configuration.tools, rules)
+    beside = added_to(view, rules, fate_of(records), Sizing(counter, store.get_blob).gauge(declares=False, system=True))
+    shares, certainty = shares_of(view, tools, counter, store.get_blob, beside)
     terms = terms or Terms(context.budget, context.strategy)
     return Breakdown(aim.provider, aim.model, terms.strategy.name, terms.budget, marks, shares, certainty, counter.id)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from .content import Opaque, Part
+from .content import Opaque, Part, Tool
 from .models import Target
 from .providers import provider
 from .providers.protocol import BlobReader, Provider, SettingPaths
@@ -30,6 +30,7 @@ __all__ = [
     "plan",
     "prepare",
     "spelled",
+    "tools_for",
     "translate",
     "without_unknown",
 ]
@@ -179,10 +180,7 @@ def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | Non
     repaired = repair(as_known(view, to, blob, lost), plan.rules, fate)
     if repaired.thinking_off:
         local = msgspec.structs.replace(local, settings=to.without_thinking(local.settings))
-    if plan.complete or plan.rules.tools_required:
-        tools, declared = declare_tools(repaired.view, local.tools, plan.rules)
-    else:
-        tools, declared = named_tools(local.tools, plan.rules)
+    tools, declared = tools_for(plan, repaired.view)
     local = msgspec.structs.replace(local, tools=tools)
     rendered = to.render(repaired.view, local, plan.target, blob)
     tidied = to.tidy(rendered.request, plan.target)
@@ -194,6 +192,13 @@ def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | Non
         view=repaired.view,
         target=plan.target,
     )
+
+
+def tools_for(plan: Plan, view: Sequence[Shown]) -> tuple[tuple[Tool, ...], list[Edit]]:
+    """The tools of a request that shows a repaired view, and what was changed about them."""
+    if plan.complete or plan.rules.tools_required:
+        return declare_tools(view, plan.local.tools, plan.rules)
+    return named_tools(plan.local.tools, plan.rules)
 
 
 def spelled(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:

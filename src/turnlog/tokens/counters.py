@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from ..content import Message, Tool
+from ..content import Message, Text, Tool, ToolCall, ToolResult
 from ..records import Count
 from .counted import BlobReader, Choice, Counter
 from .factored import FactoredCounter
 from .families import claude_family, gemini_family, openai_family, unknown_family
 from .openai import OpenAICounter
 
-__all__ = ["count_frame", "count_message", "count_tools", "counter_for"]
+__all__ = ["count_at_once", "count_frame", "count_message", "count_tools", "counter_for", "joins_results"]
+
+_CALLS = Message("assistant", (ToolCall("1", "f", {}), ToolCall("2", "f", {})))
+_RESULT = Message("user", (ToolResult("1", "f", (Text('A "text"\nof two lines'),)),))
 
 
 @cache
@@ -44,6 +47,17 @@ def count_message(message: Message, counter: Counter, blob: BlobReader | None = 
     """
     tally = counter.messages((message,), blob)
     return Count(tally.tokens, counter.id, tally.certainty)
+
+
+def count_at_once(message: Message, counter: Counter, blob: BlobReader | None = None) -> int:
+    """Tokens of a message with results of calls that were made at once: some providers bill those as one."""
+    whole = counter.messages((_CALLS, message), blob)
+    return whole.tokens - counter.messages((_CALLS,), blob).tokens
+
+
+def joins_results(counter: Counter) -> bool:
+    """Whether results of calls made at once count otherwise than each by itself."""
+    return count_at_once(_RESULT, counter) != count_message(_RESULT, counter).tokens
 
 
 def count_tools(tools: Sequence[Tool], counter: Counter, choice: Choice = "auto") -> Count:

@@ -1,90 +1,204 @@
-"""What repair puts into a view takes room as well: results in the place of those that nobody gave, signatures, what
-frames answers that are joined, and a user's word at an end where a provider wants one."""
+"""What a message takes in a request beside its own size.
+
+Repair puts things in: results in the place of those that nobody gave, signatures, what frames answers that are joined,
+a user's word at an end where a provider wants one, declarations of tools where none are given. It leaves out what the
+provider does not take, such as reasoning of another. And results of calls made at once are billed otherwise than by
+themselves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import takewhile
 
 import msgspec
+from msgspec import Struct
 
-from ..content import Message, ToolCall
+from ..content import Message, Part, Text, Tool, ToolCall, ToolResult
 from ..rules import Rules
 from .arrange import Fate, fate_of_call, synthetic_result
 from .blocks import Item
+from .clean import clean, sendable_name
 from .pairing import Pairing
-from .repair import added_ends, joined_runs, signed_call
+from .repair import added_ends, declare_tools, joined_runs, signed_call
 from .shown import Shown
 
-__all__ = ["Added", "with_added"]
+__all__ = ["Added", "Gauge", "added_to", "as_sent", "with_added"]
 
 _Count = Callable[[Message], int]
 
 
+class Gauge(Struct, frozen=True, eq=False):
+    """How what is added is counted.
+
+    `message` gives the tokens of a message by itself, `at_once` those of one with results of calls made at once, None
+    if that is the same. `tools` gives those of declarations, with what a request takes that has any; None if the tools
+    of the request are given, and none are declared from calls. `kept` is what was counted once of messages on record.
+    """
+
+    message: _Count
+    at_once: _Count | None = None
+    tools: Callable[[Sequence[Tool]], int] | None = None
+    kept: dict[Hashable, int] = {}
+
+
 class Added:
-    """Sees a view message by message, and tells what repair would add to it: what was counted once is remembered."""
+    """Sees a view message by message, and tells what it takes beside the size of each: what was counted once is
+    remembered."""
 
     def __init__(self) -> None:
         self._view: list[Shown] = []
+        self._alone: list[int] = []
         self._pairing = Pairing()
         self._calling = self._joins = False
         self._sizes: dict[Hashable, int] = {}
-        self._signed: tuple[Rules | None, dict[int, int], int] = (None, {}, 0)
+        self._lasting: dict[int, int] = {}
+        self._lasting_rules: Rules | None = None
+        self._lasting_seen = self._lasting_total = 0
         self._made: tuple[int, Rules, dict[int, int]] | None = None
+        self._at_once: set[int] = set()
+        self._runs: list[int] = []  # calls of each run of answers, made at once
+        self._run_of: dict[int, int] = {}
+        self._callers: list[int] = []  # messages that call a tool which none before them called
+        self._last_call: dict[str, int] = {}
+        self._declared: tuple[Rules | None, int, int] = (None, 0, 0)
 
-    def see(self, shown: Shown) -> None:
-        """The next message of the view."""
-        message = shown.message
+    def see(self, shown: Shown, tokens: int) -> None:
+        """The next message of the view, so large by itself."""
+        message, at = shown.message, len(self._view)
         self._view.append(shown)
+        self._alone.append(tokens)
         self._pairing.see(message)
         if message.role != "assistant":
             self._calling = False
+            if self._runs and self._runs[-1] > 1 and any(isinstance(part, ToolResult) for part in message.parts):
+                self._at_once.add(at)
             return
+        called = [part.name for part in message.parts if isinstance(part, ToolCall)]
+        if called and not self._calling:
+            self._runs.append(0)
         self._joins = self._joins or self._calling
-        self._calling = self._calling or any(isinstance(part, ToolCall) for part in message.parts)
+        self._calling = self._calling or bool(called)
+        if called:
+            self._runs[-1] += len(called)
+            self._run_of[at] = len(self._runs) - 1
+            if not self._last_call.keys() >= set(called):
+                self._callers.append(at)
+            self._last_call.update(dict.fromkeys(called, at))
 
-    def beside(self, rules: Rules, fate: Fate, count: _Count, last: int) -> dict[int, int]:
-        """The tokens that are added, by the index of the message that they are there for. `fate` is as the log has it
-        up to record number `last`, `count` the same in every call."""
+    @property
+    def called(self) -> frozenset[str]:
+        """The names of the tools that were called."""
+        return frozenset(self._last_call)
+
+    @property
+    def at_once(self) -> frozenset[int]:
+        """The messages with results of calls made at once, by index."""
+        return frozenset(self._at_once)
+
+    def total(self, rules: Rules, fate: Fate, gauge: Gauge, last: int) -> int:
+        """All that the view takes beside the sizes of its messages; the arguments as for the methods below."""
+        passing = self.passing(rules, fate, gauge, last)
+        self.lasting(rules, gauge)
+        return self.tools(rules, gauge) + self._lasting_total + sum(passing.values())
+
+    def lasting(self, rules: Rules, gauge: Gauge) -> dict[int, int]:
+        """By how much messages differ in size as they are sent, by their index, whatever comes after them. `gauge` is
+        the same in every call."""
+        if self._lasting_rules is not rules:
+            self._lasting_rules, self._lasting, self._lasting_seen, self._lasting_total = rules, {}, 0, 0
+        for i in range(self._lasting_seen, len(self._view)):
+            tokens = self._as_sent(i, rules, gauge)
+            if tokens:
+                self._lasting[i] = tokens
+                self._lasting_total += tokens
+        self._lasting_seen = len(self._view)
+        return self._lasting
+
+    def passing(self, rules: Rules, fate: Fate, gauge: Gauge, last: int) -> dict[int, int]:
+        """The tokens that are added as the view stands, by the index of the message that they are there for. `fate` is
+        as the log has it up to record number `last`."""
         if self._made is None or self._made[0] != last or self._made[1] is not rules:
-            found: dict[int, int] = dict(self._signatures(rules, count)) if rules.step_signature else {}
-            for i, tokens in (*self._results(fate, count), *self._joints(rules, count), *self._ends(rules, count)):
+            found: dict[int, int] = {}
+            added = [self._ends(rules, gauge.message)]
+            if self._pairing.waiting:
+                added.append(self._results(fate, gauge))
+            if self._joins and rules.merge_calls:
+                added.append(self._joints(gauge.message))
+            for i, tokens in (one for some in added for one in some):
                 found[i] = found.get(i, 0) + tokens
             self._made = last, rules, found
         return self._made[2]
 
-    def _results(self, fate: Fate, count: _Count) -> Iterator[tuple[int, int]]:
+    def _as_sent(self, i: int, rules: Rules, gauge: Gauge) -> int:
+        shown, alone, tokens = self._view[i], self._alone[i], 0
+        if not _is_plain(shown.message, rules):
+            sent = as_sent(shown, rules)
+            if sent is not shown.message:
+                tokens += _once(gauge, ("sent", rules), shown, gauge.message, sent) - alone
+        if i in self._at_once and gauge.at_once is not None:
+            tokens += _once(gauge, "at once", shown, gauge.at_once, shown.message) - alone
+        signed = signed_call(shown.message, rules) if rules.step_signature else None
+        if signed is not None:
+            bare = msgspec.structs.replace(signed, signature="")
+            tokens += gauge.message(Message("assistant", (signed,))) - gauge.message(Message("assistant", (bare,)))
+        return tokens
+
+    def _results(self, fate: Fate, gauge: Gauge) -> Iterator[tuple[int, int]]:
         for i, j in self._pairing.waiting:
             call = self._view[i].message.parts[j]
             assert isinstance(call, ToolCall)
+            several = self._runs[self._run_of[i]] > 1
+            count = gauge.at_once if several and gauge.at_once is not None else gauge.message
             outcome = fate_of_call(call, self._view[i].records, fate)
-            yield i, self._counted((i, j, outcome), Message("user", (synthetic_result(call, outcome),)), count)
+            yield i, self._counted((i, j, outcome, several), Message("user", (synthetic_result(call, outcome),)), count)
 
-    def _signatures(self, rules: Rules, count: _Count) -> dict[int, int]:
-        known, found, seen = self._signed
-        if known is not rules:
-            found, seen = {}, 0
-        for i in range(seen, len(self._view)):
-            signed = signed_call(self._view[i].message, rules)
-            if signed is not None:
-                bare = msgspec.structs.replace(signed, signature="")
-                found[i] = count(Message("assistant", (signed,))) - count(Message("assistant", (bare,)))
-        self._signed = rules, found, len(self._view)
+    def tools(self, rules: Rules, gauge: Gauge) -> int:
+        """The tokens of all declarations of tools that are there because these were called."""
+        if gauge.tools is None or not self._callers:
+            return 0
+        if self._declared[0] is not rules or self._declared[1] != len(self._callers):
+            self._declared = rules, len(self._callers), sum(self.declarations(rules, gauge).values())
+        return self._declared[2]
+
+    def declarations(self, rules: Rules, gauge: Gauge) -> dict[int, int]:
+        """What declares the tools that were called, by the index of the message that is the last to call each: it is
+        there as long as that is, and nothing older matters."""
+        if gauge.tools is None:
+            return {}
+        callers = [self._view[i] for i in self._callers]
+        tools = {tool.name: tool for tool in declare_tools(callers, (), rules)[0]}
+        found: dict[int, int] = {}
+        newer = 0
+        kept: set[str] = set()
+        for name in sorted(tools, key=self._last_call.__getitem__, reverse=True):
+            kept.add(name)
+            there = tuple(tool for tool in tools.values() if tool.name in kept)
+            key = ("tools", *((tool.name, tool.kind) for tool in there))
+            if key not in gauge.kept:
+                gauge.kept[key] = gauge.tools(there)
+            at = self._last_call[name]
+            found[at] = found.get(at, 0) + gauge.kept[key] - newer
+            newer = gauge.kept[key]
         return found
 
-    def _joints(self, rules: Rules, count: _Count) -> Iterator[tuple[int, int]]:
+    def _joints(self, count: _Count) -> Iterator[tuple[int, int]]:
         """By how much answers are larger when they stand in one message."""
-        for run in joined_runs(self._view) if self._joins and rules.merge_calls else ():
+        for run in joined_runs(self._view):
             said = [self._view[i].message for i in run]
             whole = Message("assistant", tuple(part for message in said for part in message.parts))
             apart = sum(self._counted(i, self._view[i].message, count) for i in run)
             yield run[-1], self._counted((run.start, run.stop), whole, count) - apart
 
-    def _ends(self, rules: Rules, count: _Count) -> Iterator[tuple[int, int]]:
+    def _ends(self, rules: Rules, count: _Count) -> Iterable[tuple[int, int]]:
+        opening, closing = added_ends(self._view, rules)
+        if not self._view or (opening is None and closing is None):
+            return ()
+        return self._put_at_ends(opening, closing, count)
+
+    def _put_at_ends(self, opening: Shown | None, closing: Shown | None, count: _Count) -> Iterator[tuple[int, int]]:
         view = self._view
-        opening, closing = added_ends(view, rules)
-        if not view or (opening is None and closing is None):
-            return
         said = [i for i, shown in enumerate(view) if shown.message.role != "system"]
         if opening is not None:
             yield said[0], self._counted(opening.message, opening.message, count)
@@ -99,14 +213,72 @@ class Added:
         return self._sizes[key]
 
 
-def with_added(items: Sequence[Item], rules: Rules, fate: Fate, count: _Count) -> Sequence[Item]:
-    """The items of a view with the size of what repair adds to them."""
+def as_sent(shown: Shown, rules: Rules) -> Message | None:
+    """The message as the provider takes it, None if nothing of it; itself if that is all of it."""
+    kept, _, _ = clean([shown], rules)
+    message = kept[0].message if kept else None
+    if message is None or "custom" in rules.call_kinds:
+        return message
+    parts = tuple(map(_in_json, message.parts))
+    same = all(new is old for new, old in zip(parts, message.parts, strict=True))
+    return message if same else msgspec.structs.replace(message, parts=parts)
+
+
+def _in_json(part: Part) -> Part:
+    """A call with free text as providers take it that know none: as an argument."""
+    if not isinstance(part, ToolCall) or part.kind != "custom":
+        return part
+    return msgspec.structs.replace(part, arguments={"input": part.raw_arguments}, raw=None, kind="function")
+
+
+def _is_plain(message: Message, rules: Rules) -> bool:
+    """Whether it is sent as it is, as far as can be told at once."""
+    for part in message.parts:
+        if isinstance(part, Text):
+            if not part.text or part.text.isspace():
+                return False
+        elif isinstance(part, ToolCall):
+            if part.kind != "function" or part.raw is not None or message.role != "assistant":
+                return False
+            if part.signature or sendable_name(part.name, rules) != part.name:
+                return False
+        elif not isinstance(part, ToolResult) or message.role != "user" or not _is_text(part):
+            return False
+    return bool(message.parts)
+
+
+def _is_text(result: ToolResult) -> bool:
+    return all(isinstance(part, Text) for part in result.parts)
+
+
+def _once(gauge: Gauge, what: Hashable, shown: Shown, count: _Count, message: Message | None) -> int:
+    """The tokens of what a message becomes; of one on record, counted once."""
+    if shown.treatment != "verbatim":
+        return count(message) if message is not None else 0
+    key = what, shown.records, len(shown.message.parts)
+    if key not in gauge.kept:
+        gauge.kept[key] = count(message) if message is not None else 0
+    return gauge.kept[key]
+
+
+def added_to(view: Sequence[Shown], rules: Rules, fate: Fate, gauge: Gauge) -> dict[int, int]:
+    """What the messages of a view take beside their own size, by their index."""
+    items = with_added([Item(shown, gauge.message(shown.message), shown, 0) for shown in view], rules, fate, gauge)
+    return {i: item.beside for i, item in enumerate(items) if item.beside}
+
+
+def with_added(items: Sequence[Item], rules: Rules, fate: Fate, gauge: Gauge) -> Sequence[Item]:
+    """The items of a view with the size of what they take beside their own."""
     added = Added()
     for item in items:
-        added.see(item.shown)
-    beside = added.beside(rules, fate, count, 0)
-    return [_larger(item, beside.get(i, 0)) for i, item in enumerate(items)]
+        added.see(item.shown, item.tokens)
+    beside = Counter(added.lasting(rules, gauge))
+    beside.update(added.passing(rules, fate, gauge, 0))
+    beside.update(added.declarations(rules, gauge))
+    at_once = added.at_once if gauge.at_once is not None else frozenset()
+    return [_larger(item, beside[i], i in at_once) for i, item in enumerate(items)]
 
 
-def _larger(item: Item, beside: int) -> Item:
-    return item if item.beside == beside else msgspec.structs.replace(item, beside=beside)
+def _larger(item: Item, beside: int, at_once: bool) -> Item:
+    same = item.beside == beside and item.at_once == at_once
+    return item if same else msgspec.structs.replace(item, beside=beside, at_once=at_once)

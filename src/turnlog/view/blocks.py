@@ -21,7 +21,8 @@ class Item(Struct, frozen=True, eq=False):
     """A message as a view would show it and its size in tokens.
 
     `raw` is the message as it is on record, `n` its place: the number of its record, or, of what stands in for
-    older messages, that of the record which it stands before. `beside` is the size of what repair adds to it.
+    older messages, that of the record which it stands before. `beside` is the size of what it takes in a request
+    besides, `at_once` says that it has results of calls made at once, which count otherwise.
     """
 
     shown: Shown
@@ -29,6 +30,7 @@ class Item(Struct, frozen=True, eq=False):
     raw: Shown
     n: int
     beside: int = 0
+    at_once: bool = False
 
     @property
     def size(self) -> int:

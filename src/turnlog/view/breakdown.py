@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -61,14 +61,16 @@ class Breakdown(Struct, frozen=True):
 
 
 def shares_of(
-    view: Iterable[Shown], tools: Sequence[Tool], counter: Counter, blob: BlobReader
+    view: Sequence[Shown], tools: Sequence[Tool], counter: Counter, blob: BlobReader, beside: Mapping[int, int]
 ) -> tuple[tuple[Share, ...], Certainty]:
-    """The tokens of a conversation and its tools by kind, the largest tools first; and how far to trust them."""
+    """The tokens of a conversation as it is sent and its tools by kind, the largest tools first; and how far to trust
+    them. `beside` is what messages take beside their own size, by their index: it counts with what they say."""
     declared = counter.tools(tools)
-    tally = declared + counter.frame(system=True, tools=bool(tools))
+    system = any(shown.message.role == "system" for shown in view)
+    tally = declared + counter.frame(system=system, tools=bool(tools))
     sums: dict[tuple[Kind, str], int] = {("tools", ""): declared.tokens, ("framing", ""): tally.framing}
     names: dict[str, str] = {}
-    for shown in view:
+    for i, shown in enumerate(view):
         for part in shown.message.parts:
             if isinstance(part, ToolCall):
                 names[part.id] = part.name
@@ -76,9 +78,25 @@ def shares_of(
         tally += found
         for key, tokens in _split(shown, found.parts, names, counter).items():
             sums[key] = sums.get(key, 0) + tokens
-    sums["framing", ""] = tally.tokens - sum(tokens for key, tokens in sums.items() if key[0] != "framing")
+        if i in beside:
+            key = _kind_of(shown, names)
+            sums[key] = sums.get(key, 0) + beside[i]
+    said = sum(tokens for key, tokens in sums.items() if key[0] != "framing")
+    sums["framing", ""] = tally.tokens + sum(beside.values()) - said
     shares = [Share(kind, tokens, name) for (kind, name), tokens in sums.items() if tokens]
     return tuple(sorted(shares, key=lambda one: (_ORDER.index(one.kind), -one.tokens, one.name))), tally.certainty
+
+
+def _kind_of(shown: Shown, names: Mapping[str, str]) -> tuple[Kind, str]:
+    """What a message is as a whole."""
+    result = next((part for part in shown.message.parts if isinstance(part, ToolResult)), None)
+    if result is not None:
+        return "tool results", _tool_of(result, names)
+    return ("summary" if shown.treatment == "summarised" else _KINDS[shown.message.role]), ""
+
+
+def _tool_of(result: ToolResult, names: Mapping[str, str]) -> str:
+    return result.name or names.get(result.call_id) or "unknown"
 
 
 def _split(shown: Shown, parts: dict[str, int], names: dict[str, str], counter: Counter) -> dict[tuple[Kind, str], int]:
@@ -93,6 +111,6 @@ def _split(shown: Shown, parts: dict[str, int], names: dict[str, str], counter: 
         alone = counter.messages((Message(shown.message.role, (result,)),)).tool_results
         tokens = left if i == len(results) - 1 else min(left, alone)
         left -= tokens
-        tool = result.name or names.get(result.call_id) or "unknown"
+        tool = _tool_of(result, names)
         sums["tool results", tool] = sums.get(("tool results", tool), 0) + tokens
     return sums

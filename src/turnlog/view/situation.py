@@ -44,10 +44,11 @@ class Summary(Struct, frozen=True):
 class Means(Struct, frozen=True):
     """What steps may use of the world, all of it given by the caller.
 
-    `count` gives the tokens of a message and `count_text` those of a text. `originals` reads the messages
+    `count` gives the tokens of a message and `count_text` those of a text; `count_at_once` those of a message with
+    results of calls made at once, None if they are no others. `originals` reads the messages
     on record in a range, newest first. `summarise` writes a summary: of these messages, after this earlier summary, in
     so many tokens, beside these messages that stay. `images_before` says how many images come before a record,
-    `gap_tokens` how much stands in the gap. `beside` gives items with the size of what repair adds to them.
+    `gap_tokens` how much stands in the gap. `beside` gives items with the size of what they take beside their own.
     """
 
     count: Callable[[Message], int]
@@ -58,6 +59,7 @@ class Means(Struct, frozen=True):
     gap_tokens: Callable[[], int] = lambda: 0
     counter: str = ""
     beside: Callable[[Sequence[Item]], Sequence[Item]] = lambda items: items
+    count_at_once: Callable[[Message], int] | None = None
 
 
 class Situation(Struct, frozen=True):

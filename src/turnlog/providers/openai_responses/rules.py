@@ -64,6 +64,6 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         # "Supported values are: 'output_text' and 'refusal'."
         assistant_media=frozenset(),
         result_media=media,
-        media_mimes=_IMAGES | DOCUMENT_ENDINGS.keys(),
+        media_mimes=_IMAGES | frozenset(DOCUMENT_ENDINGS),
         media_max_count=_MOST_IMAGES,
     )

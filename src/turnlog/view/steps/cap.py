@@ -90,7 +90,7 @@ def _open_turn(situation: Situation) -> Iterator[Item]:
 def _giants(situation: Situation, item: Item, most: int, *, again: bool) -> dict[tuple[int, int], int]:
     """The outputs of a message that take more than `most` tokens, by their place in it, and their sizes. What was
     shortened once is none, but what was cut, if that may be done `again`."""
-    if item.tokens <= most:
+    if max(item.tokens, item.size) <= most:
         return {}
     return {
         (i, j): size
@@ -99,20 +99,22 @@ def _giants(situation: Situation, item: Item, most: int, *, again: bool) -> dict
         for j, (inner, said) in enumerate(zip(part.parts, raw.parts, strict=False))
         if isinstance(inner, Text) and isinstance(said, Text)
         if inner == said or (again and is_cut(inner.text, said.text, item.n))
-        if (size := _tokens(situation, inner.text)) > most
+        if (size := _tokens(situation, item, inner.text)) > most
     }
 
 
-def _tokens(situation: Situation, text: str) -> int:
-    """What a text takes as a tool's output, without what frames that: some counters count it apart from speech."""
+def _tokens(situation: Situation, item: Item, text: str) -> int:
+    """What a text takes as a tool's output, without what frames that: some counters count it apart from speech, and
+    otherwise beside others."""
     whole, bare = (Message("user", (ToolResult("call", parts=(Text(one),)),)) for one in (text, ""))
-    return situation.means.count(whole) - situation.means.count(bare)
+    count = (situation.means.count_at_once if item.at_once else None) or situation.means.count
+    return count(whole) - count(bare)
 
 
 def _cuts(situation: Situation, item: Item, most: int, *, again: bool) -> Iterator[list[Any]]:
     for (i, j), size in _giants(situation, item, most, again=again).items():
         now, raw = (_text(one.message, i, j) for one in (item.shown, item.raw))
-        head, tail = _lengths(situation, raw, int(len(now) * most / size), most, item.n)
+        head, tail = _lengths(situation, item, raw, int(len(now) * most / size), most)
         yield [item.n, [i, j], head, tail]
 
 
@@ -123,13 +125,13 @@ def _text(message: Message, i: int, j: int) -> str:
     return inner.text
 
 
-def _lengths(situation: Situation, text: str, length: int, most: int, n: int) -> tuple[int, int]:
+def _lengths(situation: Situation, item: Item, text: str, length: int, most: int) -> tuple[int, int]:
     """Characters of head and tail with which the text, marker included, is within `most` tokens: no more than `length`
     together, and than it has."""
     length = min(length, len(text) - 1)
     while length > 0:
         head, tail = length - length // 3, length // 3
-        tokens = _tokens(situation, cut_text(text, head, tail, n))
+        tokens = _tokens(situation, item, cut_text(text, head, tail, item.n))
         if tokens <= most:
             return head, tail
         length = min(length - 1, int(length * most / tokens * 0.98))

@@ -1,0 +1,72 @@
+"""How large records, messages and requests are, by one counter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .content import Message, Tool
+from .records import MessageRecord, PartialAnswer, Record
+from .tokens.counted import BlobReader, Certainty, Counter
+from .tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
+from .view.added import Gauge
+
+__all__ = ["Sizing"]
+
+_REMEMBERED = 20_000
+"""So many sizes are remembered that no record has."""
+
+
+class Sizing:
+    """Sizes by a counter; `blob` reads media."""
+
+    def __init__(self, counter: Counter, blob: BlobReader) -> None:
+        self.counter = counter
+        self._blob = blob
+        self._recounted: dict[tuple[int, int], int] = {}
+        self._gauges: dict[tuple[bool, bool], Gauge] = {}
+
+    @property
+    def certainty(self) -> Certainty:
+        """How far to trust what is counted."""
+        return count_frame(self.counter, system=False, tools=False).certainty
+
+    def message(self, message: Message) -> int:
+        """Tokens of a message by itself."""
+        return count_message(message, self.counter, self._blob).tokens
+
+    def record(self, record: Record) -> int:
+        """Tokens of a message record: as counted when it was recorded, if this counter did."""
+        body = record.body
+        if not isinstance(body, (MessageRecord, PartialAnswer)):
+            return 0
+        if body.count is not None and body.count.counter == self.counter.id:
+            return body.count.tokens
+        key = record.n, len(record.raw or b"")
+        if key not in self._recounted:
+            self._recounted[key] = self.message(body.message)
+        return self._recounted[key]
+
+    def fixed(self, tools: Sequence[Tool], *, system: bool) -> int:
+        """Tokens of a request beside its messages: of the tools that it is given, and of what stands around it."""
+        frame = count_frame(self.counter, system=system, tools=bool(tools)).tokens
+        return frame + (count_tools(tools, self.counter).tokens if tools else 0)
+
+    def gauge(self, *, declares: bool, system: bool) -> Gauge:
+        """How to count what a request takes beside the sizes of its messages. `declares` says that it has no tools but
+        those that its calls are declared from, `system` that it has system text."""
+        key = declares, system
+        if key not in self._gauges:
+            self._gauges[key] = Gauge(
+                self.message,
+                (lambda one: count_at_once(one, self.counter, self._blob)) if joins_results(self.counter) else None,
+                (lambda tools: self.fixed(tools, system=system) - self.fixed((), system=system)) if declares else None,
+            )
+        return self._gauges[key]
+
+    def tidy(self) -> None:
+        """Let go of what is remembered, if it is very much."""
+        if len(self._recounted) > _REMEMBERED:
+            self._recounted.clear()
+        for gauge in self._gauges.values():
+            if len(gauge.kept) > _REMEMBERED:
+                gauge.kept.clear()
