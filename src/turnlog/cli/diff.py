@@ -157,7 +157,7 @@ def _stat(found: Iterator[_Found]) -> int:
             figures = _binary(diff) if diff.is_binary else f"(+{diff.additions:,}, -{diff.deletions:,})"
         rows.append((change.action.capitalize(), visible(name, one_line=True), figures))
     if not rows:
-        say("no files changed")
+        say("no file changes are on record")
         return 0
     total = f"{counted(len(rows), 'file')} (+{additions:,}, -{deletions:,})"
     for line in _box(rows, total):
