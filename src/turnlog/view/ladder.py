@@ -82,7 +82,10 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
         # What the steps left may stand beside a pinned answer now, and stay with it: without them it can go.
         made, situation = _climb(*start)
     if situation.size > situation.marks.limit:
-        raise BudgetError(situation.marks.limit, situation.floor)
+        # What stays takes more than it did beside what has gone: it declares the tools now, or comes first.
+        made, situation = _climb(_with_floor(situation), last_resort, made)
+    if situation.size > situation.marks.limit:
+        raise BudgetError(situation.marks.limit, capped_floor(situation))
     return [_told(decision) if stalled and _made_room(decision) else decision for decision in made], situation
 
 
