@@ -98,13 +98,13 @@ class SqliteStore(SqliteRetention):
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record]:
         """See `RecordStore.read`. Ends at the record that was the last when it was called."""
+        first = max(first, 1)
         with self._database.reading() as db:
             row = find(db, session_id)
+            last = row.records if last is None else min(last, row.records)
+            if first > last:  # as before nearly every request: nobody else appended anything
+                return iter(())
             segments = segments_of(db, row)
-        first = max(first, 1)
-        last = row.records if last is None else min(last, row.records)
-        if first > last:
-            return iter(())
         return (
             self._reader.backwards(row, segments, first, last)
             if reverse
