@@ -127,6 +127,21 @@ def test_a_tool_is_declared_as_long_as_a_call_of_it_is_shown() -> None:
     assert added.tools(plan(Configuration(), AIMS[2]).rules, sizes) == 120
 
 
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
+def test_system_text_that_comes_late_counts_at_once(aim: Target) -> None:
+    """Chat puts declared tools into a message of their own where no system text takes them in: remembered from before,
+    an open session would count otherwise than one that is opened anew."""
+    said = [Message("user", (Text("Look around."),)), Message("assistant", (ToolCall("c1", "list_files", {}),))]
+    session = session_of(said, aim, {})
+    session.tool_result("c1", "a.py")
+    session.request()
+    session.add(Message("system", (Text("Be brief."),)))
+    again = Session(session._store, session._store.info("s"))
+    assert session.token_count == again.token_count == session.breakdown().tokens
+    sent = turnlog.count(session.request().request, aim.model, provider=aim.provider).tokens
+    assert sent <= session.token_count  # a user's word behind a result is one message with it for some
+
+
 def test_a_new_tool_moves_the_whole_request() -> None:
     """Tools stand ahead of the conversation: where none are given, the first call of another one costs the cache of
     everything behind, which no report may pass over."""

@@ -62,7 +62,7 @@ class Added:
         self._run_of: dict[int, int] = {}
         self._callers: list[int] = []  # messages that call a tool which none before them called
         self._last_call: dict[str, int] = {}
-        self._declared: tuple[Rules | None, int, int] = (None, 0, 0)
+        self._declared: tuple[Rules, Gauge, int, int] | None = None
 
     def see(self, shown: Shown, tokens: int) -> None:
         """The next message of the view, so large by itself."""
@@ -104,8 +104,8 @@ class Added:
         return self.tools(rules, gauge) + self._lasting_total + sum(passing.values())
 
     def lasting(self, rules: Rules, gauge: Gauge) -> dict[int, int]:
-        """By how much messages differ in size as they are sent, by their index, whatever comes after them. `gauge` is
-        the same in every call."""
+        """By how much messages differ in size as they are sent, by their index, whatever comes after them. `gauge`
+        counts messages the same in every call."""
         if self._lasting_rules is not rules:
             self._lasting_rules, self._lasting, self._lasting_seen, self._lasting_total = rules, {}, 0, 0
         for i in range(self._lasting_seen, len(self._view)):
@@ -158,9 +158,10 @@ class Added:
         """The tokens of all declarations of tools that are there because these were called."""
         if gauge.tools is None or not self._callers:
             return 0
-        if self._declared[0] is not rules or self._declared[1] != len(self._callers):
-            self._declared = rules, len(self._callers), sum(self.declarations(rules, gauge).values())
-        return self._declared[2]
+        now = self._declared
+        if now is None or now[0] is not rules or now[1] is not gauge or now[2] != len(self._callers):
+            now = self._declared = rules, gauge, len(self._callers), sum(self.declarations(rules, gauge).values())
+        return now[3]
 
     def declarations(self, rules: Rules, gauge: Gauge) -> dict[int, int]:
         """What declares the tools that were called, by the index of the message that is the last to call each: it is
