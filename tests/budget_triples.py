@@ -42,7 +42,7 @@ from turnlog.tokens.counters import (
 from turnlog.view.ledger import fate_of
 from turnlog.view.shown import Shown
 
-__all__ = ["AIMS", "Play", "play"]
+__all__ = ["AIMS", "PROXY", "Play", "play"]
 
 AIMS: tuple[Target, ...] = (
     target("openai-chat", "gpt-4o"),
@@ -50,6 +50,8 @@ AIMS: tuple[Target, ...] = (
     target("anthropic", "claude-sonnet-4-5", max_tokens=8000, thinking={"type": "enabled", "budget_tokens": 2000}),
     target("google", "gemini-3-pro"),
 )
+PROXY = target("openai-chat", "claude-sonnet-4-5")
+"""One provider's counter and another's rules."""
 IN_MEMORY = 20_000
 """Tokens that a session has at hand, however small its budget."""
 STEPS = ("mask", "images", "cap", "priority", "summarise", "slide")
@@ -345,11 +347,19 @@ class Play:
             return
         after = model.conversation(log)
         if thorough:
+            if self.sound and len(log) % 4 == 0:
+                self.broken_down()
             self.as_derived(made, log, after)
             self.judge(made.request, self.aim)
         self.within(made, lines, after, before, thorough)
         self.begins_with_the_last(made, closed, bool(decisions))
         self.figures(lines, after, before, decisions)
+
+    def broken_down(self) -> None:
+        """What takes how much adds up to the whole."""
+        shares, whole = self.session.breakdown().tokens, self.session.token_count
+        if shares != whole:
+            self.wrong("figures", f"broken down into {shares} tokens of {whole}")
 
     def attempt(self, session: Session) -> Any:
         try:

@@ -17,7 +17,7 @@ from turnlog.content import Media, Message, Part, Text, Tool, ToolCall, ToolResu
 from turnlog.policy import Strategy
 from turnlog.records import Decision, MessageRecord, PartialAnswer, Record
 from turnlog.rules import Rules
-from turnlog.view.clean import clean
+from turnlog.view.clean import clean, sendable_name
 from turnlog.view.shown import Shown
 
 __all__ = [
@@ -203,8 +203,16 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
     waiting = pairs_of([line.message for line in lines])[1]
     several, answers = made_at_once(lines)
     found = [(line, counts.at_once(line.message) - count(line.message)) for line in answers]
+    for line in lines if rules.results_apart and counts.at_once == count else ():
+        results = [Message("user", (part,)) for part in line.message.parts if isinstance(part, ToolResult)]
+        others = tuple(part for part in line.message.parts if not isinstance(part, ToolResult))
+        apart = [*results, *([Message(line.message.role, others)] if others else [])]
+        if results and len(apart) > 1:  # each is a message by itself
+            found.append((line, sum(map(count, apart)) - count(line.message)))
+    leading = True
     for line in lines:
-        sent = as_sent(line.message, rules)
+        leading = leading and line.message.role == "system"
+        sent = as_sent(line.message, rules, leading)
         if sent is not line.message:
             found.append((line, (count(sent) if sent else 0) - count(line.message)))
     for i, call in waiting:
@@ -223,7 +231,7 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
         if line.message.role == "assistant" and (i + 1 == len(lines) or lines[i + 1].message.role != "assistant"):
             run = list(takewhile(lambda one: one.message.role == "assistant", reversed(lines[: i + 1])))[::-1]
             calls_from = dropwhile(lambda one: not any(isinstance(p, ToolCall) for p in one.message.parts), run)
-            joined = [one.message for one in calls_from]
+            joined = [sent for one in calls_from if (sent := as_sent(one.message, rules, False)) is not None]
             if len(joined) > 1:
                 together = Message("assistant", tuple(part for message in joined for part in message.parts))
                 found.append((line, count(together) - sum(map(count, joined))))
@@ -253,10 +261,11 @@ def declarations(
         for call in [part for part in said if isinstance(part, ToolCall)]:
             free = call.kind == "custom" and "custom" in rules.call_kinds
             by_name = call.kind not in rules.call_kinds or call.kind in ("function", "custom")
-            if by_name and call.name not in last:
+            name = sendable_name(call.name, rules)
+            if by_name and name not in last:
                 schema = None if free else {"type": "object", "properties": {}}
-                tools.append(Tool(call.name, parameters=schema, kind="custom" if free else "function"))
-            last[call.name] = i
+                tools.append(Tool(name, parameters=schema, kind="custom" if free else "function"))
+            last[name] = i
     for i, line in enumerate(lines):
         with_it = [tool for tool in tools if last[tool.name] >= i]
         without = [tool for tool in tools if last[tool.name] > i]
@@ -266,30 +275,28 @@ def declarations(
 
 def made_at_once(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
     """The lines that make calls at once (in one answer, or in answers on end), and those with their results."""
-    callers: list[Line] = []
-    found: list[Line] = []
-    run: list[Line] = []
+    runs: list[list[int]] = []
     ended = True
-    for line in lines:
-        calls = [part for part in line.message.parts if isinstance(part, ToolCall)]
+    for i, line in enumerate(lines):
         if line.message.role != "assistant":
             ended = True
-            made = sum(isinstance(part, ToolCall) for one in run for part in one.message.parts)
-            if made > 1 and any(isinstance(part, ToolResult) for part in line.message.parts):
-                found.append(line)
-        elif calls:
-            run = [line] if ended else [*run, line]
+        elif any(isinstance(part, ToolCall) for part in line.message.parts):
+            runs = [*runs, [i]] if ended else [*runs[:-1], [*runs[-1], i]]
             ended = False
-        if sum(isinstance(part, ToolCall) for one in run for part in one.message.parts) > 1:
-            callers += run
-    return callers, found
+    made = [sum(isinstance(part, ToolCall) for i in run for part in lines[i].message.parts) for run in runs]
+    callers = [i for run, calls in zip(runs, made, strict=True) if calls > 1 for i in run]
+    answers = {result for call, result in pairs_of([line.message for line in lines])[0] if call in callers}
+    return [lines[i] for i in callers], [lines[i] for i in sorted(answers)]
 
 
-def as_sent(message: Message, rules: Rules) -> Message | None:
-    """A message without what the provider does not take; free text of calls in JSON, where it takes none."""
+def as_sent(message: Message, rules: Rules, leading: bool) -> Message | None:
+    """A message without what the provider does not take; free text of calls in JSON, where it takes none; system text
+    as a user's, where it may not stand."""
     kept, _, _ = clean([Shown(message, (1,))], rules)
     if not kept:
         return None
+    if message.role == "system" and rules.system != "inline" and not leading:
+        return Message("user", (Text("[system]"), *kept[0].message.parts))
     parts = tuple(
         msgspec.structs.replace(part, kind="function", arguments={"input": part.raw_arguments}, raw=None)
         if isinstance(part, ToolCall) and part.kind == "custom" and "custom" not in rules.call_kinds

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import reference_model as model
-from budget_triples import AIMS, play
+from budget_triples import AIMS, PROXY, play
 from turnlog.content import Message, Text, ToolCall, ToolResult
 from turnlog.errors import BudgetError
 from turnlog.log import Draft
@@ -32,7 +32,7 @@ PIXEL = base64.b64decode(
 SEEDS = 20
 
 
-@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
+@pytest.mark.parametrize("aim", (*AIMS, PROXY), ids=lambda aim: f"{aim.provider} {aim.model}")
 @pytest.mark.parametrize("start, tools", ((0, True), (SEEDS, False)), ids=("tools given", "tools declared"))
 def test_generated_triples_keep_the_laws(aim: Target, start: int, tools: bool, request: pytest.FixtureRequest) -> None:
     """Truth, budget, prefix and determinism, and the oracle's judgement where it is at hand; seeds name what failed."""

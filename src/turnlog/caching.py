@@ -10,6 +10,7 @@ from .facts import model_facts
 from .providers.protocol import BlobReader
 from .records import Decision
 from .request import CacheUse, Plan, Prepared, spelled
+from .view.added import Passing
 from .view.blocks import Item
 from .view.shown import Shown
 from .view.situation import CachePrices
@@ -32,8 +33,8 @@ class Sent(Struct, frozen=True, eq=False):
     fixed: int
     last: int
     lasting: Mapping[int, int]
-    passing: Mapping[int, int]
-    declared: frozenset[str]
+    passing: Passing
+    declared: tuple[str, ...]
 
 
 def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
@@ -55,22 +56,22 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
 
 def _shared(now: Sent, before: Sent) -> tuple[int, bool]:
     """The tokens that both begin with, and whether a call has its result now where they part."""
-    if now.items is before.items:  # they part where repair adds other tokens: near the end, as calls are soon answered
+    if now.items is before.items:  # they part where something else is added: near the end, as calls are soon answered
         at = min((i for i, _ in now.passing.items() ^ before.passing.items()), default=None)
         if at is None:
             return before.tokens, False
-        behind = sum(before.items[i].tokens + before.lasting.get(i, 0) for i in range(at + 1, before.length))
-        behind += sum(tokens for i, tokens in before.passing.items() if i > at)
-        return before.tokens - behind - max(0, before.passing.get(at, 0) - now.passing.get(at, 0)), True
+        behind = sum(before.items[i].tokens + before.lasting.get(i, 0) for i in range(at, before.length))
+        behind += sum(tokens for i, (tokens, _) in before.passing.items() if i >= at)
+        return before.tokens - behind, True
     shared = now.fixed
     both = zip(before.items[: before.length], now.items[: now.length], strict=False)
     for i, (old, new) in enumerate(both):
         if old.shown is not new.shown and old.shown != new.shown:
             break
-        there, was = now.passing.get(i, 0), before.passing.get(i, 0)
-        shared += new.tokens + now.lasting.get(i, 0) + min(there, was)
-        if there != was:
+        there = now.passing.get(i)
+        if there != before.passing.get(i):  # it may stand ahead of the message or behind it
             return shared, True
+        shared += new.tokens + now.lasting.get(i, 0) + (there[0] if there else 0)
     return shared, False
 
 

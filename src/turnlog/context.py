@@ -62,7 +62,6 @@ class Context:
         self._id = session_id
         self._landmarks = LandmarkReader(store, session_id)
         self._plans: list[Plan] = []
-        self._frames: dict[tuple[str, bool], int] = {}
         self.last = 0
         """Number of the last record taken in."""
         self.configuration = Configuration()
@@ -75,6 +74,8 @@ class Context:
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
         self._images = (1, 0)
+        self._gap: tuple[int, int] | None = None
+        self._reach = 0
         self._sizings: dict[str, Sizing] = {}
         self._sent: dict[tuple[str, str], Sent] = {}
         self._load(None)
@@ -100,9 +101,11 @@ class Context:
     def _take(self, record: Record) -> None:
         if isinstance(record.body, Configuration):
             self._configure(record.body)
-            self._reach = self._usual_reach(record.body)
+            before, self._reach = self._reach, self._usual_reach(record.body)
             if record.body.model:
                 self._count_by(counter_for(record.body.provider, record.body.model))
+            if self._gap is not None and self._reach != before:
+                self._load(self._counter)  # what no view could hold may be held by one now
             return
         if isinstance(record.body, UsageRecord):
             self.calibration = self.calibration.observe(record.body)
@@ -168,7 +171,6 @@ class Context:
     def _configure(self, configuration: Configuration) -> None:
         if configuration != self.configuration:
             self._plans.clear()
-            self._frames.clear()
         self.configuration = configuration
 
     def _add(self, item: Item) -> None:
@@ -191,11 +193,7 @@ class Context:
     @property
     def _fixed(self) -> int:
         """The tokens of a request beside its messages."""
-        system = self._systems > 0
-        if (kept := self._frames.get((self._counter.id, system))) is None:
-            kept = self._sizing.fixed(self.configuration.tools, system=system)
-            self._frames[self._counter.id, system] = kept
-        return kept
+        return self._sizing.fixed(self.configuration.tools, system=self._systems > 0)
 
     def _gauge(self) -> Gauge:
         return self._sizing.gauge(declares=not self.configuration.tools, system=self._systems > 0)
@@ -275,13 +273,6 @@ class Context:
                     return
                 yield from as_shown(record)
 
-        gap, within, decisions = self._gap, self._within, self._lasting
-
-        @cache
-        def gap_size() -> int:
-            sizes = (self._sizing.record, self._sizing.message)
-            return gap_tokens(self._store, self._id, gap, within, decisions, sizes) if gap else 0
-
         made = situation_of(
             with_added(self._items, rules, self._fate, gauge),
             terms.budget,
@@ -292,7 +283,7 @@ class Context:
                 originals,
                 summarise,
                 self._images_before,
-                gap_size,
+                cache(self._gap_counter()),
                 self._counter.id,
                 lambda items: with_added(items, rules, self._fate, gauge),
                 gauge.at_once,
@@ -308,6 +299,16 @@ class Context:
         )
         limit = made.marks.limit
         return made
+
+    def _gap_counter(self) -> Callable[[], int]:
+        """Counts what stands in the gap as it is now, whenever that is asked."""
+        gap, within, decisions, sizing = self._gap, self._within, self._lasting, self._sizing
+
+        def count() -> int:
+            sizes = (sizing.record, sizing.message)
+            return gap_tokens(self._store, self._id, gap, within, decisions, sizes) if gap else 0
+
+        return count
 
     def _is_ours(self, aim: Target) -> bool:
         return (aim.provider, aim.model) == (self.configuration.provider, self.configuration.model)
@@ -354,7 +355,7 @@ class Context:
 
     def _as_sent(self, plan: Plan, tokens: int) -> Sent:
         gauge, added = self._gauge(), self._added
-        called = frozenset() if self.configuration.tools else added.called
+        called = () if self.configuration.tools else added.called
         fixed = self._fixed + added.tools(plan.rules, gauge)
         lasting = added.lasting(plan.rules, gauge)
         passing = added.passing(plan.rules, self._fate, gauge, self.last)
@@ -372,7 +373,7 @@ class Context:
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
         self._count_by(counter_for(aim.provider, aim.model))
-        return Count(self._whole(aim), self._counter.id, self._sizing.certainty)
+        return Count(self._whole(aim) + self._gap_counter()(), self._counter.id, self._sizing.certainty)
 
     def count_text(self, text: str) -> int:
         """Tokens of a text, by the counter in force."""

@@ -33,6 +33,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Whether calls answered together must stand in one message (parallel calls that a log holds
     in several messages are joined)."""
 
+    results_apart: bool = False
+    """Whether each result is a message of its own."""
+
     first: Literal["any", "not_call", "user"]
     """What a conversation may start with, system text aside."""
 

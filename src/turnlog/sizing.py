@@ -9,6 +9,7 @@ from .records import MessageRecord, PartialAnswer, Record
 from .tokens.counted import BlobReader, Certainty, Counter
 from .tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
 from .view.added import Gauge
+from .view.select import as_shown
 
 __all__ = ["Sizing"]
 
@@ -23,6 +24,8 @@ class Sizing:
         self.counter = counter
         self._blob = blob
         self._recounted: dict[tuple[int, int], int] = {}
+        self._tools: Sequence[Tool] = ()
+        self._fixed: dict[bool, int] = {}
         self._gauges: dict[tuple[bool, bool], Gauge] = {}
 
     @property
@@ -35,19 +38,26 @@ class Sizing:
         return count_message(message, self.counter, self._blob).tokens
 
     def record(self, record: Record) -> int:
-        """Tokens of a message record: as counted when it was recorded, if this counter did."""
+        """Tokens of a message record: as counted when it was recorded, if this counter did and it is shown so."""
         body = record.body
+        if isinstance(body, MessageRecord) and body.count is not None and body.count.counter == self.counter.id:
+            return body.count.tokens
         if not isinstance(body, (MessageRecord, PartialAnswer)):
             return 0
-        if body.count is not None and body.count.counter == self.counter.id:
-            return body.count.tokens
         key = record.n, len(record.raw or b"")
         if key not in self._recounted:
-            self._recounted[key] = self.message(body.message)
+            self._recounted[key] = sum(self.message(shown.message) for shown in as_shown(record))
         return self._recounted[key]
 
     def fixed(self, tools: Sequence[Tool], *, system: bool) -> int:
         """Tokens of a request beside its messages: of the tools that it is given, and of what stands around it."""
+        if tools is not self._tools:
+            self._tools, self._fixed = tools, {}
+        if system not in self._fixed:
+            self._fixed[system] = self._around(tools, system=system)
+        return self._fixed[system]
+
+    def _around(self, tools: Sequence[Tool], *, system: bool) -> int:
         frame = count_frame(self.counter, system=system, tools=bool(tools)).tokens
         return frame + (count_tools(tools, self.counter).tokens if tools else 0)
 
@@ -59,7 +69,9 @@ class Sizing:
             self._gauges[key] = Gauge(
                 self.message,
                 (lambda one: count_at_once(one, self.counter, self._blob)) if joins_results(self.counter) else None,
-                (lambda tools: self.fixed(tools, system=system) - self.fixed((), system=system)) if declares else None,
+                (lambda tools: self._around(tools, system=system) - self._around((), system=system))
+                if declares
+                else None,
             )
         return self._gauges[key]
 

@@ -15,18 +15,23 @@ from itertools import takewhile
 import msgspec
 from msgspec import Struct
 
-from ..content import Message, Part, Text, Tool, ToolCall, ToolResult
+from ..content import Message, Part, Reasoning, Text, Tool, ToolCall, ToolResult
 from ..rules import Rules
 from .arrange import Fate, fate_of_call, synthetic_result
 from .blocks import Item
 from .clean import clean, sendable_name
 from .pairing import Pairing
-from .repair import added_ends, declare_tools, joined_runs, signed_call
+from .repair import added_ends, as_users, declare_tools, joined_runs, named_tools, signed_call
 from .shown import Shown
 
-__all__ = ["Added", "Gauge", "added_to", "as_sent", "with_added"]
+__all__ = ["Added", "Gauge", "Passing", "added_to", "as_sent", "with_added"]
 
 _Count = Callable[[Message], int]
+
+Passing = dict[int, tuple[int, tuple[Hashable, ...]]]
+"""Tokens that are added for messages, by their index, and what tells these additions from others of the same size."""
+
+_Addition = tuple[int, int, Hashable]
 
 
 class Gauge(Struct, frozen=True, eq=False):
@@ -50,16 +55,18 @@ class Added:
     def __init__(self) -> None:
         self._view: list[Shown] = []
         self._alone: list[int] = []
+        self._lead = 0  # messages of system text that the view begins with
         self._pairing = Pairing()
         self._calling = self._joins = False
         self._sizes: dict[Hashable, int] = {}
         self._lasting: dict[int, int] = {}
         self._lasting_rules: Rules | None = None
         self._lasting_seen = self._lasting_total = 0
-        self._made: tuple[int, Rules, dict[int, int]] | None = None
+        self._made: tuple[int, Rules, Passing] | None = None
         self._at_once: set[int] = set()
         self._runs: list[int] = []  # calls of each run of answers, made at once
         self._run_of: dict[int, int] = {}
+        self._ends_of: dict[int, int] = {}  # the last answer of each run: what is put in stands behind it
         self._callers: list[int] = []  # messages that call a tool which none before them called
         self._last_call: dict[str, int] = {}
         self._declared: tuple[Rules, Gauge, int, int] | None = None
@@ -70,9 +77,11 @@ class Added:
         self._view.append(shown)
         self._alone.append(tokens)
         self._pairing.see(message)
+        if message.role == "system" and self._lead == at:
+            self._lead += 1
         if message.role != "assistant":
             self._calling = False
-            if self._runs and self._runs[-1] > 1 and any(isinstance(part, ToolResult) for part in message.parts):
+            if any(self._runs[self._run_of[i]] > 1 for i in self._pairing.answered):
                 self._at_once.add(at)
             return
         called = [part.name for part in message.parts if isinstance(part, ToolCall)]
@@ -83,14 +92,17 @@ class Added:
         if called:
             self._runs[-1] += len(called)
             self._run_of[at] = len(self._runs) - 1
+        if self._calling:
+            self._ends_of[len(self._runs) - 1] = at
+        if called:
             if not self._last_call.keys() >= set(called):
                 self._callers.append(at)
             self._last_call.update(dict.fromkeys(called, at))
 
     @property
-    def called(self) -> frozenset[str]:
-        """The names of the tools that were called."""
-        return frozenset(self._last_call)
+    def called(self) -> tuple[str, ...]:
+        """The names of the tools that were called, in the order in which they were first."""
+        return tuple(self._last_call)
 
     @property
     def at_once(self) -> frozenset[int]:
@@ -101,7 +113,7 @@ class Added:
         """All that the view takes beside the sizes of its messages; the arguments as for the methods below."""
         passing = self.passing(rules, fate, gauge, last)
         self.lasting(rules, gauge)
-        return self.tools(rules, gauge) + self._lasting_total + sum(passing.values())
+        return self.tools(rules, gauge) + self._lasting_total + sum(tokens for tokens, _ in passing.values())
 
     def lasting(self, rules: Rules, gauge: Gauge) -> dict[int, int]:
         """By how much messages differ in size as they are sent, by their index, whatever comes after them. `gauge`
@@ -116,27 +128,32 @@ class Added:
         self._lasting_seen = len(self._view)
         return self._lasting
 
-    def passing(self, rules: Rules, fate: Fate, gauge: Gauge, last: int) -> dict[int, int]:
-        """The tokens that are added as the view stands, by the index of the message that they are there for. `fate` is
-        as the log has it up to record number `last`."""
+    def passing(self, rules: Rules, fate: Fate, gauge: Gauge, last: int) -> Passing:
+        """What is added as the view stands, by the index of the message that it is there for. `fate` is as the log has
+        it up to record number `last`."""
         if self._made is None or self._made[0] != last or self._made[1] is not rules:
-            found: dict[int, int] = {}
+            found: Passing = {}
             added = [self._ends(rules, gauge.message)]
             if self._pairing.waiting:
                 added.append(self._results(fate, gauge))
             if self._joins and rules.merge_calls:
-                added.append(self._joints(gauge.message))
-            for i, tokens in (one for some in added for one in some):
-                found[i] = found.get(i, 0) + tokens
+                added.append(self._joints(rules, gauge.message))
+            for i, tokens, what in (one for some in added for one in some):
+                before = found.get(i, (0, ()))
+                found[i] = before[0] + tokens, (*before[1], what)
             self._made = last, rules, found
         return self._made[2]
 
     def _as_sent(self, i: int, rules: Rules, gauge: Gauge) -> int:
         shown, alone, tokens = self._view[i], self._alone[i], 0
-        if not _is_plain(shown.message, rules):
-            sent = as_sent(shown, rules)
+        if shown.message.role == "system" or not _is_plain(shown.message, rules):
+            sent = as_sent(shown, rules, leading=i < self._lead)
             if sent is not shown.message:
-                tokens += _once(gauge, ("sent", rules), shown, gauge.message, sent) - alone
+                tokens += _once(gauge, ("sent", rules, i < self._lead), shown, gauge.message, sent) - alone
+        if rules.results_apart and gauge.at_once is None:  # else results count one by one anyway
+            apart = _apart(shown.message)
+            if len(apart) > 1:
+                tokens += sum(map(gauge.message, apart)) - gauge.message(shown.message)
         if i in self._at_once and gauge.at_once is not None:
             tokens += _once(gauge, "at once", shown, gauge.at_once, shown.message) - alone
         signed = signed_call(shown.message, rules) if rules.step_signature else None
@@ -145,14 +162,16 @@ class Added:
             tokens += gauge.message(Message("assistant", (signed,))) - gauge.message(Message("assistant", (bare,)))
         return tokens
 
-    def _results(self, fate: Fate, gauge: Gauge) -> Iterator[tuple[int, int]]:
+    def _results(self, fate: Fate, gauge: Gauge) -> Iterator[_Addition]:
         for i, j in self._pairing.waiting:
             call = self._view[i].message.parts[j]
             assert isinstance(call, ToolCall)
             several = self._runs[self._run_of[i]] > 1
             count = gauge.at_once if several and gauge.at_once is not None else gauge.message
             outcome = fate_of_call(call, self._view[i].records, fate)
-            yield i, self._counted((i, j, outcome, several), Message("user", (synthetic_result(call, outcome),)), count)
+            key = i, j, outcome, several
+            size = self._counted(key, Message("user", (synthetic_result(call, outcome),)), count)
+            yield i, size, (*key, self._ends_of[self._run_of[i]])
 
     def tools(self, rules: Rules, gauge: Gauge) -> int:
         """The tokens of all declarations of tools that are there because these were called."""
@@ -175,7 +194,7 @@ class Added:
         kept: set[str] = set()
         for name in sorted(tools, key=self._last_call.__getitem__, reverse=True):
             kept.add(name)
-            there = tuple(tool for tool in tools.values() if tool.name in kept)
+            there, _ = named_tools([tool for tool in tools.values() if tool.name in kept], rules)
             key = ("tools", *((tool.name, tool.kind) for tool in there))
             if key not in gauge.kept:
                 gauge.kept[key] = gauge.tools(there)
@@ -184,29 +203,33 @@ class Added:
             newer = gauge.kept[key]
         return found
 
-    def _joints(self, count: _Count) -> Iterator[tuple[int, int]]:
+    def _joints(self, rules: Rules, count: _Count) -> Iterator[_Addition]:
         """By how much answers are larger when they stand in one message."""
         for run in joined_runs(self._view):
-            said = [self._view[i].message for i in run]
-            whole = Message("assistant", tuple(part for message in said for part in message.parts))
-            apart = sum(self._counted(i, self._view[i].message, count) for i in run)
-            yield run[-1], self._counted((run.start, run.stop), whole, count) - apart
+            sent = [(i, as_sent(self._view[i], rules)) for i in run]
+            there = [(i, message) for i, message in sent if message is not None]
+            if len(there) > 1:
+                whole = Message("assistant", tuple(part for _, message in there for part in message.parts))
+                apart = sum(self._counted((rules, i), message, count) for i, message in there)
+                key = rules, run.start, run.stop
+                yield run[-1], self._counted(key, whole, count) - apart, key
 
-    def _ends(self, rules: Rules, count: _Count) -> Iterable[tuple[int, int]]:
+    def _ends(self, rules: Rules, count: _Count) -> Iterable[_Addition]:
         opening, closing = added_ends(self._view, rules)
-        if not self._view or (opening is None and closing is None):
+        if opening is None and closing is None:
             return ()
         return self._put_at_ends(opening, closing, count)
 
-    def _put_at_ends(self, opening: Shown | None, closing: Shown | None, count: _Count) -> Iterator[tuple[int, int]]:
+    def _put_at_ends(self, opening: Shown | None, closing: Shown | None, count: _Count) -> Iterator[_Addition]:
         view = self._view
         said = [i for i, shown in enumerate(view) if shown.message.role != "system"]
         if opening is not None:
-            yield said[0], self._counted(opening.message, opening.message, count)
+            yield said[0], self._counted(opening.message, opening.message, count), "opening"
         if closing is not None:
             answers = set(takewhile(lambda i: view[i].message.role == "assistant", reversed(said)))
             if answers.isdisjoint(i for i, _ in self._pairing.waiting):  # else the results put in stand at the end
-                yield said[-1] if said else len(view) - 1, self._counted(closing.message, closing.message, count)
+                at = said[-1] if said else len(view) - 1
+                yield at, self._counted(closing.message, closing.message, count), "closing"
 
     def _counted(self, key: Hashable, message: Message, count: _Count) -> int:
         if key not in self._sizes:
@@ -214,10 +237,13 @@ class Added:
         return self._sizes[key]
 
 
-def as_sent(shown: Shown, rules: Rules) -> Message | None:
-    """The message as the provider takes it, None if nothing of it; itself if that is all of it."""
+def as_sent(shown: Shown, rules: Rules, *, leading: bool = True) -> Message | None:
+    """The message as the provider takes it, None if nothing of it; itself if that is all of it. System text that does
+    not stand at the beginning (`leading`) is taken to be shown as a user's, if that may be."""
     kept, _, _ = clean([shown], rules)
     message = kept[0].message if kept else None
+    if message is not None and message.role == "system" and not leading and rules.system != "inline":
+        return as_users(message)
     if message is None or "custom" in rules.call_kinds:
         return message
     parts = tuple(map(_in_json, message.parts))
@@ -239,7 +265,9 @@ def _is_plain(message: Message, rules: Rules) -> bool:
             if not part.text or part.text.isspace():
                 return False
         elif isinstance(part, ToolCall):
-            if part.kind != "function" or part.raw is not None or message.role != "assistant":
+            if part.kind != "function" or message.role != "assistant":
+                return False
+            if part.raw is not None or not isinstance(part.arguments, dict):
                 return False
             if part.signature or sendable_name(part.name, rules) != part.name:
                 return False
@@ -256,28 +284,51 @@ def _once(gauge: Gauge, what: Hashable, shown: Shown, count: _Count, message: Me
     """The tokens of what a message becomes; of one on record, counted once."""
     if shown.treatment != "verbatim":
         return count(message) if message is not None else 0
-    key = what, shown.records, len(shown.message.parts)
+    key = what, shown.records, _length(shown.message)
     if key not in gauge.kept:
         gauge.kept[key] = count(message) if message is not None else 0
     return gauge.kept[key]
 
 
+def _apart(message: Message) -> list[Message]:
+    """A message's results, and what stands beside them, as messages of their own."""
+    apart = [Message(message.role, (part,)) for part in message.parts if isinstance(part, ToolResult)]
+    others = tuple(part for part in message.parts if not isinstance(part, ToolResult))
+    return [*apart, Message(message.role, others)] if apart and others else apart
+
+
+def _length(message: Message) -> int:
+    """Characters of a message, about: a record that was scrubbed of a secret meanwhile has others."""
+    length = len(message.parts)
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            length += len(part.raw_arguments)
+        for one in part.parts if isinstance(part, ToolResult) else (part,):
+            length += len(one.text) if isinstance(one, (Text, Reasoning)) else 0
+    return length
+
+
 def added_to(view: Sequence[Shown], rules: Rules, fate: Fate, gauge: Gauge) -> dict[int, int]:
-    """What the messages of a view take beside their own size, by their index."""
-    items = with_added([Item(shown, gauge.message(shown.message), shown, 0) for shown in view], rules, fate, gauge)
-    return {i: item.beside for i, item in enumerate(items) if item.beside}
+    """What the messages of a view take beside their own size, by their index; -1 stands for none, in an empty one."""
+    return _beside([(shown, gauge.message(shown.message)) for shown in view], rules, fate, gauge)[0]
 
 
 def with_added(items: Sequence[Item], rules: Rules, fate: Fate, gauge: Gauge) -> Sequence[Item]:
     """The items of a view with the size of what they take beside their own."""
-    added = Added()
-    for item in items:
-        added.see(item.shown, item.tokens)
-    beside = Counter(added.lasting(rules, gauge))
-    beside.update(added.passing(rules, fate, gauge, 0))
-    beside.update(added.declarations(rules, gauge))
-    at_once = added.at_once if gauge.at_once is not None else frozenset()
+    beside, at_once = _beside([(item.shown, item.tokens) for item in items], rules, fate, gauge)
     return [_larger(item, beside[i], i in at_once) for i, item in enumerate(items)]
+
+
+def _beside(
+    view: Sequence[tuple[Shown, int]], rules: Rules, fate: Fate, gauge: Gauge
+) -> tuple[Counter[int], frozenset[int]]:
+    added = Added()
+    for shown, tokens in view:
+        added.see(shown, tokens)
+    beside = Counter(added.lasting(rules, gauge))
+    beside.update({i: tokens for i, (tokens, _) in added.passing(rules, fate, gauge, 0).items()})
+    beside.update(added.declarations(rules, gauge))
+    return beside, added.at_once if gauge.at_once is not None else frozenset()
 
 
 def _larger(item: Item, beside: int, at_once: bool) -> Item:

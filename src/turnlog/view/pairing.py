@@ -39,10 +39,13 @@ class Pairing:
         self._orphans: set[At] = set()
         self._duplicates: set[At] = set()
         self._seen = 0
+        self.answered: list[int] = []
+        """The messages whose calls the last message answered."""
 
     def see(self, message: Message) -> None:
         """The next message."""
         i, self._seen = self._seen, self._seen + 1
+        self.answered = []
         for j, part in enumerate(message.parts):
             if isinstance(part, ToolCall) and message.role == "assistant":
                 self._open.append(((i, j), part))
@@ -65,6 +68,7 @@ class Pairing:
             self._answers[call[0]] = at
             self._answered[call[1].id] = call[0], result
             self._open.remove(call)
+            self.answered.append(call[0][0])
         elif result.call_id and result.call_id in self._answered:
             self._another(at, result)
         else:

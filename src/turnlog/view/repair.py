@@ -29,6 +29,7 @@ __all__ = [
     "NOTHING",
     "Repaired",
     "added_ends",
+    "as_users",
     "close",
     "count_media",
     "declare_tools",
@@ -156,8 +157,13 @@ def _system(view: list[Shown], rules: Rules, losses: list[Loss], *, leading: boo
         if rules.system == "top_or_after_user" and legal:
             continue
         losses.append(Loss("place", "system text in mid-conversation shown as a user message", shown.records))
-        out[i] = Shown(Message("user", (Text("[system]"), *shown.message.parts)), shown.records, "repaired")
+        out[i] = Shown(as_users(shown.message), shown.records, "repaired")
     return out
+
+
+def as_users(message: Message) -> Message:
+    """System text as a user's, where a provider has no place for it."""
+    return Message("user", (Text("[system]"), *message.parts))
 
 
 def _sign(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:

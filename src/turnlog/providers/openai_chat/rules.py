@@ -54,6 +54,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         # 'tool_call_id'."
         results="adjacent",
         merge_calls=True,
+        results_apart=True,
         # No rule of alternation and none of a first or last role (recorded: assistant first, system last).
         first="any",
         last="any",

@@ -1,0 +1,241 @@
+"""What a session says of its size is the size of its requests, whatever happened to it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import turnlog
+from turnlog.content import Message, Reasoning, Text, ToolCall, ToolResult
+from turnlog.models import Target, target
+from turnlog.scrubbing import scrub
+from turnlog.session import Session
+from turnlog.stores import MemoryStore
+
+CHAT = target("openai-chat", "gpt-4o")
+RESPONSES = target("openai-responses", "gpt-5")
+CLAUDE = target("anthropic", "claude-sonnet-4-5")
+GEMINI = target("google", "gemini-2.5-pro")
+PROXY = target("openai-chat", "claude-sonnet-4-5")
+"""Claude behind an API that speaks chat: the counter of one provider, the rules of another."""
+ALL = (CHAT, RESPONSES, CLAUDE, GEMINI, PROXY)
+
+
+def opened(aim: Target) -> Session:
+    store = MemoryStore()
+    store.create("s")
+    session = Session(store, store.info("s"))
+    session.switch(aim)
+    session.configure(strategy=turnlog.Strategy(steps=()))
+    return session
+
+
+def again(session: Session) -> Session:
+    return Session(session._store, session._store.info(session.id))
+
+
+def sent(session: Session, aim: Target) -> int:
+    return turnlog.count(session.request().request, aim.model, provider=aim.provider).tokens
+
+
+def notes(session: Session) -> None:
+    """System text in mid-conversation: a user's, with a label, where it has no place."""
+    session.user("Hello.")
+    for n in range(10):
+        session.assistant(f"ok {n}")
+        session.system(f"note {n}")
+        session.user(f"go {n}")
+
+
+def broken(session: Session) -> None:
+    """Answers that ended early carry a mark."""
+
+    def chunks() -> Iterator[Any]:
+        yield {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Half an answer"}}]}
+        raise ConnectionError("gone")
+
+    for n in range(10):
+        session.user(f"question {n}")
+        with pytest.raises(ConnectionError):
+            session.receive(chunks(), CHAT)
+
+
+def calls(session: Session, *calls: ToolCall) -> None:
+    session.user("Go on.")
+    for call in calls:
+        session.add(Message("assistant", (call,)))
+        session.add(Message("user", (ToolResult(call.id, call.name, (Text("done"),)),)))
+    session.user("And now?")
+
+
+def odd_arguments(session: Session) -> None:
+    """Arguments that are no object are sent as one by some."""
+    values: list[Any] = [["a", "list"], "a text", 7, None, "", {}]
+    broken = ToolCall("broken", "list_files", raw='{"path": "unclosed')
+    calls(session, broken, *(ToolCall(f"c{n}", "list_files", value) for n, value in enumerate(values)))
+
+
+def odd_names(session: Session) -> None:
+    """Tools that nobody gave are declared under a name that may be sent."""
+    calls(session, *(ToolCall(f"c{n}", f"mcp.server {n}/read the tool", {"n": n}) for n in range(8)))
+
+
+def several_results(session: Session) -> None:
+    """Chat has a message for each result."""
+    session.user("Read them all.")
+    session.add(Message("assistant", tuple(ToolCall(f"c{n}", "read", {"n": n}) for n in range(12))))
+    session.add(Message("user", tuple(ToolResult(f"c{n}", "read", (Text('say "x"\n' * n),)) for n in range(12))))
+    session.assistant("Read.")
+    session.user("Thanks.")
+
+
+def thinking_between(session: Session) -> None:
+    """Reasoning of others, in messages of its own between a call and its result, leaves nothing behind."""
+    session.user("Think.")
+    session.add(Message("assistant", (ToolCall("c1", "read", {}),)))
+    for _ in range(8):
+        session.add(Message("assistant", (Reasoning("acme", text="hmm " * 20),)))
+    session.add(Message("user", (ToolResult("c1", "read", (Text("done"),)),)))
+    session.user("Well?")
+
+
+def late_results(session: Session) -> None:
+    """A result that comes after another call still is one of several at once."""
+    session.user("Read both.")
+    session.add(Message("assistant", (ToolCall("c1", "read", {}), ToolCall("c2", "read", {}))))
+    session.user("wait")
+    session.add(Message("assistant", (ToolCall("c3", "read", {}),)))
+    first, second = '{"a": "b\\n"}' * 20, 'say "x"\n' * 20
+    results = (ToolResult("c1", "read", (Text(first),)), ToolResult("c2", "read", (Text(second),)))
+    session.add(Message("user", results))
+    session.add(Message("user", (ToolResult("c3", "read", (Text("done"),)),)))
+
+
+HAPPENINGS = (notes, broken, odd_arguments, odd_names, several_results, thinking_between, late_results)
+
+
+@pytest.mark.parametrize("happen", HAPPENINGS, ids=lambda happen: happen.__name__)
+@pytest.mark.parametrize("aim", ALL, ids=lambda aim: f"{aim.provider} {aim.model}")
+def test_no_request_is_larger_than_was_counted(aim: Target, happen: Callable[[Session], None]) -> None:
+    """What repair or rendering adds and nobody counts breaks the promise of a budget: found by users, each of these."""
+    logging.disable(logging.CRITICAL)
+    session = opened(aim)
+    happen(session)
+    logging.disable(logging.NOTSET)
+    size = sent(session, aim)
+    assert size <= session.token_count == again(session).token_count
+    assert session.token_count - size <= 24  # brackets of lists, messages that a provider joins
+    assert abs(session.breakdown().tokens - session.token_count) <= 24
+
+
+@pytest.mark.parametrize("other", [aim for aim in ALL if aim is not CLAUDE], ids=lambda aim: aim.provider)
+def test_sizes_do_not_outlive_the_rules_they_were_found_by(other: Target) -> None:
+    """Two targets may share a counter and not their rules: what one leaves out counts for the other."""
+    session = opened(CLAUDE)
+    session.user("Question.")
+    thought = Reasoning("anthropic", text="hmm " * 50, signature="x" * 90)
+    patch = ToolCall("c1", "apply", None, raw='x "y"\n' * 20, kind="custom")
+    session.add(Message("assistant", (thought, patch)))
+    session.add(Message("user", (ToolResult("c1", "apply", (Text("done"),), kind="custom"),)))
+    session.assistant("said")
+    for aim in (CLAUDE, other, CLAUDE, other):
+        session.request(aim)
+        session.switch(aim)
+        assert session.token_count == again(session).token_count
+
+
+def test_the_end_of_a_request_counts_by_the_target_that_is_asked() -> None:
+    """With thinking on, Claude wants a user's word at the end; without, none: asked about both in turn."""
+    session = opened(CLAUDE)
+    session.user("Question.")
+    session.assistant("said")
+    thinking = target(
+        "anthropic", "claude-sonnet-4-5", max_tokens=8000, thinking={"type": "enabled", "budget_tokens": 2000}
+    )
+    for aim in (CLAUDE, thinking, CLAUDE):
+        size = turnlog.count(session.request(aim).request, aim.model, provider=aim.provider).tokens
+        assert session._context.tokens(aim).tokens == again(session)._context.tokens(aim).tokens == size
+
+
+def test_a_scrubbed_result_is_counted_anew() -> None:
+    """A secret leaves the log while a session is open: counted as before, its next request would be over its budget."""
+    session = opened(CHAT)
+    session.user("Read both.")
+    session.add(Message("assistant", (ToolCall("c1", "read", {}), ToolCall("c2", "read", {}))))
+    session.add(
+        Message(
+            "user",
+            (ToolResult("c1", "read", (Text("AKIAIOSFODNN7EXAMPLE " * 30),)), ToolResult("c2", "read", (Text("ok"),))),
+        )
+    )
+    assert session.token_count
+    scrub(session._store, session.id)
+    session.pin(4)
+    assert session.token_count == again(session).token_count
+    assert sent(session, CHAT) <= session.token_count
+
+
+def test_a_budget_that_is_put_right_shows_everything_again() -> None:
+    """What a small budget could never show is not at hand; once the budget is larger it must be, or most of the
+    conversation would be missing from requests without a word, until the session is opened anew."""
+    session = opened(CHAT)
+    session.user("Task. Never touch the schema.")
+    for n in range(100):
+        session.assistant(f"answer {n} " + "blah " * 200)
+        session.user(f"Question {n} " + "blub " * 200)
+    before = session.request()
+    size = session.token_count
+    session.configure(budget=3_000)
+    assert size - 3 <= session.token_count == session.breakdown().tokens
+    session.configure(budget=128_000)
+    after = session.request()
+    assert after.body() == before.body() == again(session).request().body()
+    assert session.token_count == size
+
+
+def read_at_once(session: Session) -> None:
+    session.user("word " * 100)
+    session.add(Message("assistant", tuple(ToolCall(f"c{n}", "read", {}) for n in range(5))))
+    session.request()
+    session.add(Message("user", (ToolResult("c0", "read", (Text("real"),)),)))
+
+
+def goes_on(session: Session) -> None:
+    session.user("word " * 100)
+    session.add(Message("assistant", (ToolCall("c1", "read", {}),)))
+    session.request()
+    session.assistant("And another thing.")
+
+
+def started(session: Session) -> None:
+    session.user("word " * 100)
+    call = ToolCall("c1", "read", {})
+    session.add(Message("assistant", (call,)))
+    session.user("wait")
+    session.request()
+    session.tool_started(call)
+
+
+@pytest.mark.parametrize("happen", (read_at_once, goes_on, started), ids=lambda happen: happen.__name__)
+@pytest.mark.parametrize("aim", ALL, ids=lambda aim: f"{aim.provider} {aim.model}")
+def test_a_cache_report_claims_no_more_than_is_there(aim: Target, happen: Callable[[Session], None]) -> None:
+    """A stand-in for a result is something else once another result is there, an answer goes on, or more is known: of
+    the same size, at another place, or in other words."""
+    session = opened(aim)
+    session.configure(tools=[{"name": "read", "parameters": {"type": "object", "properties": {}}}])
+    happen(session)
+    use = session.request().cache
+    assert use is not None
+    common = turnlog.count(opened_with(aim, "word " * 100).request().request, aim.model, provider=aim.provider).tokens
+    assert use.shared <= common + 60 < use.previous + 60  # the user's word, and the calls if they come next
+    assert use.shared < use.previous and use.why
+
+
+def opened_with(aim: Target, text: str) -> Session:
+    session = opened(aim)
+    session.configure(tools=[{"name": "read", "parameters": {"type": "object", "properties": {}}}])
+    session.user(text)
+    return session
