@@ -384,16 +384,21 @@ class Play:
             self.wrong("view", "body and request differ")
 
     def refused(self, error: BudgetError, lines: Sequence[model.Line], log: Sequence[Record]) -> None:
-        floor = self.floor(lines, log)
+        floor, alone = self.floor(lines, log), self.floor(self.staying(lines, log), log)
         if sum(floor.values()) <= self.limit:  # found out when all else had gone: an answer may come first then
-            alone = [line for why, group in model.staying(lines, model.pins(log)) if why for line in group]
-            floor = self.floor(alone, log)
+            floor = alone
+        capped = self.strategy.max_history_turns is not None  # then some has gone before it was found out
         if error.limit != self.limit:
             self.wrong("budget", f"limit {error.limit}, should be {self.limit}")
         if sum(error.floor.values()) <= error.limit:
             self.wrong("budget", f"refused though it fits: {error.floor}, limit {error.limit}")
         if self.sound and self.strategy.max_history_images is None and error.floor != floor:
-            self.wrong("budget", f"refused with {error.floor}, should be {floor}")
+            if not capped or error.floor != alone:
+                self.wrong("budget", f"refused with {error.floor}, should be {floor}")
+
+    def staying(self, lines: Sequence[model.Line], log: Sequence[Record]) -> list[model.Line]:
+        """What cannot be left out."""
+        return [line for why, group in model.staying(lines, model.pins(log)) if why for line in group]
 
     def floor(self, lines: Sequence[model.Line], log: Sequence[Record]) -> dict[str, int]:
         fixed, counts = self.fixed(lines), self.counts(lines)

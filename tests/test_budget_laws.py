@@ -67,6 +67,7 @@ def test_generated_triples_keep_the_laws(aim: Target, start: int, tools: bool, r
         679586,
         700487,
         700522,
+        710697,
     ),
 )
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)

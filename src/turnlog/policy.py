@@ -188,6 +188,8 @@ def read_budget(value: Budget | int | dict[str, Any]) -> Budget:
     which names the field."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = Budget(max_tokens=value)
+    if isinstance(value, Budget):
+        value = msgspec.structs.asdict(value)  # nobody has looked at what it was made of
     if isinstance(value, dict):
         for key in value.keys() - set(Budget.__struct_fields__):
             near = difflib.get_close_matches(str(key), Budget.__struct_fields__, 1)

@@ -53,6 +53,8 @@ def aim_of(session: Session, arguments: Namespace) -> Target:
     Raises InputError if nothing tells the provider, UnknownProvider.
     """
     aim = _aim(session, arguments.to, arguments.model)
+    if aim is None and arguments.model:
+        raise InputError(f"{session.id}: nothing says whose model {arguments.model!r} is; add --to PROVIDER")
     if aim is None:
         raise InputError(f"{session.id}: nothing says for which model; name one with --model MODEL, or --to PROVIDER")
     if aim.doubt:
