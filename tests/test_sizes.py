@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -239,3 +240,26 @@ def opened_with(aim: Target, text: str) -> Session:
     session.configure(tools=[{"name": "read", "parameters": {"type": "object", "properties": {}}}])
     session.user(text)
     return session
+
+
+@pytest.mark.parametrize("seed", (9, 13, 52))
+def test_what_was_not_at_hand_is_not_missing_from_a_look(seed: int) -> None:
+    """A session keeps at hand what its budget could show. Masked, more of it may be shown than was kept: a preview, or
+    a request for another target, would leave that out without a word."""
+    chance = random.Random(seed)
+    session = opened(CHAT)
+    session.user("Task.")
+    for n in range(chance.randint(30, 70)):
+        call = ToolCall(f"c{n}", "read", {"p": n})
+        session.add(Message("assistant", (call,)))
+        session.tool_result(call, f"line {n} of it\n" * chance.choice((20, 40, 150, 250)))
+        if n % 9 == 0:
+            session.assistant(f"Note {n}.")
+            session.user(f"Go {n}.")
+    tools = [{"name": "read", "parameters": {"type": "object", "properties": {}}}]
+    session.configure(budget=12_000, strategy="mask", tools=tools)
+    looked_at = session.preview().body()
+    for_another = session.request(target("openai-chat", "gpt-4o-mini")).request["messages"]
+    made = session.request()
+    assert looked_at == made.body()
+    assert for_another == made.request["messages"]

@@ -244,7 +244,7 @@ class Context:
         """The conversation beside its budget, for a target: the same for the same log, however it came to be
         in memory. `terms` take the place of the budget and the strategy in force."""
         self._count_by(counter_for(aim.provider, aim.model))
-        usual = terms is None and self._is_ours(aim)
+        usual = terms is None and (aim.provider, aim.model) == (self.configuration.provider, self.configuration.model)
         terms = terms or Terms(self.budget, self.strategy)
         made = self._situation(aim, summarise, terms)
         reach = self._usual_reach(self.configuration) if usual else _reach_for(made.marks.limit)
@@ -310,9 +310,6 @@ class Context:
 
         return count
 
-    def _is_ours(self, aim: Target) -> bool:
-        return (aim.provider, aim.model) == (self.configuration.provider, self.configuration.model)
-
     def _images_before(self, n: int) -> int:
         """How many images the log holds before record `n`."""
         begin, images = self._images if self._images[0] <= n else (1, 0)
@@ -364,10 +361,13 @@ class Context:
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
         """The request of a view that was decided on for this once and not on record."""
         plan, blob = self._plan(aim), self._store.get_blob
-        items = [item for block in situation.blocks for item in block.items]
-        made = follow(plan, [item.shown for item in items], blob, self._fate)
-        new = enumerate(decisions, start=self.last + 1)
-        made = made.after((*self._told, *(edit for n, decision in new for edit in told(n, decision))))
+        new = dict(enumerate(decisions, start=self.last + 1))
+        view = [item.shown for block in situation.blocks for item in block.items]
+        if situation.gap is not None:  # what is not at hand is small enough to be shown after all
+            originals = (shown for record in self._store.read(self._id) for shown in as_shown(record))
+            view = [shown for _, shown, _ in as_decided(originals, {**self._lasting, **new})]
+        made = follow(plan, view, blob, self._fate)
+        made = made.after((*self._told, *(edit for n, decision in new.items() for edit in told(n, decision))))
         return marked(made, plan, blob, situation.size) if self.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
