@@ -263,3 +263,18 @@ def test_what_was_not_at_hand_is_not_missing_from_a_look(seed: int) -> None:
     made = session.request()
     assert looked_at == made.body()
     assert for_another == made.request["messages"]
+
+
+def test_a_call_that_is_not_at_hand_can_be_answered() -> None:
+    """A tool may end long after its call: what a small budget could not show is on record all the same."""
+    session = opened(CHAT)
+    session.user("Watch the build.")
+    session.assistant("word " * 15_000)
+    call = ToolCall("c1", "watch", {"path": "."}, item_id="i1")
+    session.add(Message("assistant", (call,)))
+    session.user("Meanwhile, tell me something.")
+    session.assistant("word " * 30_000)
+    session.user("Well?")
+    session.configure(budget=3_000)
+    kept = session.tool_result("c1", "built").message
+    assert kept is not None and isinstance(kept.parts[0], ToolResult) and kept.parts[0].name == "watch"

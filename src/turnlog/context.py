@@ -74,7 +74,7 @@ class Context:
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
         self._images = (1, 0)
-        self._gap: tuple[int, int] | None = None
+        self.gap: tuple[int, int] | None = None  # the first and last of the records in the midst that are not at hand
         self._reach = 0
         self._sizings: dict[str, Sizing] = {}
         self._sent: dict[tuple[str, str], Sent] = {}
@@ -104,7 +104,7 @@ class Context:
             before, self._reach = self._reach, self._usual_reach(record.body)
             if record.body.model:
                 self._count_by(counter_for(record.body.provider, record.body.model))
-            if self._gap is not None and self._reach != before:
+            if self.gap is not None and self._reach != before:
                 self._load(self._counter)  # what no view could hold may be held by one now
             return
         if isinstance(record.body, UsageRecord):
@@ -134,7 +134,7 @@ class Context:
         self._reach = reach or self._usual_reach(now)
         sizes = (self._sizing.record, self._sizing.message)
         window = read_window(self._store, self._id, self.last, marks.records, self._lasting, sizes, self._reach)
-        self._gap, self._within = window.gap, window.within
+        self.gap, self._within = window.gap, window.within
         before, waiting = self._fate, open_calls(window.records)
         self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
         if any(before.get(call) != self._fate.get(call) for call in waiting):
@@ -227,7 +227,7 @@ class Context:
         self._count_by(counter_for(aim.provider, aim.model))
         strategy = self.strategy
         turns, images = strategy.max_history_turns, strategy.max_history_images
-        if self._gap is not None or (turns is not None and self._turns > turns):
+        if self.gap is not None or (turns is not None and self._turns > turns):
             return False
         if images is not None and self._shown_images > images:
             return False
@@ -248,7 +248,7 @@ class Context:
         terms = terms or Terms(self.budget, self.strategy)
         made = self._situation(aim, summarise, terms)
         reach = self._usual_reach(self.configuration) if usual else _reach_for(made.marks.limit)
-        if self._tokens > reach or (self._gap is not None and reach != self._reach):
+        if self._tokens > reach or (self.gap is not None and reach != self._reach):
             self._load(self._counter, reach)
             made = self._situation(aim, summarise, terms)
         return made
@@ -292,7 +292,7 @@ class Context:
             fixed=self._fixed,
             number=self.last + 1,
             pinned=frozenset(d.first for d in self.decisions.values() if d.action == "pin"),
-            gap=self._gap,
+            gap=self.gap,
             scale=self._scale(aim),
             known=aim.known,
             prices=cache_prices(aim.model),
@@ -302,7 +302,7 @@ class Context:
 
     def _gap_counter(self) -> Callable[[], int]:
         """Counts what stands in the gap as it is now, whenever that is asked."""
-        gap, within, decisions, sizing = self._gap, self._within, self._lasting, self._sizing
+        gap, within, decisions, sizing = self.gap, self._within, self._lasting, self._sizing
 
         def count() -> int:
             sizes = (sizing.record, sizing.message)

@@ -125,13 +125,13 @@ class Journal:
         raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self._id!r}: receive the answer first")
 
     def _newest(self) -> Iterator[tuple[int, Message]]:
-        """The messages on record, newest first: those at hand, then, where decisions have hidden some, all."""
+        """The messages on record, newest first: those at hand, then, where some are hidden or not at hand, all."""
         with self._context.lock:
             self._context.refresh()
             at_hand = list(self._context.newest())
         for shown in at_hand:
             yield shown.records[0], shown.message
-        if self._context.decisions:
+        if self._context.decisions or self._context.gap is not None:
             for record in self._store.read(self._id, reverse=True):
                 if record.message is not None:
                     yield record.n, record.message
