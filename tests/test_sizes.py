@@ -115,7 +115,26 @@ def late_results(session: Session) -> None:
     session.add(Message("user", (ToolResult("c3", "read", (Text("done"),)),)))
 
 
-HAPPENINGS = (notes, broken, odd_arguments, odd_names, several_results, thinking_between, late_results)
+def goes_on_behind_calls(session: Session) -> None:
+    """What is said behind a call is an item of its own over the Responses API."""
+    session.user("Look, and tell.")
+    for n in range(8):
+        call = ToolCall(f"c{n}", "look", {"n": n})
+        session.add(Message("assistant", (Text("First."), call, Text("Then."))))
+        session.tool_result(call, "seen")
+    session.user("Thanks.")
+
+
+HAPPENINGS = (
+    goes_on_behind_calls,
+    notes,
+    broken,
+    odd_arguments,
+    odd_names,
+    several_results,
+    thinking_between,
+    late_results,
+)
 
 
 @pytest.mark.parametrize("happen", HAPPENINGS, ids=lambda happen: happen.__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 from ..content import (
@@ -104,6 +105,7 @@ class OpenAICounter:
         framing = 0
         if spoken and opens:
             framing = family.message + (family.assistant if message.role == "assistant" else 0)
+            framing *= 1 + (_goes_on(message) if self._api == "responses" else 0)
             framing += self.text(message.name) + 1 if message.name else 0
         return Tally(**counts, framing=framing, certainty=certainty)
 
@@ -156,6 +158,12 @@ class OpenAICounter:
 
 def _says_something(message: Message) -> bool:
     return any(isinstance(part, (Text, Media)) for part in message.parts)
+
+
+def _goes_on(message: Message) -> int:
+    """How often a message speaks again behind a call: there, that is another item."""
+    called = [isinstance(part, ToolCall) for part in message.parts if isinstance(part, (Text, ToolCall))]
+    return sum(before and not now for before, now in pairwise(called))
 
 
 def _arguments(call: ToolCall) -> Any:
