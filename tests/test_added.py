@@ -173,3 +173,11 @@ def test_a_body_that_was_made_to_fit_fits_as_it_is_counted(aim: Target, seed: in
             continue
         counted = turnlog.count(fitted.request, aim.model, provider=aim.provider).tokens
         assert counted == fitted.tokens <= max(60, limit)
+
+
+def test_declared_tools_stand_in_the_order_of_their_first_calls() -> None:
+    """Once the oldest call has gone, others may come first: the same tools in another order are no common beginning."""
+    added = Added()
+    for n, name in enumerate(("b", "a", "b"), start=1):
+        added.see(Shown(Message("assistant", (ToolCall(f"c{n}", name, {}),)), (n,)), 1)
+    assert added.called == ("b", "a")
