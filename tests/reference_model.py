@@ -390,7 +390,8 @@ def outputs(line: Line, count: Callable[[Message], int]) -> Iterator[tuple[int, 
         whole, bare = (Message("user", (ToolResult("", parts=(Text(one),)),)) for one in (text, ""))
         return count(whole) - count(bare)
 
-    for i, (part, said) in enumerate(zip(line.message.parts, line.original.parts, strict=True)):
+    sent = line.message.parts if line.message.role == "user" else ()  # results elsewhere are never sent
+    for i, (part, said) in enumerate(zip(sent, line.original.parts, strict=False)):
         if isinstance(part, ToolResult) and isinstance(said, ToolResult):
             for j, inner in enumerate(part.parts):
                 if isinstance(inner, Text) and (inner in said.parts or (i, j) in line.ends):

@@ -68,6 +68,7 @@ def test_generated_triples_keep_the_laws(aim: Target, start: int, tools: bool, r
         700487,
         700522,
         710697,
+        731008,
     ),
 )
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
