@@ -42,7 +42,7 @@ from turnlog.tokens.counters import (
 from turnlog.view.ledger import fate_of
 from turnlog.view.shown import Shown
 
-__all__ = ["AIMS", "PROXY", "Play", "play"]
+__all__ = ["AIMS", "PROXY", "Play", "longer_history", "play"]
 
 AIMS: tuple[Target, ...] = (
     target("openai-chat", "gpt-4o"),

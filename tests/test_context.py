@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Callable
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from budget_triples import AIMS, longer_history
 from judging import TARGETS
 from turnlog.content import Message, Outcome, Text, ToolCall, ToolResult, text_of
 from turnlog.context import Context
@@ -76,15 +78,39 @@ def test_resuming_makes_the_same_request(history: History, limit: int, aim: Targ
     session.configure(budget=limit, strategy=data.draw(st.sampled_from(sorted(PRESETS))))
     for message in history.messages:
         session.add(message)
-        made = _attempt(session)
+        made = _attempt(session.request)
         records = store.info("s").records
-        assert _attempt(Session(store, store.info("s"))) == made
+        assert _attempt(Session(store, store.info("s")).request) == made
         assert store.info("s").records == records
 
 
-def _attempt(session: Session) -> object:
+@given(seed=st.integers(0, 1 << 32), strategy=st.sampled_from(sorted(PRESETS)), aim=st.sampled_from(AIMS))
+@settings(max_examples=60)
+def test_budgets_that_change_leave_nothing_out(seed: int, strategy: str, aim: Target) -> None:
+    """What no view could hold is not at hand: as budgets grow and shrink, a part of the conversation, sound or damaged,
+    would be missing from requests or looks at them, until the session is opened again."""
+    chance = random.Random(seed)
+    history = longer_history(chance)
+    store = opened(History((), history.blobs, frozenset()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("turnlog.context._LEAST_REACH", 150)  # so that short conversations are not all at hand
+        session = Session(store, store.info("s"))
+        session.switch(aim)
+        for message in history.messages:
+            session.add(message)
+            if chance.random() < 0.3:
+                session.configure(budget=chance.choice((300, 600, 1_200, 2_500, 20_000)), strategy=strategy)
+            if chance.random() < 0.5:
+                looked_at = _attempt(session.preview)
+                assert _attempt(Session(store, store.info("s")).preview) == looked_at == _attempt(session.request)
+                again = Session(store, store.info("s"))
+                assert again.token_count == session.token_count
+                assert _attempt(again.request) == looked_at
+
+
+def _attempt(make: Callable[[], Prepared]) -> object:
     try:
-        made = session.request()
+        made = make()
     except BudgetError as error:
         return error.floor
     return *gist(made), made.body()
