@@ -19,9 +19,11 @@ from turnlog.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History, sound_history
 from turnlog.testing.strategies import damaged_histories
+from turnlog.tokens.counters import count_message, counter_for
 from turnlog.view.added import Added, Gauge, with_added
 from turnlog.view.blocks import Item
 from turnlog.view.repair import repair
+from turnlog.view.sent import as_sent, is_plain
 from turnlog.view.shown import Shown
 
 
@@ -181,3 +183,14 @@ def test_declared_tools_stand_in_the_order_of_their_first_calls() -> None:
     for n, name in enumerate(("b", "a", "b"), start=1):
         added.see(Shown(Message("assistant", (ToolCall(f"c{n}", name, {}),)), (n,)), 1)
     assert added.called == ("b", "a")
+
+
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
+@given(history=damaged_histories())
+def test_what_is_plain_is_as_large_as_it_is_sent(aim: Target, history: History) -> None:
+    """Told at once and wrongly, a message would count as something else than what is sent."""
+    rules, counter = plan(Configuration(), aim).rules, counter_for(aim.provider, aim.model)
+    for message in history.messages:
+        if is_plain(message, rules):
+            sent = as_sent(Shown(message, (1,)), rules, leading=False)
+            assert sent is not None and count_message(sent, counter) == count_message(message, counter)

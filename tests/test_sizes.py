@@ -250,7 +250,7 @@ def test_a_cache_report_claims_no_more_than_is_there(aim: Target, happen: Callab
     use = session.request().cache
     assert use is not None
     common = turnlog.count(opened_with(aim, "word " * 100).request().request, aim.model, provider=aim.provider).tokens
-    assert use.shared <= common + 60 < use.previous + 60  # the user's word, and the calls if they come next
+    assert use.shared <= common + 60  # the user's word, and the calls if they come next
     assert use.shared < use.previous and use.why
 
 

@@ -7,7 +7,7 @@ would outgrow that, `situation` is what has to be decided on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from threading import RLock
 
@@ -283,7 +283,7 @@ class Context:
                 originals,
                 summarise,
                 self._images_before,
-                cache(self._gap_counter()),
+                cache(self._gap_size()),
                 self._counter.id,
                 lambda items: with_added(items, rules, self._fate, gauge),
                 gauge.at_once,
@@ -300,15 +300,12 @@ class Context:
         limit = made.marks.limit
         return made
 
-    def _gap_counter(self) -> Callable[[], int]:
-        """Counts what stands in the gap as it is now, whenever that is asked."""
-        gap, within, decisions, sizing = self.gap, self._within, self._lasting, self._sizing
-
-        def count() -> int:
-            sizes = (sizing.record, sizing.message)
-            return gap_tokens(self._store, self._id, gap, within, decisions, sizes) if gap else 0
-
-        return count
+    def _gap_size(self) -> Callable[[], int]:
+        """What counts the gap as it is now, whenever it is asked."""
+        if self.gap is None:
+            return int
+        sizes = (self._sizing.record, self._sizing.message)
+        return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, sizes)
 
     def _images_before(self, n: int) -> int:
         """How many images the log holds before record `n`."""
@@ -339,7 +336,7 @@ class Context:
         made = assemble(head, self._pieces, plan, blob, self._fate)
         if self._told:
             made = made.after(self._told)
-        now = self._as_sent(plan, size.tokens)
+        now = self._sent_now(plan, size.tokens)
         before = self._sent.get((aim.provider, aim.model))
         if sent:
             self.asked = size
@@ -350,7 +347,7 @@ class Context:
         made.cache = use_of(now, before, self.decisions) if before is not None else None
         return made
 
-    def _as_sent(self, plan: Plan, tokens: int) -> Sent:
+    def _sent_now(self, plan: Plan, tokens: int) -> Sent:
         gauge, added = self._gauge(), self._added
         called = () if self.configuration.tools else added.called
         fixed = self._fixed + added.tools(plan.rules, gauge)
@@ -373,7 +370,7 @@ class Context:
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
         self._count_by(counter_for(aim.provider, aim.model))
-        return Count(self._whole(aim) + self._gap_counter()(), self._counter.id, self._sizing.certainty)
+        return Count(self._whole(aim) + self._gap_size()(), self._counter.id, self._sizing.certainty)
 
     def count_text(self, text: str) -> int:
         """Tokens of a text, by the counter in force."""

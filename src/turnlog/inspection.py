@@ -15,12 +15,13 @@ from .records import Decision
 from .request import plan
 from .sizing import Sizing
 from .tokens.counters import count_message, counter_for
-from .view.added import added_to, as_sent
+from .view.added import added_to
 from .view.breakdown import Breakdown, shares_of
 from .view.explain import Explanation, explain
 from .view.ledger import fate_of
 from .view.repair import declare_tools
 from .view.select import select
+from .view.sent import as_sent
 
 __all__ = ["broken_down", "explained"]
 

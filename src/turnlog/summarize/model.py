@@ -92,10 +92,8 @@ def _name_of(call: Any) -> str:
     code = getattr(call, "__code__", None)
     if code is None or "<" not in name:  # as `<lambda>` and `outer.<locals>.inner` have
         return name
-    bound = [
-        cell for cell in getattr(call, "__closure__", None) or () if cell != CellType()
-    ]  # the others are empty yet
-    cells = [cell.cell_contents for cell in bound]
+    closure = getattr(call, "__closure__", None) or ()
+    cells = [cell.cell_contents for cell in closure if cell != CellType()]  # the others are empty yet
     return f"{name}:{_digest([code.co_code, *code.co_names, *code.co_consts, *(call.__defaults__ or ()), *cells])}"
 
 

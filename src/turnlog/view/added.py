@@ -15,16 +15,16 @@ from itertools import takewhile
 import msgspec
 from msgspec import Struct
 
-from ..content import Message, Part, Reasoning, Text, Tool, ToolCall, ToolResult
+from ..content import Message, Reasoning, Text, Tool, ToolCall, ToolResult
 from ..rules import Rules
 from .arrange import Fate, fate_of_call, synthetic_result
 from .blocks import Item
-from .clean import clean, sendable_name
 from .pairing import Pairing
-from .repair import added_ends, as_users, declare_tools, joined_runs, named_tools, signed_call
+from .repair import added_ends, declare_tools, joined_runs, named_tools, signed_call
+from .sent import apart, as_sent, is_plain
 from .shown import Shown
 
-__all__ = ["Added", "Gauge", "Passing", "added_to", "as_sent", "with_added"]
+__all__ = ["Added", "Gauge", "Passing", "added_to", "with_added"]
 
 _Count = Callable[[Message], int]
 
@@ -121,7 +121,7 @@ class Added:
         if self._lasting_rules is not rules:
             self._lasting_rules, self._lasting, self._lasting_seen, self._lasting_total = rules, {}, 0, 0
         for i in range(self._lasting_seen, len(self._view)):
-            tokens = self._as_sent(i, rules, gauge)
+            tokens = self._difference(i, rules, gauge)
             if tokens:
                 self._lasting[i] = tokens
                 self._lasting_total += tokens
@@ -144,16 +144,16 @@ class Added:
             self._made = last, rules, found
         return self._made[2]
 
-    def _as_sent(self, i: int, rules: Rules, gauge: Gauge) -> int:
+    def _difference(self, i: int, rules: Rules, gauge: Gauge) -> int:
         shown, alone, tokens = self._view[i], self._alone[i], 0
-        if shown.message.role == "system" or not _is_plain(shown.message, rules):
+        if not is_plain(shown.message, rules):
             sent = as_sent(shown, rules, leading=i < self._lead)
             if sent is not shown.message:
                 tokens += _once(gauge, ("sent", rules, i < self._lead), shown, gauge.message, sent) - alone
         if rules.results_apart and gauge.at_once is None:  # else results count one by one anyway
-            apart = _apart(shown.message)
-            if len(apart) > 1:
-                tokens += sum(map(gauge.message, apart)) - gauge.message(shown.message)
+            each = apart(shown.message)
+            if len(each) > 1:
+                tokens += sum(map(gauge.message, each)) - gauge.message(shown.message)
         if i in self._at_once and gauge.at_once is not None:
             tokens += _once(gauge, "at once", shown, gauge.at_once, shown.message) - alone
         signed = signed_call(shown.message, rules) if rules.step_signature else None
@@ -237,49 +237,6 @@ class Added:
         return self._sizes[key]
 
 
-def as_sent(shown: Shown, rules: Rules, *, leading: bool = True) -> Message | None:
-    """The message as the provider takes it, None if nothing of it; itself if that is all of it. System text that does
-    not stand at the beginning (`leading`) is taken to be shown as a user's, if that may be."""
-    kept, _, _ = clean([shown], rules)
-    message = kept[0].message if kept else None
-    if message is not None and message.role == "system" and not leading and rules.system != "inline":
-        return as_users(message)
-    if message is None or "custom" in rules.call_kinds:
-        return message
-    parts = tuple(map(_in_json, message.parts))
-    same = all(new is old for new, old in zip(parts, message.parts, strict=True))
-    return message if same else msgspec.structs.replace(message, parts=parts)
-
-
-def _in_json(part: Part) -> Part:
-    """A call with free text as providers take it that know none: as an argument."""
-    if not isinstance(part, ToolCall) or part.kind != "custom":
-        return part
-    return msgspec.structs.replace(part, arguments={"input": part.raw_arguments}, raw=None, kind="function")
-
-
-def _is_plain(message: Message, rules: Rules) -> bool:
-    """Whether it is sent as it is, as far as can be told at once."""
-    for part in message.parts:
-        if isinstance(part, Text):
-            if not part.text or part.text.isspace():
-                return False
-        elif isinstance(part, ToolCall):
-            if part.kind != "function" or message.role != "assistant":
-                return False
-            if part.raw is not None or not isinstance(part.arguments, dict):
-                return False
-            if part.signature or sendable_name(part.name, rules) != part.name:
-                return False
-        elif not isinstance(part, ToolResult) or message.role != "user" or not _is_text(part):
-            return False
-    return bool(message.parts)
-
-
-def _is_text(result: ToolResult) -> bool:
-    return all(isinstance(part, Text) for part in result.parts)
-
-
 def _once(gauge: Gauge, what: Hashable, shown: Shown, count: _Count, message: Message | None) -> int:
     """The tokens of what a message becomes; of one on record, counted once."""
     if shown.treatment != "verbatim":
@@ -288,13 +245,6 @@ def _once(gauge: Gauge, what: Hashable, shown: Shown, count: _Count, message: Me
     if key not in gauge.kept:
         gauge.kept[key] = count(message) if message is not None else 0
     return gauge.kept[key]
-
-
-def _apart(message: Message) -> list[Message]:
-    """A message's results, and what stands beside them, as messages of their own."""
-    apart = [Message(message.role, (part,)) for part in message.parts if isinstance(part, ToolResult)]
-    others = tuple(part for part in message.parts if not isinstance(part, ToolResult))
-    return [*apart, Message(message.role, others)] if apart and others else apart
 
 
 def _length(message: Message) -> int:
