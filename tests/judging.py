@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
+from turnlog.content import Message
 from turnlog.models import Target, target
 from turnlog.testing.histories import History
 from turnlog.view.shown import Shown
@@ -34,4 +36,9 @@ def errors_of(oracle: ModuleType, aim: Target, request: dict[str, Any]) -> list[
 
 def shown(history: History) -> list[Shown]:
     """The messages of a history, numbered from 1."""
-    return [Shown(message, (n,)) for n, message in enumerate(history.messages, start=1)]
+    return numbered(history.messages)
+
+
+def numbered(messages: Iterable[Message]) -> list[Shown]:
+    """Messages of records 1, 2, 3."""
+    return [Shown(message, (n,)) for n, message in enumerate(messages, start=1)]

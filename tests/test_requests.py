@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from types import ModuleType
 
+import msgspec
 import pytest
 
 from accounting import unaccounted
-from judging import TARGETS, errors_of, shown
+from judging import TARGETS, errors_of, numbered, shown
+from turnlog.content import Message, Text
 from turnlog.models import Target
 from turnlog.records import Configuration
 from turnlog.request import prepare
@@ -30,6 +32,33 @@ def test_damaged_histories_make_requests_that_are_accepted(aim: Target, oracle: 
         )
         refused += [(seed, error) for error in (*errors_of(oracle, aim, prepared.request), *missing)]
     assert refused == []
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_texts_that_say_nothing_make_requests_that_are_accepted(aim: Target, oracle: ModuleType) -> None:
+    """Agents record blank texts beside calls and results. What is moved or left out leaves them behind, and a message
+    of nothing else is refused by Anthropic."""
+    refused = []
+    for seed in range(HISTORIES):
+        chance = random.Random(seed)
+        history = damaged_history(chance)
+        messages = [sprinkled(message, chance) for message in history.messages]
+        prepared = prepare(numbered(messages), Configuration(), aim, history.blobs.__getitem__)
+        missing = unaccounted(
+            enumerate(messages, 1), prepared.request, [*prepared.edits, *prepared.losses], history.blobs
+        )
+        refused += [(seed, error) for error in (*errors_of(oracle, aim, prepared.request), *missing)]
+    assert refused == []
+
+
+def sprinkled(message: Message, chance: random.Random) -> Message:
+    """The message with texts of nothing but whitespace among its parts."""
+    parts = [part for one in message.parts for part in (*blanks(chance), one)]
+    return msgspec.structs.replace(message, parts=(*parts, *blanks(chance)))
+
+
+def blanks(chance: random.Random) -> list[Text]:
+    return [Text(chance.choice(("", " ", "\n", " \n\t"))) for _ in range(chance.choice((0, 0, 0, 1, 2)))]
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")

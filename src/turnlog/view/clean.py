@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ from ..redaction import has_mark
 from ..rules import Rules
 from .shown import Edit, Loss, Shown
 
-__all__ = ["BLANK", "clean", "sendable_name"]
+__all__ = ["BLANK", "clean", "is_blank", "sendable_name"]
 
 BLANK = "[blank message]"
 
@@ -63,6 +63,11 @@ def _is_url(url: str, schemes: frozenset[str]) -> bool:
     return parts.scheme in schemes and bool(parts.netloc)
 
 
+def is_blank(parts: Iterable[Part]) -> bool:
+    """Whether there is nothing but whitespace."""
+    return all(isinstance(part, Text) and (not part.text or part.text.isspace()) for part in parts)
+
+
 def _is_text(value: Any) -> bool:
     """Whether all strings of a JSON value can be sent, as encoding it tells soonest."""
     try:
@@ -101,7 +106,7 @@ class _Cleaner:
         name = self.text(message.name, "name")
         if not parts:
             return self._nothing_left(message)
-        if not self.rules.blank_text and all(isinstance(part, Text) and not part.text.strip() for part in parts):
+        if not self.rules.blank_text and is_blank(parts):
             return self._empty(message)
         same = name == message.name and len(parts) == len(message.parts)
         if same and all(new is old for new, old in zip(parts, message.parts, strict=True)):

@@ -18,7 +18,7 @@ from msgspec import Struct
 from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult, media_parts
 from ..rules import Rules
 from .arrange import Fate, arrange, with_parts
-from .clean import clean, sendable_name
+from .clean import clean, is_blank, sendable_name
 from .own_calls import own_calls
 from .pairing import pair
 from .shown import Edit, Loss, Shown
@@ -79,6 +79,7 @@ def mend(
     mended = own_calls(mended, rules, edits, more=follows is not None)
     mended = _sign(mended, rules, losses)
     mended = _reasoning(mended, rules, edits)
+    mended = _said(mended, rules, edits)
     mended = _system(mended, rules, losses, leading=leading, behind=follows)
     if rules.merge_calls:
         mended = _join(mended)
@@ -212,6 +213,19 @@ def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown
         if kept:
             out.append(with_parts(shown, tuple(reversed(kept))))
     return out[::-1]
+
+
+def _said(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
+    """What says something: where a result was moved or left out, whitespace may have stood beside it."""
+    if rules.blank_text:
+        return view
+    out: list[Shown] = []
+    for shown in view:
+        if is_blank(shown.message.parts):
+            edits.append(Edit("empty", f"blank text of a {shown.message.role} message left out", shown.records))
+        else:
+            out.append(shown)
+    return out
 
 
 def count_media(view: Sequence[Shown]) -> int:
