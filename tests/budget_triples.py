@@ -201,7 +201,7 @@ class Play:
             return around - bare + (count_tools(tools, counter).tokens if tools else 0)
 
         def at_once(message: Message) -> int:
-            return count_at_once(message, counter, self.store.get_blob)
+            return count_at_once(message, counter, self.store.get_blob).tokens
 
         joined = at_once if joins_results(counter) else self.count
         return model.Counts(self.count, joined, None if self.tools else declared)

@@ -203,12 +203,10 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
     waiting = pairs_of([line.message for line in lines])[1]
     several, answers = made_at_once(lines)
     found = [(line, counts.at_once(line.message) - count(line.message)) for line in answers]
-    for line in lines if rules.results_apart and counts.at_once == count else ():
-        results = [Message("user", (part,)) for part in line.message.parts if isinstance(part, ToolResult)]
-        others = tuple(part for part in line.message.parts if not isinstance(part, ToolResult))
-        apart = [*results, *([Message(line.message.role, others)] if others else [])]
-        if results and len(apart) > 1:  # each is a message by itself
-            found.append((line, sum(map(count, apart)) - count(line.message)))
+    for line in lines if counts.at_once == count else ():
+        becomes = messages_of(line.message, rules)
+        if becomes != [line.message]:
+            found.append((line, sum(map(count, becomes)) - count(line.message)))
     leading = True
     for line in lines:
         leading = leading and line.message.role == "system"
@@ -271,6 +269,21 @@ def declarations(
         without = [tool for tool in tools if last[tool.name] > i]
         if with_it != without:
             yield line, count(with_it) - count(without)
+
+
+def messages_of(message: Message, rules: Rules) -> list[Message]:
+    """What a user's message is sent as: each result by itself, where the provider has a message for each; what is said
+    ahead of a result behind it, where results have to come first, and not at all if it is blank and may not be."""
+    kinds = [isinstance(part, ToolResult) for part in message.parts]
+    said_before = rules.results == "adjacent" and kinds != sorted(kinds, reverse=True)
+    if message.role != "user" or not any(kinds) or not (rules.results_apart or said_before):
+        return [message]
+    results = tuple(part for part, is_result in zip(message.parts, kinds, strict=True) if is_result)
+    said = tuple(part for part, is_result in zip(message.parts, kinds, strict=True) if not is_result)
+    blank = all(isinstance(part, Text) and not part.text.strip() for part in said)
+    groups = [(part,) for part in results] if rules.results_apart else [results]
+    groups += [said] if said and (rules.blank_text or not blank) else []
+    return [Message("user", group) for group in groups]
 
 
 def made_at_once(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -12,9 +12,14 @@ import pytest
 import turnlog
 from turnlog.content import Message, Reasoning, Text, ToolCall, ToolResult
 from turnlog.models import Target, target
+from turnlog.records import MessageRecord
 from turnlog.scrubbing import scrub
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
+from turnlog.testing import sound_history
+from turnlog.tokens.counted import BlobReader, Tally
+from turnlog.tokens.counters import count_message, counter_for
+from turnlog.tokens.openai import OpenAICounter
 
 CHAT = target("openai-chat", "gpt-4o")
 RESPONSES = target("openai-responses", "gpt-5")
@@ -93,6 +98,15 @@ def several_results(session: Session) -> None:
     session.user("Thanks.")
 
 
+def blank_beside_results(session: Session) -> None:
+    """What says nothing is not sent, beside results of calls made at once either."""
+    session.user("Read them all.")
+    session.add(Message("assistant", tuple(ToolCall(f"c{n}", "read", {"n": n}) for n in range(3))))
+    for n in range(3):
+        session.add(Message("user", (Text(" \n" * 40), ToolResult(f"c{n}", "read", (Text('{"a": "b"}' * 30),)))))
+    session.user("Thanks.")
+
+
 def thinking_between(session: Session) -> None:
     """Reasoning of others, in messages of its own between a call and its result, leaves nothing behind."""
     session.user("Think.")
@@ -132,6 +146,7 @@ HAPPENINGS = (
     odd_arguments,
     odd_names,
     several_results,
+    blank_beside_results,
     thinking_between,
     late_results,
 )
@@ -297,3 +312,54 @@ def test_a_call_that_is_not_at_hand_can_be_answered() -> None:
     session.configure(budget=3_000)
     kept = session.tool_result("c1", "built").message
     assert kept is not None and isinstance(kept.parts[0], ToolResult) and kept.parts[0].name == "watch"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_message_is_counted_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening a session, and every turn of tools called at once, would pay twice for what a message says if its record
+    kept another size than the one that it is sent with; and a session would be of another size, said bit by bit or all
+    at once, live or opened again."""
+    counted: list[Message] = []
+    count = OpenAICounter.messages
+
+    def seen(counter: OpenAICounter, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
+        counted.extend(messages)
+        return count(counter, messages, blob)
+
+    history = sound_history(random.Random(seed))
+    bit_by_bit, whole = opened(CHAT), opened(CHAT)
+    for session in (bit_by_bit, whole):
+        for data in history.blobs.values():
+            session._store.put_blob(data)
+    monkeypatch.setattr(OpenAICounter, "messages", seen)
+    for message in history.messages:
+        bit_by_bit.add(message)
+        assert bit_by_bit.token_count >= 0
+    assert [counted.count(message) for message in history.messages] == [1] * len(history.messages)
+    whole.extend(history.messages)
+    assert [record.body.count for record in bit_by_bit.history() if record.message] == [
+        record.body.count for record in whole.history() if record.message
+    ]
+    counted.clear()
+    assert again(whole).token_count == whole.token_count == bit_by_bit.token_count == again(bit_by_bit).token_count
+    assert [message for message in counted if message in history.messages] == []
+
+
+def test_a_size_among_others_is_put_right_where_there_are_none() -> None:
+    """A result that was recorded as one of several, and is none of them in what is sent, would be counted as if it
+    were: here the second of one call, for which the first already stands."""
+    session, beside = opened(CHAT), opened(CHAT)
+    text = '{"a": "b\\n"}' * 20
+    for one in (session, beside):
+        one.user("Read both.")
+        one.add(Message("assistant", (ToolCall("c1", "read", {}), ToolCall("c2", "read", {}))))
+        one.add(Message("user", (ToolResult("c1", "read", (Text("first"),)),)))
+        one.add(Message("user", (ToolResult("c2", "read", (Text("second"),)),)))
+    again_said = Message("user", (ToolResult("c1", "read", (Text(text),)),))
+    record = session.add(again_said)
+    by_itself = count_message(again_said, counter_for("openai-chat", "gpt-4o")).tokens
+    assert isinstance(record.body, MessageRecord)
+    assert record.body.count is not None
+    assert record.body.count.at_once
+    assert record.body.count.tokens != by_itself
+    assert session.token_count - beside.token_count == again(session).token_count - beside.token_count == by_itself

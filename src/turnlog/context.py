@@ -116,14 +116,14 @@ class Context:
             if concerned is not None:
                 concerned.plan = concerned.last = None
         for shown in as_shown(record):
-            self._add(Item(shown, self._sizing.record(record), shown, record.n))
+            self._add(self._sizing.item(shown, record))
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
         marks = self._landmarks.read()
         self.last = self._store.info(self._id).records
         now = marks.configuration
         self._counter = counter or counter_for(now.provider, now.model)
-        self._sizing = self._sizings.setdefault(self._counter.id, Sizing(self._counter, self._store.get_blob))
+        self._sizing = self.sizing(self._counter)
         self._sizing.tidy()
         self._configure(now)
         self.decisions = marks.decisions
@@ -159,14 +159,16 @@ class Context:
         originals = (shown for record in records for shown in as_shown(record))
         sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self._lasting.items()}
         for place, shown, raw in as_decided(originals, self._lasting):
-            if shown is not raw:
-                size = self._sizing.message(shown.message)
-            elif shown.treatment == "summarised":
-                size = next(sizes[shown.records[0]], None) or self._sizing.message(shown.message)
-            else:
-                size = self._sizing.record(by_number[place])
-            self._add(Item(shown, size, raw, place))
+            if shown is raw and shown.treatment != "summarised":
+                self._add(self._sizing.item(shown, by_number[place]))
+                continue
+            size = next(sizes[shown.records[0]], None) if shown is raw else None
+            self._add(Item(shown, size or self._sizing.message(shown.message), raw, place))
         self._pieces = list(settled(self._pieces, kept))
+
+    def sizing(self, counter: Counter) -> Sizing:
+        """What counts by a counter."""
+        return self._sizings.setdefault(counter.id, Sizing(counter, self._store.get_blob))
 
     def _configure(self, configuration: Configuration) -> None:
         if configuration != self.configuration:
@@ -177,7 +179,7 @@ class Context:
         shown, n = item.shown, item.shown.records[0]
         before = self._items[-1].shown if self._items else None
         self._items.append(item)
-        self._added.see(shown, item.tokens)
+        self._added.see(shown, item.tokens, counted_at_once=item.counted_at_once)
         self._tokens += item.tokens
         self._turns += starts_turn(shown)
         self._systems += shown.message.role == "system"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -64,7 +65,7 @@ class Journal:
     def _append(
         self, bodies: Sequence[Body], *, expected: int | None = None, asked: Target | None = None
     ) -> tuple[Record, ...]:
-        drafts = [Draft(self._counted(admitted(body))) for body in bodies]
+        drafts = [Draft(body) for body in self._counted([admitted(body) for body in bodies])]
         with self._context.lock:
             records = self._store.append(self._id, drafts, expected=expected)
             self._context.take(records)
@@ -136,13 +137,18 @@ class Journal:
                 if record.message is not None:
                     yield record.n, record.message
 
-    def _counted(self, body: Body) -> Body:
-        """A message with its tokens: counted once, when it is recorded."""
-        if not isinstance(body, (MessageRecord, PartialAnswer)) or body.count is not None:
-            return body
+    def _counted(self, bodies: Sequence[Body]) -> Iterator[Body]:
+        """The bodies, messages with their tokens: counted once, when they are recorded."""
         now = self._context.configuration
-        counter = counter_for(now.provider, now.model)
-        return msgspec.structs.replace(body, count=count_message(body.message, counter, self._store.get_blob))
+        sizing = self._context.sizing(counter_for(now.provider, now.model))
+        said: list[Message] = []
+        for body in bodies:
+            if isinstance(body, (MessageRecord, PartialAnswer)):
+                if body.count is None:
+                    earlier = chain(reversed(said), (shown.message for shown in self._context.newest()))
+                    body = msgspec.structs.replace(body, count=sizing.count(body.message, earlier))
+                said.append(body.message)
+            yield body
 
     def _receive_stream(self, chunks: Iterable[Any], asked: Target) -> Answer:
         assembler = provider(asked.provider).assembler()

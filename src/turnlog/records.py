@@ -43,12 +43,14 @@ __all__ = [
 class Count(Struct, frozen=True, gc=False, omit_defaults=True):
     """Tokens of a message as one counter saw them when it was recorded; never recomputed.
 
-    `counter` names counter and version, `certainty` how far to trust it.
+    `counter` names counter and version, `certainty` how far to trust it. `at_once` says that it is the size which the
+    message takes among results of calls that were made at once, where a provider bills those otherwise.
     """
 
     tokens: int
     counter: str
     certainty: Literal["exact", "calibrated", "estimated"] = "estimated"
+    at_once: bool = False
 
 
 class Usage(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 
-from .content import Message, Tool
-from .records import MessageRecord, PartialAnswer, Record
+from .content import Message, Tool, ToolCall, ToolResult
+from .records import Count, MessageRecord, PartialAnswer, Record
 from .tokens.counted import BlobReader, Certainty, Counter
 from .tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
 from .view.added import Gauge
+from .view.blocks import Item
 from .view.select import as_shown
+from .view.shown import Shown
 
 __all__ = ["Sizing"]
 
@@ -37,17 +40,37 @@ class Sizing:
         """Tokens of a message by itself."""
         return count_message(message, self.counter, self._blob).tokens
 
+    def count(self, message: Message, earlier: Iterable[Message]) -> Count:
+        """The count of a message that comes next, as its record keeps it; `earlier` are those before it, the newest
+        first."""
+        if self._joins_results and _answers_several(message, earlier):
+            return count_at_once(message, self.counter, self._blob)
+        return count_message(message, self.counter, self._blob)
+
     def record(self, record: Record) -> int:
         """Tokens of a message record: as counted when it was recorded, if this counter did and it is shown so."""
-        body = record.body
-        if isinstance(body, MessageRecord) and body.count is not None and body.count.counter == self.counter.id:
-            return body.count.tokens
-        if not isinstance(body, (MessageRecord, PartialAnswer)):
+        kept = self._kept(record)
+        if kept is not None:
+            return kept.tokens
+        if not isinstance(record.body, (MessageRecord, PartialAnswer)):
             return 0
         key = record.n, len(record.raw or b"")
         if key not in self._recounted:
             self._recounted[key] = sum(self.message(shown.message) for shown in as_shown(record))
         return self._recounted[key]
+
+    def item(self, shown: Shown, record: Record) -> Item:
+        """A message that is shown as its record has it, with its size."""
+        kept = self._kept(record)
+        return Item(shown, self.record(record), shown, record.n, counted_at_once=kept is not None and kept.at_once)
+
+    def _kept(self, record: Record) -> Count | None:
+        count = record.body.count if isinstance(record.body, MessageRecord) else None
+        return count if count is not None and count.counter == self.counter.id else None
+
+    @cached_property
+    def _joins_results(self) -> bool:
+        return joins_results(self.counter)
 
     def fixed(self, tools: Sequence[Tool], *, system: bool) -> int:
         """Tokens of a request beside its messages: of the tools that it is given, and of what stands around it."""
@@ -68,7 +91,7 @@ class Sizing:
         if key not in self._gauges:
             self._gauges[key] = Gauge(
                 self.message,
-                (lambda one: count_at_once(one, self.counter, self._blob)) if joins_results(self.counter) else None,
+                (lambda one: count_at_once(one, self.counter, self._blob).tokens) if self._joins_results else None,
                 (lambda tools: self._around(tools, system=system) - self._around((), system=system))
                 if declares
                 else None,
@@ -82,3 +105,15 @@ class Sizing:
         for gauge in self._gauges.values():
             if len(gauge.kept) > _REMEMBERED:
                 gauge.kept.clear()
+
+
+def _answers_several(message: Message, earlier: Iterable[Message]) -> bool:
+    """Whether a message holds results of calls that were made at once: in one answer, or in answers on end."""
+    answered = {part.call_id for part in message.parts if isinstance(part, ToolResult)}
+    called: list[str] = []
+    for before in earlier if answered else ():
+        if before.role == "assistant":
+            called += [part.id for part in before.parts if isinstance(part, ToolCall)]
+        elif called:
+            break
+    return len(called) > 1 and not answered.isdisjoint(called)

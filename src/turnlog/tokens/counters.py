@@ -49,15 +49,16 @@ def count_message(message: Message, counter: Counter, blob: BlobReader | None = 
     return Count(tally.tokens, counter.id, tally.certainty)
 
 
-def count_at_once(message: Message, counter: Counter, blob: BlobReader | None = None) -> int:
-    """Tokens of a message with results of calls that were made at once: some providers bill those as one."""
+def count_at_once(message: Message, counter: Counter, blob: BlobReader | None = None) -> Count:
+    """The count of a message with results of calls that were made at once: some providers bill those as one."""
     whole = counter.messages((_CALLS, message), blob)
-    return whole.tokens - counter.messages((_CALLS,), blob).tokens
+    tokens = whole.tokens - counter.messages((_CALLS,), blob).tokens
+    return Count(tokens, counter.id, whole.certainty, at_once=True)
 
 
 def joins_results(counter: Counter) -> bool:
     """Whether results of calls made at once count otherwise than each by itself."""
-    return count_at_once(_RESULT, counter) != count_message(_RESULT, counter).tokens
+    return count_at_once(_RESULT, counter).tokens != count_message(_RESULT, counter).tokens
 
 
 def count_tools(tools: Sequence[Tool], counter: Counter, choice: Choice = "auto") -> Count:

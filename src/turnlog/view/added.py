@@ -54,7 +54,7 @@ class Added:
 
     def __init__(self) -> None:
         self._view: list[Shown] = []
-        self._alone: list[int] = []
+        self._counts: list[tuple[int, bool]] = []
         self._lead = 0  # messages of system text that the view begins with
         self._pairing = Pairing()
         self._calling = self._joins = False
@@ -71,11 +71,12 @@ class Added:
         self._last_call: dict[str, int] = {}
         self._declared: tuple[Rules, Gauge, int, int] | None = None
 
-    def see(self, shown: Shown, tokens: int) -> None:
-        """The next message of the view, so large by itself."""
+    def see(self, shown: Shown, tokens: int, *, counted_at_once: bool = False) -> None:
+        """The next message of the view, so large by itself; or, as `counted_at_once` says, among results of calls made
+        at once."""
         message, at = shown.message, len(self._view)
         self._view.append(shown)
-        self._alone.append(tokens)
+        self._counts.append((tokens, counted_at_once))
         self._pairing.see(message)
         if message.role == "system" and self._lead == at:
             self._lead += 1
@@ -145,17 +146,19 @@ class Added:
         return self._made[2]
 
     def _difference(self, i: int, rules: Rules, gauge: Gauge) -> int:
-        shown, alone, tokens = self._view[i], self._alone[i], 0
+        shown, (counted, at_once), tokens = self._view[i], self._counts[i], 0
         if not is_plain(shown.message, rules):
             sent = as_sent(shown, rules, leading=i < self._lead)
             if sent is not shown.message:
+                alone = _once(gauge, "alone", shown, gauge.message, shown.message) if at_once else counted
                 tokens += _once(gauge, ("sent", rules, i < self._lead), shown, gauge.message, sent) - alone
-        if rules.results_apart and gauge.at_once is None:  # else results count one by one anyway
-            each = apart(shown.message)
-            if len(each) > 1:
+        if gauge.at_once is None:  # else results count one by one anyway
+            each = apart(shown.message, rules)
+            if each != [shown.message]:
                 tokens += sum(map(gauge.message, each)) - gauge.message(shown.message)
-        if i in self._at_once and gauge.at_once is not None:
-            tokens += _once(gauge, "at once", shown, gauge.at_once, shown.message) - alone
+        if (i in self._at_once and gauge.at_once is not None) != at_once:
+            how = gauge.message if at_once or gauge.at_once is None else gauge.at_once
+            tokens += _once(gauge, "alone" if at_once else "at once", shown, how, shown.message) - counted
         signed = signed_call(shown.message, rules) if rules.step_signature else None
         if signed is not None:
             bare = msgspec.structs.replace(signed, signature="")
@@ -260,21 +263,22 @@ def _length(message: Message) -> int:
 
 def added_to(view: Sequence[Shown], rules: Rules, fate: Fate, gauge: Gauge) -> dict[int, int]:
     """What the messages of a view take beside their own size, by their index; -1 stands for none, in an empty one."""
-    return _beside([(shown, gauge.message(shown.message)) for shown in view], rules, fate, gauge)[0]
+    return _beside([(shown, gauge.message(shown.message), False) for shown in view], rules, fate, gauge)[0]
 
 
 def with_added(items: Sequence[Item], rules: Rules, fate: Fate, gauge: Gauge) -> Sequence[Item]:
     """The items of a view with the size of what they take beside their own."""
-    beside, at_once = _beside([(item.shown, item.tokens) for item in items], rules, fate, gauge)
+    sizes = [(item.shown, item.tokens, item.counted_at_once) for item in items]
+    beside, at_once = _beside(sizes, rules, fate, gauge)
     return [_larger(item, beside[i], i in at_once) for i, item in enumerate(items)]
 
 
 def _beside(
-    view: Sequence[tuple[Shown, int]], rules: Rules, fate: Fate, gauge: Gauge
+    view: Sequence[tuple[Shown, int, bool]], rules: Rules, fate: Fate, gauge: Gauge
 ) -> tuple[Counter[int], frozenset[int]]:
     added = Added()
-    for shown, tokens in view:
-        added.see(shown, tokens)
+    for shown, tokens, counted_at_once in view:
+        added.see(shown, tokens, counted_at_once=counted_at_once)
     beside = Counter(added.lasting(rules, gauge))
     beside.update({i: tokens for i, (tokens, _) in added.passing(rules, fate, gauge, 0).items()})
     beside.update(added.declarations(rules, gauge))

@@ -22,7 +22,8 @@ class Item(Struct, frozen=True, eq=False):
 
     `raw` is the message as it is on record, `n` its place: the number of its record, or, of what stands in for
     older messages, that of the record which it stands before. `beside` is the size of what it takes in a request
-    besides, `at_once` says that it has results of calls made at once, which count otherwise.
+    besides, `at_once` says that it has results of calls made at once, which count otherwise, and `counted_at_once` that
+    `tokens` counts them so.
     """
 
     shown: Shown
@@ -31,6 +32,7 @@ class Item(Struct, frozen=True, eq=False):
     n: int
     beside: int = 0
     at_once: bool = False
+    counted_at_once: bool = False
 
     @property
     def size(self) -> int:

@@ -6,7 +6,7 @@ import msgspec
 
 from ..content import Message, Part, Text, ToolCall, ToolResult
 from ..rules import Rules
-from .clean import clean, sendable_name
+from .clean import clean, is_blank, sendable_name
 from .repair import as_users
 from .shown import Shown
 
@@ -59,8 +59,15 @@ def _is_text(result: ToolResult) -> bool:
     return all(isinstance(part, Text) for part in result.parts)
 
 
-def apart(message: Message) -> list[Message]:
-    """A message's results, and what stands beside them, as messages of their own."""
-    results = [Message(message.role, (part,)) for part in message.parts if isinstance(part, ToolResult)]
+def apart(message: Message, rules: Rules) -> list[Message]:
+    """The messages that a message with results becomes, where each has to stand alone, or where something stands ahead
+    of one and nothing may; itself if it is sent as one."""
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    led = rules.results != "adjacent" or all(isinstance(part, ToolResult) for part in message.parts[: len(results)])
+    if message.role != "user" or not results or (led and not rules.results_apart):
+        return [message]
+    groups = [(result,) for result in results] if rules.results_apart else [tuple(results)]
     others = tuple(part for part in message.parts if not isinstance(part, ToolResult))
-    return [*results, Message(message.role, others)] if results and others else results
+    if others and (rules.blank_text or not is_blank(others)):
+        return [*(Message(message.role, group) for group in groups), Message(message.role, others)]
+    return [Message(message.role, group) for group in groups]

@@ -123,8 +123,10 @@ def applied(situation: Situation, decision: Decision) -> Situation:
         if hiding is not None and _covered(hiding.covers(item.n), item, decision):
             continue
         shown = effects.treat(item.shown, item.raw)
-        tokens = item.tokens if shown is item.shown else situation.means.count(shown.message)
-        items.append(Item(shown, tokens, item.raw, item.n))
+        if shown is item.shown:
+            items.append(item)
+        else:
+            items.append(Item(shown, situation.means.count(shown.message), item.raw, item.n))
     gap = situation.gap
     if gap and hiding is not None and hiding.first <= gap[0] and gap[1] <= hiding.last:
         gap = None

@@ -82,5 +82,5 @@ def _tokens(situation: Situation, item: Item, media: Media) -> int:
     message = item.shown.message
     if media in parts:
         without = type(message)(message.role, tuple(part for part in parts if part is not media))
-        return max(0, item.tokens - situation.means.count(without))
+        return max(0, situation.means.count(message) - situation.means.count(without))
     return situation.means.count(type(message)("user", (media,)))
