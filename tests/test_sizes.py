@@ -12,7 +12,7 @@ import pytest
 import turnlog
 from turnlog.content import Message, Reasoning, Text, ToolCall, ToolResult
 from turnlog.models import Target, target
-from turnlog.records import MessageRecord
+from turnlog.records import MessageRecord, UsageRecord
 from turnlog.scrubbing import scrub
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
@@ -314,11 +314,8 @@ def test_a_call_that_is_not_at_hand_can_be_answered() -> None:
     assert kept is not None and isinstance(kept.parts[0], ToolResult) and kept.parts[0].name == "watch"
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_a_message_is_counted_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opening a session, and every turn of tools called at once, would pay twice for what a message says if its record
-    kept another size than the one that it is sent with; and a session would be of another size, said bit by bit or all
-    at once, live or opened again."""
+def counted_messages(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
+    """The messages that OpenAI's counters are asked for, as they come."""
     counted: list[Message] = []
     count = OpenAICounter.messages
 
@@ -326,12 +323,21 @@ def test_a_message_is_counted_once(seed: int, monkeypatch: pytest.MonkeyPatch) -
         counted.extend(messages)
         return count(counter, messages, blob)
 
+    monkeypatch.setattr(OpenAICounter, "messages", seen)
+    return counted
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_message_is_counted_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening a session, and every turn of tools called at once, would pay twice for what a message says if its record
+    kept another size than the one that it is sent with; and a session would be of another size, said bit by bit or all
+    at once, live or opened again."""
     history = sound_history(random.Random(seed))
     bit_by_bit, whole = opened(CHAT), opened(CHAT)
     for session in (bit_by_bit, whole):
         for data in history.blobs.values():
             session._store.put_blob(data)
-    monkeypatch.setattr(OpenAICounter, "messages", seen)
+    counted = counted_messages(monkeypatch)
     for message in history.messages:
         bit_by_bit.add(message)
         assert bit_by_bit.token_count >= 0
@@ -363,3 +369,22 @@ def test_a_size_among_others_is_put_right_where_there_are_none() -> None:
     assert record.body.count.at_once
     assert record.body.count.tokens != by_itself
     assert session.token_count - beside.token_count == again(session).token_count - beside.token_count == by_itself
+
+
+@pytest.mark.parametrize("asked", [CHAT, PROXY], ids=lambda aim: aim.model)
+def test_an_answer_is_counted_once_by_who_was_asked(asked: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer with its bill would be tokenised twice; or the bill of another model be compared with a size by the
+    session's own counter, and teach it a wrong ratio."""
+    session = opened(CHAT)
+    session.user("Say something.")
+    session.request(asked)
+    said = {"role": "assistant", "content": "This is what there is to say. " * 20}
+    bill = {"prompt_tokens": 20, "completion_tokens": 120, "total_tokens": 140}
+    counted = counted_messages(monkeypatch)
+    answer = session.receive(
+        {"choices": [{"index": 0, "message": said, "finish_reason": "stop"}], "usage": bill}, asked
+    )
+    assert counted.count(answer.message) == 1
+    *_, kept = session.history()
+    assert isinstance(kept.body, UsageRecord)
+    assert kept.body.answer == count_message(answer.message, counter_for(asked.provider, asked.model)).tokens

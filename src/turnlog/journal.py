@@ -165,25 +165,30 @@ class Journal:
     def _keep(self, reply: Reply, asked: Target, *, reason: str = "") -> Answer:
         for data in reply.blobs.values():
             self._store.put_blob(data)
-        bodies: list[Body] = []
+        body: MessageRecord | PartialAnswer
         if reply.complete and not reason:
-            bodies.append(
-                MessageRecord(reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
-            )
+            body = MessageRecord(reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
         else:
             why = reason or reply.error or "the stream ended early"
-            bodies.append(PartialAnswer(reply.message, why, fragments=reply.fragments, model=reply.model))
+            body = PartialAnswer(reply.message, why, fragments=reply.fragments, model=reply.model)
+        bodies: list[Body] = [body]
         if reply.usage is not None:
-            bodies.append(self._bill(reply, reply.usage, asked))
+            [kept] = self._counted([admitted(body)])
+            bodies = [kept, self._bill(reply, reply.usage, asked, kept)]
         records = self._append(bodies, asked=asked)
         return Answer(reply, records[0], asked.model)
 
-    def _bill(self, reply: Reply, usage: Usage, asked: Target) -> UsageRecord:
-        """What the request cost, beside what it was counted as before it was sent."""
+    def _bill(self, reply: Reply, usage: Usage, asked: Target, kept: Body) -> UsageRecord:
+        """What the request cost, beside what it was counted as before it was sent; the answer was counted as `kept`."""
         counter = counter_for(asked.provider, asked.model)
         sent, self._context.asked = self._context.asked, None
         counted = sent if sent is not None and sent.counter == counter.id else None
-        answer = count_message(reply.message, counter, self._store.get_blob).tokens if counted else 0
+        size = kept.count if isinstance(kept, (MessageRecord, PartialAnswer)) else None
+        if counted is None:
+            size = None  # it is of use beside the other only
+        elif size is None or size.counter != counter.id:
+            size = count_message(reply.message, counter, self._store.get_blob)
+        answer = size.tokens if size is not None else 0
         return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
 
 
