@@ -10,7 +10,7 @@ import pytest
 
 from accounting import unaccounted
 from judging import TARGETS, errors_of, numbered, shown
-from turnlog.content import Message, Text
+from turnlog.content import Message, Text, Tool, ToolCall, ToolResult
 from turnlog.models import Target
 from turnlog.records import Configuration
 from turnlog.request import prepare
@@ -49,6 +49,28 @@ def test_texts_that_say_nothing_make_requests_that_are_accepted(aim: Target, ora
         )
         refused += [(seed, error) for error in (*errors_of(oracle, aim, prepared.request), *missing)]
     assert refused == []
+
+
+HOSTED = (
+    Tool("web_search", kind="hosted", provider="openai-responses", data={"type": "web_search"}),
+    Tool("web_search", kind="hosted", provider="anthropic", data={"type": "web_search_20250305", "name": "web_search"}),
+    Tool("googleSearch", kind="hosted", provider="google", data={"googleSearch": {}}),
+)
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_tools_that_another_provider_runs_are_as_none(aim: Target, oracle: ModuleType) -> None:
+    """A session with a web search of its provider's and calls of tools could go on with no other: where nothing is
+    left to be declared, the calls have to declare their tools."""
+    tools = tuple(tool for tool in HOSTED if tool.provider != aim.provider)
+    call = ToolCall("call_1", "read", {"path": "a"})
+    result = ToolResult("call_1", "read", (Text("content"),))
+    view = numbered([Message("user", (Text("go"),)), Message("assistant", (call,)), Message("user", (result,))])
+    prepared = prepare(view, Configuration(tools=tools), aim, {}.__getitem__)
+    without = prepare(view, Configuration(), aim, {}.__getitem__)
+    assert errors_of(oracle, aim, prepared.request) == []
+    assert prepared.request == without.request
+    assert [loss.kind for loss in prepared.losses if loss not in without.losses] == ["tool"] * len(tools)
 
 
 def sprinkled(message: Message, chance: random.Random) -> Message:

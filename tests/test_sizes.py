@@ -182,6 +182,17 @@ def test_sizes_do_not_outlive_the_rules_they_were_found_by(other: Target) -> Non
         assert session.token_count == again(session).token_count
 
 
+@pytest.mark.parametrize("aim", ALL, ids=lambda aim: f"{aim.provider} {aim.model}")
+def test_tools_of_another_provider_count_for_nothing(aim: Target) -> None:
+    """A search that another provider runs is not sent; the tools that calls declare instead are."""
+    session = opened(RESPONSES if aim is not RESPONSES else GEMINI)
+    hosted = turnlog.Tool("search", kind="hosted", provider=session.target.provider, data={"type": "web_search"})  # type: ignore[union-attr]
+    session.configure(tools=[hosted])
+    calls(session, ToolCall("c1", "read", {"path": "a"}), ToolCall("c2", "write", {"path": "b"}))
+    session.switch(aim)
+    assert sent(session, aim) == session.token_count == again(session).token_count == session.breakdown().tokens
+
+
 def test_the_end_of_a_request_counts_by_the_target_that_is_asked() -> None:
     """With thinking on, Claude wants a user's word at the end; without, none: asked about both in turn."""
     session = opened(CLAUDE)

@@ -192,17 +192,17 @@ class Context:
             self._pieces[-1].items.append(shown)
             self._pieces[-1].plan = None
 
-    @property
-    def _fixed(self) -> int:
+    def _fixed(self, plan: Plan) -> int:
         """The tokens of a request beside its messages."""
-        return self._sizing.fixed(self.configuration.tools, system=self._systems > 0)
+        return self._sizing.fixed(plan.local.tools, system=self._systems > 0)
 
-    def _gauge(self) -> Gauge:
-        return self._sizing.gauge(declares=not self.configuration.tools, system=self._systems > 0)
+    def _gauge(self, plan: Plan) -> Gauge:
+        return self._sizing.gauge(declares=not plan.local.tools, system=self._systems > 0)
 
     def _whole(self, aim: Target) -> int:
-        added = self._added.total(self._plan(aim).rules, self._fate, self._gauge(), self.last)
-        return self._fixed + self._tokens + added
+        plan = self._plan(aim)
+        added = self._added.total(plan.rules, self._fate, self._gauge(plan), self.last)
+        return self._fixed(plan) + self._tokens + added
 
     def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:
@@ -237,7 +237,8 @@ class Context:
 
     def _marks(self, aim: Target) -> Marks:
         budget = self.strategy.applied_to(self.budget)
-        return budget.marks(aim.input_limit, self._fixed, 0, scale=self._scale(aim), known=aim.known)
+        fixed = self._fixed(self._plan(aim))
+        return budget.marks(aim.input_limit, fixed, 0, scale=self._scale(aim), known=aim.known)
 
     def _scale(self, aim: Target) -> float:
         return self.calibration.scale(aim.provider, self._counter.id, self._sizing.certainty)
@@ -262,8 +263,8 @@ class Context:
         return _reach_for((now.budget or Budget()).max_tokens or window)
 
     def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
-        limit = 0
-        rewinds, rules, gauge = self._rewinds, self._plan(aim).rules, self._gauge()
+        limit, plan = 0, self._plan(aim)
+        rewinds, rules, gauge = self._rewinds, plan.rules, self._gauge(plan)
 
         def originals(first: int, last: int) -> Iterator[Shown]:
             room = _MATERIAL * limit
@@ -291,7 +292,7 @@ class Context:
                 gauge.at_once,
             ),
             window=aim.input_limit,
-            fixed=self._fixed,
+            fixed=self._fixed(plan),
             number=self.last + 1,
             pinned=frozenset(d.first for d in self.decisions.values() if d.action == "pin"),
             gap=self.gap,
@@ -350,9 +351,9 @@ class Context:
         return made
 
     def _sent_now(self, plan: Plan, tokens: int) -> Sent:
-        gauge, added = self._gauge(), self._added
-        called = () if self.configuration.tools else added.called
-        fixed = self._fixed + added.tools(plan.rules, gauge)
+        gauge, added = self._gauge(plan), self._added
+        called = () if plan.local.tools else added.called
+        fixed = self._fixed(plan) + added.tools(plan.rules, gauge)
         lasting = added.lasting(plan.rules, gauge)
         passing = added.passing(plan.rules, self._fate, gauge, self.last)
         return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, lasting, passing, called)

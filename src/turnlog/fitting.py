@@ -219,7 +219,7 @@ class _Counting:
         self._ways = ways
         self._counter = counter if not callable(counter) else None
         self._count_body = counter if callable(counter) else None
-        tools = parsed.configuration.tools
+        tools = ways.local.tools
         self.fixed = 0
         self.scale = 1.0
         if self._counter is not None:

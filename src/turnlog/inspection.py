@@ -40,11 +40,12 @@ def broken_down(
     store: Store, session_id: str, context: Context, aim: Target, marks: Marks, terms: Terms | None
 ) -> Breakdown:
     """As `Session.breakdown`, beside these marks."""
-    counter, rules = counter_for(aim.provider, aim.model), plan(context.configuration, aim).rules
+    ways = plan(context.configuration, aim)
+    counter, rules = counter_for(aim.provider, aim.model), ways.rules
     records = list(store.read(session_id))
     kept = ((shown, as_sent(shown, rules)) for shown in select(records)[0])
     view = [msgspec.structs.replace(shown, message=sent) for shown, sent in kept if sent is not None]
-    tools, _ = declare_tools(view, context.configuration.tools, rules)
+    tools, _ = declare_tools(view, ways.local.tools, rules)
     beside = added_to(view, rules, fate_of(records), Sizing(counter, store.get_blob).gauge(declares=False, system=True))
     shares, certainty = shares_of(view, tools, counter, store.get_blob, beside)
     terms = terms or Terms(context.budget, context.strategy)

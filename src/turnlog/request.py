@@ -148,14 +148,17 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
     """The plan for a target.
 
     `configuration` holds tools and settings in the terms of any provider; what the target's provider
-    has no word for is a loss. `target.settings` are laid over it. With `complete`, settings that no
+    has no word for, or cannot run, is a loss. `target.settings` are laid over it. With `complete`, settings that no
     request may be without are filled in; else their absence is mended as an edit.
     """
     to = provider(target.provider)
     local, lost = translate(configuration, to)
     required = to.required_settings(target) if complete else {}
     settings = {**required, **local.settings, **target.settings}
-    local = msgspec.structs.replace(local, model=target.model, settings=settings)
+    elsewhere = [tool for tool in local.tools if tool.kind == "hosted" and tool.provider != to.name]
+    lost += [Loss("tool", f"tool {tool.name!r} is run by {tool.provider or 'nobody'}: left out") for tool in elsewhere]
+    tools = tuple(tool for tool in local.tools if tool not in elsewhere)
+    local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
     return Plan(to, target, local, to.rules(target, settings), tuple(lost), complete)
 
 
