@@ -23,8 +23,9 @@ from turnlog.errors import BudgetError, InputError
 from turnlog.log import Draft
 from turnlog.models import Target, target
 from turnlog.policy import PRESETS, Budget, Strategy, read_strategy
+from turnlog.providers import provider
 from turnlog.records import Configuration, Decision, Record
-from turnlog.request import follow, plan
+from turnlog.request import as_known, follow, plan
 from turnlog.rules import Rules
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
@@ -204,7 +205,12 @@ class Play:
             return count_at_once(message, counter, self.store.get_blob).tokens
 
         joined = at_once if joins_results(counter) else self.count
-        return model.Counts(self.count, joined, None if self.tools else declared)
+        return model.Counts(self.count, joined, None if self.tools else declared, self.as_known)
+
+    def as_known(self, message: Message) -> Message | None:
+        """A message with media as their bytes are, and without what its provider would not know."""
+        seen = as_known([Shown(message, (1,))], provider(self.aim.provider), self.store.get_blob, [])
+        return seen[0].message if seen else None
 
     @property
     def limit(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from turnlog.content import Media, Message, Part, Text, Tool, ToolCall, ToolResult, media_parts
+from turnlog.content import Media, Message, Part, Text, Tool, ToolCall, ToolResult, media_parts, shown_apart
 from turnlog.policy import Strategy
 from turnlog.records import Decision, MessageRecord, PartialAnswer, Record
 from turnlog.rules import Rules
@@ -188,11 +188,13 @@ def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[t
 
 class Counts(NamedTuple):
     """Tokens of a message by itself, of one with results of calls made at once, and of declarations of tools that are
-    there because they were called (None if the tools of requests are given)."""
+    there because they were called (None if the tools of requests are given). `known` is a message as its provider knows
+    it: media by what their bytes are."""
 
     message: Callable[[Message], int]
     at_once: Callable[[Message], int]
     tools: Callable[[Sequence[Tool]], int] | None
+    known: Callable[[Message], Message | None]
 
 
 def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Line, int]]:
@@ -208,9 +210,11 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
         if becomes != [line.message]:
             found.append((line, sum(map(count, becomes)) - count(line.message)))
     leading = True
+    gone: list[Line] = []
     for line in lines:
         leading = leading and line.message.role == "system"
-        sent = as_sent(line.message, rules, leading)
+        sent = as_sent(line.message, rules, leading, counts.known)
+        gone += [line] if sent is None else []
         if sent is not line.message:
             found.append((line, (count(sent) if sent else 0) - count(line.message)))
     for i, call in waiting:
@@ -220,7 +224,8 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
     if counts.tools is not None:
         found += declarations(lines, rules, counts.tools)
     for line in lines:
-        calls = [part for part in line.message.parts if isinstance(part, ToolCall)]
+        answer = line.message.role == "assistant"
+        calls = [part for part in line.message.parts if answer and isinstance(part, ToolCall)]
         if rules.step_signature and calls and not (calls[0].signature and calls[0].provider in ("", rules.provider)):
             whole = msgspec.structs.replace(calls[0], signature=rules.step_signature, provider=rules.provider)
             bare = msgspec.structs.replace(calls[0], signature="")
@@ -229,11 +234,13 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
         if line.message.role == "assistant" and (i + 1 == len(lines) or lines[i + 1].message.role != "assistant"):
             run = list(takewhile(lambda one: one.message.role == "assistant", reversed(lines[: i + 1])))[::-1]
             calls_from = dropwhile(lambda one: not any(isinstance(p, ToolCall) for p in one.message.parts), run)
-            joined = [sent for one in calls_from if (sent := as_sent(one.message, rules, False)) is not None]
+            joined = [
+                sent for one in calls_from if (sent := as_sent(one.message, rules, False, counts.known)) is not None
+            ]
             if len(joined) > 1:
                 together = Message("assistant", tuple(part for message in joined for part in message.parts))
                 found.append((line, count(together) - sum(map(count, joined))))
-    said = [line for line in lines if line.message.role != "system"]
+    said = [line for line in lines if line.message.role != "system" and not any(line is one for one in gone)]
     if not said:
         return found if rules.system_only or not lines else [*found, (lines[-1], count(NOTHING))]
     answers = list(takewhile(lambda line: line.message.role == "assistant", said))
@@ -281,7 +288,16 @@ def messages_of(message: Message, rules: Rules) -> list[Message]:
     results = tuple(part for part, is_result in zip(message.parts, kinds, strict=True) if is_result)
     said = tuple(part for part, is_result in zip(message.parts, kinds, strict=True) if not is_result)
     blank = all(isinstance(part, Text) and not part.text.strip() for part in said)
-    groups = [(part,) for part in results] if rules.results_apart else [results]
+    groups: list[tuple[Part, ...]] = [results]
+    if rules.results_apart:  # which take no media: those are shown behind them
+        shown = [(part, [inner for inner in part.parts if isinstance(inner, Media)]) for part in results]
+        bare = [[inner for inner in part.parts if not isinstance(inner, Media)] for part in results]
+        groups = [
+            (msgspec.structs.replace(part, parts=tuple(texts) or ((Text(shown_apart(part)[1]),) if media else ())),)
+            for (part, media), texts in zip(shown, bare, strict=True)
+        ]
+        media = tuple(one for part, seen in shown if seen for one in (Text(shown_apart(part)[0]), *seen))
+        groups += [media] if media else []
     groups += [said] if said and (rules.blank_text or not blank) else []
     return [Message("user", group) for group in groups]
 
@@ -302,21 +318,28 @@ def made_at_once(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
     return [lines[i] for i in callers], [lines[i] for i in sorted(answers)]
 
 
-def as_sent(message: Message, rules: Rules, leading: bool) -> Message | None:
+def as_sent(
+    message: Message, rules: Rules, leading: bool, known: Callable[[Message], Message | None]
+) -> Message | None:
     """A message without what the provider does not take; free text of calls in JSON, where it takes none; system text
-    as a user's, where it may not stand."""
-    kept, _, _ = clean([Shown(message, (1,))], rules)
+    as a user's, where it may not stand; words in failed results without any, where there have to be some."""
+    seen = known(message)
+    kept = clean([Shown(seen, (1,))], rules)[0] if seen else []
     if not kept:
         return None
     if message.role == "system" and rules.system != "inline" and not leading:
         return Message("user", (Text("[system]"), *kept[0].message.parts))
-    parts = tuple(
-        msgspec.structs.replace(part, kind="function", arguments={"input": part.raw_arguments}, raw=None)
-        if isinstance(part, ToolCall) and part.kind == "custom" and "custom" not in rules.call_kinds
-        else part
-        for part in kept[0].message.parts
-    )
+    parts = tuple(_spoken(part, rules) for part in kept[0].message.parts)
     return message if parts == message.parts else msgspec.structs.replace(kept[0].message, parts=parts)
+
+
+def _spoken(part: Part, rules: Rules) -> Part:
+    if isinstance(part, ToolCall) and part.kind == "custom" and "custom" not in rules.call_kinds:
+        return msgspec.structs.replace(part, kind="function", arguments={"input": part.raw_arguments}, raw=None)
+    if isinstance(part, ToolResult) and part.outcome != "ok" and rules.failed_says:
+        texts = "".join(inner.text for inner in part.parts if isinstance(inner, Text))
+        return part if texts else msgspec.structs.replace(part, parts=(*part.parts, Text(rules.failed_says)))
+    return part
 
 
 def groups(lines: Sequence[Line]) -> list[list[Line]]:

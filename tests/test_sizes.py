@@ -7,16 +7,18 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 import turnlog
-from turnlog.content import Message, Reasoning, Text, ToolCall, ToolResult
+from turnlog.content import Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.models import Target, target
 from turnlog.records import MessageRecord, UsageRecord
 from turnlog.scrubbing import scrub
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import sound_history
+from turnlog.testing.histories import PIXEL
 from turnlog.tokens.counted import BlobReader, Tally
 from turnlog.tokens.counters import count_message, counter_for
 from turnlog.tokens.openai import OpenAICounter
@@ -139,6 +141,69 @@ def goes_on_behind_calls(session: Session) -> None:
     session.user("Thanks.")
 
 
+def results_of_media_alone(session: Session) -> None:
+    """Chat shows them in a user's message of their own, with words ahead of them and in their place."""
+    image = picture(session)
+    for n in range(8):
+        session.add(Message("assistant", (ToolCall(f"c{n}", "look", {}),)))
+        session.add(Message("user", (ToolResult(f"c{n}", "look", (image,)),)))
+
+
+def failures_without_text(session: Session) -> None:
+    """Anthropic refuses a failed result that says nothing."""
+    image = picture(session)
+    for n in range(20):
+        session.add(Message("assistant", (ToolCall(f"c{n}", "look", {}),)))
+        session.add(Message("user", (ToolResult(f"c{n}", "look", (image,) * (n % 2), outcome="failed"),)))
+
+
+def images_of_unknown_type(session: Session) -> None:
+    """They are sent by the type that their bytes have."""
+    image = msgspec.structs.replace(picture(session), mime="")
+    for _ in range(10):
+        session.add(Message("user", (image, Text("look"))))
+
+
+def files_that_are_images(session: Session) -> None:
+    """A provider goes by the type of what was uploaded to it."""
+    uploaded = Media("file", mime="image/png", file_id=f"{FILES}abc", provider="google")
+    session.add(Message("user", (uploaded, Text("look"))))
+
+
+def speaking_after_reasoning(session: Session) -> None:
+    """What is said behind reasoning is an item of its own over the Responses API."""
+    for n in range(20):
+        session.user(f"go {n}")
+        thought = Reasoning("openai-responses", summary=("s",), encrypted="ZW5j")
+        session.add(Message("assistant", (Text("first"), thought, Text("then"))))
+
+
+def shell_calls(session: Session) -> None:
+    """Calls of a kind that few providers know, with arguments that are no object."""
+    for n in range(20):
+        session.add(Message("assistant", (ToolCall(f"c{n}", "run", ["ls"], kind="shell"),)))
+        session.add(Message("user", (ToolResult(f"c{n}", "run", (Text("done"),), kind="shell"),)))
+
+
+def ends_that_vanish(session: Session) -> None:
+    """What is left of a conversation when its end cannot be sent may need another end."""
+    session.user("question")
+    session.assistant("answer")
+    session.add(Message("user", (ToolCall("c1", "read", {}),)))
+
+
+def nothing_said(session: Session) -> None:
+    """An answer that says nothing is not sent, and something has to be."""
+    session.add(Message("assistant", ()))
+
+
+def picture(session: Session) -> Media:
+    session._store.put_blob(PIXEL)
+    return Media("image", mime="image/png", sha256=sha256_hex(PIXEL), size=len(PIXEL))
+
+
+FILES = "https://generativelanguage.googleapis.com/v1beta/files/"
+
 HAPPENINGS = (
     goes_on_behind_calls,
     notes,
@@ -149,6 +214,14 @@ HAPPENINGS = (
     blank_beside_results,
     thinking_between,
     late_results,
+    results_of_media_alone,
+    failures_without_text,
+    images_of_unknown_type,
+    files_that_are_images,
+    speaking_after_reasoning,
+    shell_calls,
+    ends_that_vanish,
+    nothing_said,
 )
 
 

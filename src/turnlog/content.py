@@ -34,6 +34,7 @@ __all__ = [
     "compact_json",
     "images_in",
     "is_finite_json",
+    "media_kind",
     "media_parts",
     "nested_deeper",
     "parse_arguments",
@@ -301,6 +302,18 @@ def shown_apart(result: ToolResult) -> tuple[str, str]:
         return "", ""
     label = f"[{kinds} returned by {result.name or 'the tool'}, call {result.call_id}]"
     return label, f"[{kinds}: see the next user message]"
+
+
+def media_kind(mime: str) -> Literal["image", "document", "audio", "video", "file"]:
+    """The kind of medium that a MIME type names."""
+    family = mime.split("/", 1)[0]
+    if family == "image":
+        return "image"
+    if family == "audio":
+        return "audio"
+    if family == "video":
+        return "video"
+    return "document" if family == "text" or mime == "application/pdf" else "file"
 
 
 def images_in(message: Message) -> int:

@@ -197,7 +197,7 @@ class Context:
         return self._sizing.fixed(plan.local.tools, system=self._systems > 0)
 
     def _gauge(self, plan: Plan) -> Gauge:
-        return self._sizing.gauge(declares=not plan.local.tools, system=self._systems > 0)
+        return self._sizing.gauge(plan, declares=not plan.local.tools, system=self._systems > 0)
 
     def _whole(self, aim: Target) -> int:
         plan = self._plan(aim)

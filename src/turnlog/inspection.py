@@ -43,10 +43,12 @@ def broken_down(
     ways = plan(context.configuration, aim)
     counter, rules = counter_for(aim.provider, aim.model), ways.rules
     records = list(store.read(session_id))
-    kept = ((shown, as_sent(shown, rules)) for shown in select(records)[0])
+    sizing = Sizing(counter, store.get_blob)
+    known = sizing.known(ways)
+    kept = ((shown, as_sent(shown, rules, known=known)) for shown in select(records)[0])
     view = [msgspec.structs.replace(shown, message=sent) for shown, sent in kept if sent is not None]
     tools, _ = declare_tools(view, ways.local.tools, rules)
-    beside = added_to(view, rules, fate_of(records), Sizing(counter, store.get_blob).gauge(declares=False, system=True))
+    beside = added_to(view, rules, fate_of(records), sizing.gauge(ways, declares=False, system=True))
     shares, certainty = shares_of(view, tools, counter, store.get_blob, beside)
     terms = terms or Terms(context.budget, context.strategy)
     return Breakdown(aim.provider, aim.model, terms.strategy.name, terms.budget, marks, shares, certainty, counter.id)

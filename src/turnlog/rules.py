@@ -74,6 +74,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     call_kinds: frozenset[str] = frozenset({"function"})
     """Kinds of calls that are taken natively; others are shown as function calls."""
 
+    failed_says: str = ""
+    """If set, what stands in a failed result that has no text: it may not be without."""
+
     empty_text: bool = False
     """Whether an empty text part is accepted."""
 

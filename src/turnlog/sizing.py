@@ -7,11 +7,13 @@ from functools import cached_property
 
 from .content import Message, Tool, ToolCall, ToolResult
 from .records import Count, MessageRecord, PartialAnswer, Record
+from .request import Plan, as_known
 from .tokens.counted import BlobReader, Certainty, Counter
 from .tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
 from .view.added import Gauge
 from .view.blocks import Item
 from .view.select import as_shown
+from .view.sent import Known
 from .view.shown import Shown
 
 __all__ = ["Sizing"]
@@ -29,7 +31,7 @@ class Sizing:
         self._recounted: dict[tuple[int, int], int] = {}
         self._tools: Sequence[Tool] = ()
         self._fixed: dict[bool, int] = {}
-        self._gauges: dict[tuple[bool, bool], Gauge] = {}
+        self._gauges: dict[tuple[str, bool, bool], Gauge] = {}
 
     @property
     def certainty(self) -> Certainty:
@@ -84,10 +86,10 @@ class Sizing:
         frame = count_frame(self.counter, system=system, tools=bool(tools)).tokens
         return frame + (count_tools(tools, self.counter).tokens if tools else 0)
 
-    def gauge(self, *, declares: bool, system: bool) -> Gauge:
-        """How to count what a request takes beside the sizes of its messages. `declares` says that it has no tools but
-        those that its calls are declared from, `system` that it has system text."""
-        key = declares, system
+    def gauge(self, plan: Plan, *, declares: bool, system: bool) -> Gauge:
+        """How to count what a request by a plan takes beside the sizes of its messages. `declares` says that it has no
+        tools but those that its calls are declared from, `system` that it has system text."""
+        key = plan.provider.name, declares, system
         if key not in self._gauges:
             self._gauges[key] = Gauge(
                 self.message,
@@ -95,8 +97,13 @@ class Sizing:
                 (lambda tools: self._around(tools, system=system) - self._around((), system=system))
                 if declares
                 else None,
+                self.known(plan),
             )
         return self._gauges[key]
+
+    def known(self, plan: Plan) -> Known:
+        """What gives messages as the provider of a plan knows them."""
+        return lambda view: as_known(view, plan.provider, self._blob, [])
 
     def tidy(self) -> None:
         """Let go of what is remembered, if it is very much."""

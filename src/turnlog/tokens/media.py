@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from ..content import Media
+from ..content import Media, media_kind
 from ..errors import BlobMissing
 from .counted import BlobReader
 from .dimensions import dimensions, pages
@@ -69,7 +69,8 @@ def _patches(images: Images, width: int, height: int) -> int:
 def count_media(media: Media, images: Images, *, page: int, second: int, blob: BlobReader | None) -> int:
     """Tokens of one media part. Its bytes are looked at where `blob` can give them."""
     data = _bytes(media, blob)
-    match media.kind:
+    told = media_kind(media.mime)
+    match media.kind if told == "file" else told:  # providers go by the type
         case "image":
             sides = dimensions(data) if data else None
             return image_tokens(images, *(sides or _COMMON))

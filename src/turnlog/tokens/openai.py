@@ -161,9 +161,12 @@ def _says_something(message: Message) -> bool:
 
 
 def _goes_on(message: Message) -> int:
-    """How often a message speaks again behind a call: there, that is another item."""
-    called = [isinstance(part, ToolCall) for part in message.parts if isinstance(part, (Text, ToolCall))]
-    return sum(before and not now for before, now in pairwise(called))
+    """How often a message speaks again behind a call, or behind reasoning in its midst: there, that is another item."""
+    others = (ToolCall, Reasoning)
+    kinds = [part for part in message.parts if isinstance(part, (Text, *others))]
+    while kinds and isinstance(kinds[0], Reasoning):
+        kinds.pop(0)
+    return sum(isinstance(before, others) and isinstance(now, Text) for before, now in pairwise(kinds))
 
 
 def _arguments(call: ToolCall) -> Any:

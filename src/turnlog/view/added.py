@@ -21,7 +21,7 @@ from .arrange import Fate, fate_of_call, synthetic_result
 from .blocks import Item
 from .pairing import Pairing
 from .repair import added_ends, declare_tools, joined_runs, named_tools, signed_call
-from .sent import apart, as_sent, is_plain
+from .sent import Known, apart, as_sent, is_plain
 from .shown import Shown
 
 __all__ = ["Added", "Gauge", "Passing", "added_to", "with_added"]
@@ -39,12 +39,14 @@ class Gauge(Struct, frozen=True, eq=False):
 
     `message` gives the tokens of a message by itself, `at_once` those of one with results of calls made at once, None
     if that is the same. `tools` gives those of declarations, with what a request takes that has any; None if the tools
-    of the request are given, and none are declared from calls. `kept` is what was counted once of messages on record.
+    of the request are given, and none are declared from calls. `known` gives messages as the provider knows them.
+    `kept` is what was counted once of messages on record.
     """
 
     message: _Count
     at_once: _Count | None = None
     tools: Callable[[Sequence[Tool]], int] | None = None
+    known: Known = list
     kept: dict[Hashable, int] = {}
 
 
@@ -62,6 +64,7 @@ class Added:
         self._lasting: dict[int, int] = {}
         self._lasting_rules: Rules | None = None
         self._lasting_seen = self._lasting_total = 0
+        self._gone: set[int] = set()  # messages of which a target takes nothing
         self._made: tuple[int, Rules, Passing] | None = None
         self._at_once: set[int] = set()
         self._runs: list[int] = []  # calls of each run of answers, made at once
@@ -113,7 +116,6 @@ class Added:
     def total(self, rules: Rules, fate: Fate, gauge: Gauge, last: int) -> int:
         """All that the view takes beside the sizes of its messages; the arguments as for the methods below."""
         passing = self.passing(rules, fate, gauge, last)
-        self.lasting(rules, gauge)
         return self.tools(rules, gauge) + self._lasting_total + sum(tokens for tokens, _ in passing.values())
 
     def lasting(self, rules: Rules, gauge: Gauge) -> dict[int, int]:
@@ -121,6 +123,7 @@ class Added:
         counts messages the same in every call."""
         if self._lasting_rules is not rules:
             self._lasting_rules, self._lasting, self._lasting_seen, self._lasting_total = rules, {}, 0, 0
+            self._gone = set()
         for i in range(self._lasting_seen, len(self._view)):
             tokens = self._difference(i, rules, gauge)
             if tokens:
@@ -134,11 +137,12 @@ class Added:
         it up to record number `last`."""
         if self._made is None or self._made[0] != last or self._made[1] is not rules:
             found: Passing = {}
+            self.lasting(rules, gauge)
             added = [self._ends(rules, gauge.message)]
             if self._pairing.waiting:
                 added.append(self._results(fate, gauge))
             if self._joins and rules.merge_calls:
-                added.append(self._joints(rules, gauge.message))
+                added.append(self._joints(rules, gauge))
             for i, tokens, what in (one for some in added for one in some):
                 before = found.get(i, (0, ()))
                 found[i] = before[0] + tokens, (*before[1], what)
@@ -148,7 +152,9 @@ class Added:
     def _difference(self, i: int, rules: Rules, gauge: Gauge) -> int:
         shown, (counted, at_once), tokens = self._view[i], self._counts[i], 0
         if not is_plain(shown.message, rules):
-            sent = as_sent(shown, rules, leading=i < self._lead)
+            sent = as_sent(shown, rules, leading=i < self._lead, known=gauge.known)
+            if sent is None:
+                self._gone.add(i)
             if sent is not shown.message:
                 alone = _once(gauge, "alone", shown, gauge.message, shown.message) if at_once else counted
                 tokens += _once(gauge, ("sent", rules, i < self._lead), shown, gauge.message, sent) - alone
@@ -159,7 +165,7 @@ class Added:
         if (i in self._at_once and gauge.at_once is not None) != at_once:
             how = gauge.message if at_once or gauge.at_once is None else gauge.at_once
             tokens += _once(gauge, "alone" if at_once else "at once", shown, how, shown.message) - counted
-        signed = signed_call(shown.message, rules) if rules.step_signature else None
+        signed = signed_call(shown.message, rules) if shown.message.role == "assistant" else None
         if signed is not None:
             bare = msgspec.structs.replace(signed, signature="")
             tokens += gauge.message(Message("assistant", (signed,))) - gauge.message(Message("assistant", (bare,)))
@@ -206,10 +212,11 @@ class Added:
             newer = gauge.kept[key]
         return found
 
-    def _joints(self, rules: Rules, count: _Count) -> Iterator[_Addition]:
+    def _joints(self, rules: Rules, gauge: Gauge) -> Iterator[_Addition]:
         """By how much answers are larger when they stand in one message."""
+        count = gauge.message
         for run in joined_runs(self._view):
-            sent = [(i, as_sent(self._view[i], rules)) for i in run]
+            sent = [(i, as_sent(self._view[i], rules, known=gauge.known)) for i in run]
             there = [(i, message) for i, message in sent if message is not None]
             if len(there) > 1:
                 whole = Message("assistant", tuple(part for _, message in there for part in message.parts))
@@ -218,14 +225,15 @@ class Added:
                 yield run[-1], self._counted(key, whole, count) - apart, key
 
     def _ends(self, rules: Rules, count: _Count) -> Iterable[_Addition]:
-        opening, closing = added_ends(self._view, rules)
+        there = [shown for i, shown in enumerate(self._view) if i not in self._gone] if self._gone else self._view
+        opening, closing = added_ends(there, rules)
         if opening is None and closing is None:
             return ()
         return self._put_at_ends(opening, closing, count)
 
     def _put_at_ends(self, opening: Shown | None, closing: Shown | None, count: _Count) -> Iterator[_Addition]:
         view = self._view
-        said = [i for i, shown in enumerate(view) if shown.message.role != "system"]
+        said = [i for i, shown in enumerate(view) if shown.message.role != "system" and i not in self._gone]
         if opening is not None:
             yield said[0], self._counted(opening.message, opening.message, count), "opening"
         if closing is not None:

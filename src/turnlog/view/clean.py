@@ -220,7 +220,8 @@ class _Cleaner:
         arguments = call.arguments if _is_text(call.arguments) else self.json(call.arguments)
         if arguments is not call.arguments:
             changes["arguments"] = arguments
-        if call.kind == "function" and self.rules.arguments == "object" and not isinstance(arguments, dict):
+        as_function = call.kind == "function" or call.kind not in (*self.rules.call_kinds, "custom")
+        if as_function and self.rules.arguments == "object" and not isinstance(arguments, dict):
             raw_text = changes.get("raw", call.raw)
             changes["arguments"] = {"input": arguments if raw_text is None or arguments is not None else raw_text}
             changes["raw"] = None

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import msgspec
 
-from ..content import Message, Part, Text, ToolCall, ToolResult
+from ..content import Media, Message, Part, Text, ToolCall, ToolResult, shown_apart
 from ..rules import Rules
 from .clean import clean, is_blank, sendable_name
 from .repair import as_users
 from .shown import Shown
 
-__all__ = ["apart", "as_sent", "is_plain"]
+__all__ = ["Known", "apart", "as_sent", "is_plain"]
 
 
-def as_sent(shown: Shown, rules: Rules, *, leading: bool = True) -> Message | None:
+Known = Callable[[Sequence[Shown]], Sequence[Shown]]
+"""Messages with media as their bytes have it, and without what the provider would not know."""
+
+
+def as_sent(shown: Shown, rules: Rules, *, leading: bool = True, known: Known = list) -> Message | None:
     """The message as the provider takes it, None if nothing of it; itself if that is all of it. System text that does
     not stand at the beginning (`leading`) is taken to be shown as a user's, if that may be."""
-    kept, _, _ = clean([shown], rules)
+    kept, _, _ = clean(known([shown]), rules)
     message = kept[0].message if kept else None
     if message is not None and message.role == "system" and not leading and rules.system != "inline":
         return as_users(message)
-    if message is None or "custom" in rules.call_kinds:
-        return message
-    parts = tuple(map(_in_json, message.parts))
+    if message is None:
+        return None
+    parts = tuple(_part(part, rules) for part in message.parts)
     same = all(new is old for new, old in zip(parts, message.parts, strict=True))
     return message if same else msgspec.structs.replace(message, parts=parts)
 
 
-def _in_json(part: Part) -> Part:
-    """A call with free text as providers take it that know none: as an argument."""
-    if not isinstance(part, ToolCall) or part.kind != "custom":
-        return part
-    return msgspec.structs.replace(part, arguments={"input": part.raw_arguments}, raw=None, kind="function")
+def _part(part: Part, rules: Rules) -> Part:
+    """A call with free text as providers take it that know none: as an argument. A failed result with the text that it
+    has to have."""
+    if isinstance(part, ToolCall) and part.kind == "custom" and "custom" not in rules.call_kinds:
+        return msgspec.structs.replace(part, arguments={"input": part.raw_arguments}, raw=None, kind="function")
+    if isinstance(part, ToolResult) and _has_to_speak(part, rules):
+        return msgspec.structs.replace(part, parts=(*part.parts, Text(rules.failed_says)))
+    return part
+
+
+def _has_to_speak(result: ToolResult, rules: Rules) -> bool:
+    if result.outcome == "ok" or not rules.failed_says:
+        return False
+    return not any(isinstance(part, Text) and part.text for part in result.parts)
 
 
 def is_plain(message: Message, rules: Rules) -> bool:
@@ -52,6 +67,8 @@ def is_plain(message: Message, rules: Rules) -> bool:
                 return False
         elif not isinstance(part, ToolResult) or message.role != "user" or not _is_text(part):
             return False
+        elif _has_to_speak(part, rules):
+            return False
     return bool(message.parts)
 
 
@@ -66,8 +83,26 @@ def apart(message: Message, rules: Rules) -> list[Message]:
     led = rules.results != "adjacent" or all(isinstance(part, ToolResult) for part in message.parts[: len(results)])
     if message.role != "user" or not results or (led and not rules.results_apart):
         return [message]
-    groups = [(result,) for result in results] if rules.results_apart else [tuple(results)]
     others = tuple(part for part in message.parts if not isinstance(part, ToolResult))
+    if rules.results_apart:
+        media = tuple(part for result in results for part in _beside(result))
+        groups = [(_bare(result),) for result in results] + ([media] if media else [])
+    else:
+        groups = [tuple(results)]
     if others and (rules.blank_text or not is_blank(others)):
-        return [*(Message(message.role, group) for group in groups), Message(message.role, others)]
-    return [Message(message.role, group) for group in groups]
+        groups.append(others)
+    return [message] if groups == [message.parts] else [Message(message.role, group) for group in groups]
+
+
+def _beside(result: ToolResult) -> tuple[Part, ...]:
+    """The media of a result where they are shown behind it, with the words ahead of them."""
+    media = tuple(part for part in result.parts if isinstance(part, Media))
+    return (Text(shown_apart(result)[0]), *media) if media else ()
+
+
+def _bare(result: ToolResult) -> ToolResult:
+    """A result without its media, and with the words in their place if it says nothing else."""
+    left = tuple(part for part in result.parts if not isinstance(part, Media))
+    if len(left) == len(result.parts):
+        return result
+    return msgspec.structs.replace(result, parts=left or (Text(shown_apart(result)[1]),))

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...models import Target
 from ...rules import Rules
-from .blocks import NAME
+from .blocks import NAME, NO_OUTPUT
 
 __all__ = ["IMAGE_MAX_BASE64", "NO_SAMPLING", "ONE_SAMPLING", "rules", "thinking_type"]
 
@@ -69,6 +69,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         name_pattern=r"[a-zA-Z0-9_-]{1,128}",
         name_max=128,
         arguments="object",
+        failed_says=NO_OUTPUT,
         empty_text=False,
         blank_text=False,
         own_calls=frozenset({"server_tool_use", "mcp_tool_use"}),

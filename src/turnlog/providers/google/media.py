@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Literal
 
-from ...content import Media, sha256_hex
+from ...content import Media, media_kind, sha256_hex
 from ..protocol import BlobReader
 from .keys import NAME
 
-__all__ = ["Kind", "LITERAL", "base64_text", "decode", "file_media", "kind_of", "mime_of", "plain_mime", "spelling_of"]
+__all__ = ["LITERAL", "base64_text", "decode", "file_media", "mime_of", "plain_mime", "spelling_of"]
 
 LITERAL = "literal:"
 """Shape of a base64 text that no encoder writes: the text is a blob of its own, its hash follows."""
-
-Kind = Literal["image", "document", "audio", "video", "file"]
 
 _EXTENSIONS = {
     "aac": "audio/aac",
@@ -51,18 +48,6 @@ _FILES_API = ("https://generativelanguage.googleapis.com/", "gs://")
 _URLSAFE = str.maketrans("-_", "+/")
 
 
-def kind_of(mime: str) -> Kind:
-    """The kind of medium that a MIME type names."""
-    family = mime.split("/", 1)[0]
-    if family == "image":
-        return "image"
-    if family == "audio":
-        return "audio"
-    if family == "video":
-        return "video"
-    return "document" if family == "text" or mime == "application/pdf" else "file"
-
-
 def plain_mime(mime: str) -> str:
     """A MIME type without parameters, in lower case: `audio/L16;rate=24000` is `audio/l16`."""
     return mime.partition(";")[0].strip().lower()
@@ -85,7 +70,7 @@ def file_media(uri: str, mime: str) -> Media:
     else:
         media = Media(kind="file", mime=mime, url=uri)
     guessed = "video/mp4" if "youtube.com/" in uri or "youtu.be/" in uri else mime_of(media)
-    kind = kind_of(mime or guessed)
+    kind = media_kind(mime or guessed)
     if media.url:
         return Media(kind=kind, mime=mime, url=uri)
     return Media(kind=kind, mime=mime, file_id=uri, provider=NAME)

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ...content import Form, Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, sha256_hex
+from ...content import Form, Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
 from ...errors import FormatError
 from ..spelling import formed
 from . import wire
 from .checked import typed
 from .keys import DATA, NAME, camel, find
-from .media import decode, file_media, kind_of, plain_mime, spelling_of
+from .media import decode, file_media, plain_mime, spelling_of
 from .results import read_response
 
 __all__ = ["PartReader"]
@@ -172,7 +172,7 @@ class PartReader:
         self.blobs[digest] = raw
         shape = spelling_of(data, raw, self.blobs)
         media = Media(
-            kind=kind_of(mime),
+            kind=media_kind(mime),
             mime=mime,
             sha256=digest,
             size=len(raw),
