@@ -52,6 +52,9 @@ _UNAIMED = 200_000
 _MATERIAL = 3
 """So many times the limit of a request is given to a summarizer at once; what is older stands in the summary before."""
 
+_LEAST_MATERIAL = 100_000
+"""Tokens that are given to it, however small the limit."""
+
 
 class Context:
     """The conversation of one session as its next request shows it."""
@@ -267,7 +270,7 @@ class Context:
         rewinds, rules, gauge = self._rewinds, plan.rules, self._gauge(plan)
 
         def originals(first: int, last: int) -> Iterator[Shown]:
-            room = _MATERIAL * limit
+            room = max(_MATERIAL * limit, _LEAST_MATERIAL)
             for record in self._store.read(self._id, first=first, last=last, reverse=True):
                 if rewinds.by(record.n):
                     continue  # what was taken back is told in no summary

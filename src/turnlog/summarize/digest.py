@@ -35,7 +35,8 @@ _TRIES = 4  # times that a text is made and counted
 _LIKELY = 8  # tokens of the target for each identifier that quotes are looked for
 _FULL = 0.97  # of the target: no more tries
 _GIVEN = 400  # worth of an identifier that only an earlier summary has: someone thought it worth keeping
-_HEADING = re.compile(r"\[\d+\] ")
+_HEADING = re.compile(r"\[(\d+)\] ")
+_NEVER = 1 << 62
 _CONSTRAINT = re.compile(
     r"\b(?:must|never|always|don't|do not|only|should|instead|prefer|make sure|without|avoid)\b", re.I
 )
@@ -180,6 +181,7 @@ class _Draft:
         counts less, so that one long list does not push out what is older.
         """
         titled = _TITLED.match(previous)
+        at_hand = self._first if self._said and titled is not None else _NEVER
         if titled is not None:
             if self._said and self._first <= int(titled[1]):
                 return [], []
@@ -189,19 +191,24 @@ class _Draft:
         other: list[tuple[float, _Line]] = []
         lines = previous[titled.start(1) if titled is not None else 0 :].splitlines()
         under: tuple[_Line, ...] = ()
-        section, nth = "", 0
+        section, nth, about = "", 0, 0
         for place, text in enumerate(lines, start=-len(lines)):
             line = _Line(place, text)
             if not text.strip() or (titled is not None and (place == -len(lines) or section == _OPEN)):
                 continue
             if titled is not None and text.startswith("## "):
-                section, under, nth = text, (), 0
-            elif section == _ASKED:
+                section, under, nth, about = text, (), 0, 0
+                continue
+            numbered = _HEADING.match(text)
+            about = int(numbered[1]) if numbered else about if section in (_DONE, _EARLIER) else 0
+            if about >= at_hand:
+                continue  # told from its original
+            if section == _ASKED:
                 asked.append(line)
             elif section in (_DONE, _EARLIER) and text.startswith("→ ["):
                 under = (*under[:1], line)
             else:
-                if section in (_DONE, _EARLIER) and _HEADING.match(text):
+                if section in (_DONE, _EARLIER) and numbered:
                     under, nth = (line,), 0
                     other.append((self._worth(text), line))
                 else:

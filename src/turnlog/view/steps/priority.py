@@ -38,13 +38,13 @@ def priority(situation: Situation) -> Decision | None:
             recent.update(_names(block))
         if newest > protected and not block.stays:
             old.append((age, block))
-    excess = situation.held - situation.marks.goal
+    held = situation.held
     going: list[Block] = []
     for _, block in sorted(old, key=lambda one: (_rank(one[1], recent), -one[0] * one[1].tokens, -one[0])):
-        if excess <= 0:
+        if held <= (situation.marks.limit if block.is_summary else situation.marks.goal):
             break
         going.append(block)
-        excess -= block.tokens
+        held -= block.tokens
     return leave(situation, "priority", going, "what matters least left out to fit the budget")
 
 

@@ -10,15 +10,16 @@ __all__ = ["leave", "slide", "turns_over"]
 
 
 def slide(situation: Situation) -> Decision | None:
-    """Leave out the oldest blocks that may go, until the goal is met; a summary goes last."""
-    excess = situation.held - situation.marks.goal
+    """Leave out the oldest blocks that may go, until the goal is met; a summary goes last, and only where what is left
+    would not fit beside it."""
     going: list[Block] = []
-    for summaries in (False, True):
+    held = situation.held
+    for summaries, enough in ((False, situation.marks.goal), (True, situation.marks.limit)):
         for block in situation.blocks:
-            if excess <= 0 or block.stays or block.is_summary is not summaries:
+            if held <= enough or block.stays or block.is_summary is not summaries:
                 continue
             going.append(block)
-            excess -= block.tokens
+            held -= block.tokens
     why = "the oldest messages left out to fit the budget"
     if situation.strategy.keep_results and any(block.has_results for block in going):
         why = f"{why}; results that the strategy keeps are among them, as nothing else was left"

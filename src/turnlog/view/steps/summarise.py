@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
 
-from ...content import Message, Text
+from ...content import Message, Text, text_of
 from ...records import Decision
 from ..blocks import Block, has_open_call, total
 from ..shown import Shown
-from ..situation import Ahead, Situation, ranges_of
+from ..situation import Ahead, Situation, applied, ranges_of
 
 __all__ = ["summarise", "summary_ahead"]
 
 _LEAST_SUMMARY = 24
 """Tokens below which a summary says nothing."""
+
+_ENDS_HERE = "[The summary ends here: no more of it fits.]"
 
 _EXCHANGES = (5, 3)
 """Newest exchanges that `grades` keep of a long conversation: so many, or the second number if those are too large."""
@@ -50,7 +53,26 @@ def summarise(situation: Situation) -> Decision | None:
         "target": plan.target,
         **failures,
     }
-    return Decision("compact", plan.first, plan.last, "older turns summarised to fit the budget", detail)
+    decision = Decision("compact", plan.first, plan.last, "older turns summarised to fit the budget", detail)
+    return _fitting(situation, decision, message)
+
+
+def _fitting(situation: Situation, decision: Decision, message: Message) -> Decision:
+    """The decision with its summary a little shorter, if the view is a little too large beside it: what was counted
+    apart takes more together, and what stays has to declare tools now. Without a summary nothing would tell of all
+    that it covers."""
+    over = applied(situation, decision).size - situation.marks.limit
+    whole = situation.means.count(message)
+    if over <= 0 or over > whole // 2:
+        return decision
+    text = text_of(message)
+
+    def ended(length: int) -> Message:
+        return Message("user", (Text(f"{text[:length].rpartition(chr(10))[0] or text[:length]}\n{_ENDS_HERE}"),))
+
+    most = bisect_right(range(len(text)), whole - over, key=lambda length: situation.means.count(ended(length)))
+    shorter = [msgspec.to_builtins(ended(max(0, most - 1)))]
+    return msgspec.structs.replace(decision, detail={**decision.detail, "replacement": shorter})
 
 
 def summary_ahead(situation: Situation) -> tuple[Ahead, Sequence[Shown], str] | None:

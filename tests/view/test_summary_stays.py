@@ -1,0 +1,93 @@
+"""A summary tells of all that it covers: it leaves a view only where nothing else would fit beside what must stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnlog.content import Message, Text, text_of
+from turnlog.policy import PRESETS, Budget
+from turnlog.view.blocks import Item
+from turnlog.view.ladder import decide, situation_of
+from turnlog.view.shown import Shown
+from turnlog.view.situation import Means, Situation, Summary, applied
+from turnlog.view.steps.priority import priority
+from turnlog.view.steps.slide import slide
+
+LIMIT = 1_000
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def count(message: Message) -> int:
+    return words(text_of(message))
+
+
+def said(role: str, n: int, size: int, *, summary: bool = False) -> Item:
+    message = Message(role, (Text("word " * size),))  # type: ignore[arg-type]
+    shown = Shown(message, (n,), "summarised" if summary else "verbatim")
+    return Item(shown, size, shown, n)
+
+
+def situation(items: Sequence[Item], strategy: str, summary: str = "", more: int = 0) -> Situation:
+    """A view under a limit of `LIMIT` words; with an answer, what stands beside a summary is `more` words larger."""
+
+    def beside(given: Sequence[Item]) -> Sequence[Item]:
+        told = any(item.shown.treatment == "summarised" for item in given)
+        return [msgspec.structs.replace(item, beside=more if told and i == 0 else 0) for i, item in enumerate(given)]
+
+    means = Means(
+        count,
+        words,
+        lambda first, last: (item.shown for item in reversed(items) if first <= item.n <= last),
+        lambda messages, previous, target, kept, size: Summary(" ".join(summary.split()[:target]), "test"),
+        lambda n: 0,
+        beside=beside,
+    )
+    return situation_of(
+        items, Budget(max_tokens=LIMIT), PRESETS[strategy], means, window=100_000, fixed=0, number=100, known=True
+    )
+
+
+@given(
+    sizes=st.lists(st.integers(1, 200), min_size=1, max_size=8),
+    summary=st.integers(1, 500),
+    task=st.integers(1, 200),
+    newest=st.integers(1, 500),
+    step=st.sampled_from((slide, priority)),
+)
+def test_a_summary_leaves_only_for_what_must_stay(
+    sizes: list[int], summary: int, task: int, newest: int, step: object
+) -> None:
+    """To come down to its goal, a view that was one token too large let go of the summary of a whole session, and a
+    model that was told nothing."""
+    old = [said("user" if i % 2 else "assistant", 10 + i, size) for i, size in enumerate(sizes)]
+    items = [said("user", 1, task), said("user", 2, summary, summary=True), *old, said("user", 50, newest)]
+    before = situation(items, "sliding" if step is slide else "priority")
+    decision = step(before)  # type: ignore[operator]
+    if decision is None:
+        return
+    after = applied(before, decision)
+    left = [item for block in after.blocks for item in block.items]
+    if not any(item.shown.treatment == "summarised" for item in left):
+        assert sum(item.tokens for item in left) + summary > before.marks.limit
+
+
+@pytest.mark.parametrize("more", range(0, 120, 7))
+def test_a_summary_that_is_a_little_too_long_is_cut(more: int) -> None:
+    """What was counted apart takes more together. Where the summary just did not fit for that, it went, wholly."""
+    telling = "\n".join(f"line {n} of what was done and found" for n in range(400))
+    old = [said("assistant" if i % 2 else "user", 2 + i, 90) for i in range(12)]
+    items = [said("user", 1, 40), *old, said("user", 50, 500)]
+    made, after = decide(situation(items, "auto", telling, more))
+    assert after.size <= LIMIT
+    assert [decision.action for decision in made] == ["compact"]
+    text = made[0].detail["replacement"][0]["parts"][0]["text"]
+    _, whole = decide(situation(items, "auto", telling))
+    assert ("no more of it fits" in text) is (whole.size + more > LIMIT)
