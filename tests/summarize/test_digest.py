@@ -225,6 +225,29 @@ def test_forty_merges_without_originals() -> None:
     assert "W7421990" in text and "shop/importer.py" in text and "part_39.log" in text
 
 
+@pytest.mark.parametrize("at_hand", [6, 24, 48])
+def test_forty_merges_with_some_originals(at_hand: int) -> None:
+    """A session gives the newest originals and the digest before. What those overlap in was told twice, again at each
+    merge, until half of every summary was the same lines and what it had known was gone."""
+    messages = list(SESSION)
+    text = digest(messages, 500)
+    for turn in range(40):
+        messages += [
+            user(f"Now look at part {turn}."),
+            call("x", "bash", command=f"cat part_{turn}.log"),
+            result("x", f"part_{turn} took {turn * 137} ms, ticket REQ-{turn:04}"),
+        ]
+        first = max(1, len(messages) - at_hand + 1)
+        text = digest(messages[first - 1 :], 500, first=first, previous=text)
+        lines = [line for line in text.splitlines() if line.strip()]
+        assert words(text) <= 500
+        assert len(lines) == len(set(lines))
+    assert text.startswith(f"Digest of records 1 to {len(messages)};")
+    assert "Never touch the schema file." in text
+    told = {turn for turn in range(40) if f"part_{turn}.log" in text}
+    assert len(told) > 14, sorted(told)
+
+
 def test_forty_merges_with_originals() -> None:
     """The same, where the log still has everything: early identifiers that the agent used give way to a flood."""
     messages = list(SESSION)

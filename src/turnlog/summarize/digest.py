@@ -9,8 +9,9 @@ of what was said, that are worth most for their length (see `identifiers.Seen.we
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+import msgspec
 from msgspec import Struct
 
 from .events import errors, files, open_ends
@@ -36,6 +37,8 @@ _LIKELY = 8  # tokens of the target for each identifier that quotes are looked f
 _FULL = 0.97  # of the target: no more tries
 _GIVEN = 400  # worth of an identifier that only an earlier summary has: someone thought it worth keeping
 _HEADING = re.compile(r"\[(\d+)\] ")
+_ABOUT = re.compile(r"(?:→ )?\[(\d+)\]")
+_NAMED = re.compile(r"\[(\d+)\]")
 _NEVER = 1 << 62
 _CONSTRAINT = re.compile(
     r"\b(?:must|never|always|don't|do not|only|should|instead|prefer|make sure|without|avoid)\b", re.I
@@ -48,7 +51,7 @@ class Digest:
     With a `memory`, what it made of each text serves for the next digest too, which comes to the same.
     """
 
-    id = "digest/3"
+    id = "digest/4"
 
     def __init__(self, memory: Memory | None = None) -> None:
         self._memory = memory
@@ -74,11 +77,13 @@ class Digest:
         return best
 
 
-class _Line(Struct):
-    """A line of a section, where it stands there, and the lines without which it says nothing."""
+class _Line(Struct, frozen=True):
+    """A line of a section, where it stands there, the record that it is about if that is known, and the lines without
+    which it says nothing."""
 
     place: int
     text: str
+    about: int = 0
     under: tuple[_Line, ...] = ()
 
 
@@ -189,36 +194,59 @@ class _Draft:
             self._last = max(self._last, int(titled[2]))
         asked: list[_Line] = []
         other: list[tuple[float, _Line]] = []
-        lines = previous[titled.start(1) if titled is not None else 0 :].splitlines()
-        under: tuple[_Line, ...] = ()
-        section, nth, about = "", 0, 0
-        for place, text in enumerate(lines, start=-len(lines)):
-            line = _Line(place, text)
-            if not text.strip() or (titled is not None and (place == -len(lines) or section == _OPEN)):
-                continue
-            if titled is not None and text.startswith("## "):
-                section, under, nth, about = text, (), 0, 0
-                continue
-            numbered = _HEADING.match(text)
-            about = int(numbered[1]) if numbered else about if section in (_DONE, _EARLIER) else 0
-            if about >= at_hand:
-                continue  # told from its original
+        known: dict[tuple[str, ...], _Line] = {}  # an earlier digest may have told a thing twice
+        for section, nth, line in _lines(previous[titled.start(1) if titled is not None else 0 :], titled is not None):
+            under = tuple(
+                known.setdefault((*(one.text for one in line.under[:i]), one.text), one)
+                for i, one in enumerate(line.under)
+            )
+            key = (*(one.text for one in under), line.text)
+            if line.about >= at_hand or key in known:
+                continue  # told from its original, or already
+            known[key] = line = msgspec.structs.replace(line, under=under)
             if section == _ASKED:
                 asked.append(line)
-            elif section in (_DONE, _EARLIER) and text.startswith("→ ["):
-                under = (*under[:1], line)
             else:
-                if section in (_DONE, _EARLIER) and numbered:
-                    under, nth = (line,), 0
-                    other.append((self._worth(text), line))
-                else:
-                    nth += section in (_DONE, _EARLIER)
-                    other.append((self._worth(text) / (1 + nth), _Line(place, text, under)))
+                other.append((self._worth(line.text) / (1 + nth), line))
         return asked, [line for _, line in sorted(other, key=lambda one: -one[0])]
 
     def _worth(self, line: str) -> float:
         words = self._vocabulary.words(line)
         return (100 + sum(max(_GIVEN, self._weights.get(word, 0)) for word in words)) / (len(line) + 10)
+
+
+def _lines(previous: str, ours: bool) -> Iterator[tuple[str, int, _Line]]:
+    """The lines of an earlier summary, with the section that each stands in and how many lines stand ahead of it under
+    the same heading. One that is `ours` has a title, sections and headings."""
+    lines = previous.splitlines()
+    under: tuple[_Line, ...] = ()
+    section, nth, about = "", 0, 0
+    for place, text in enumerate(lines, start=-len(lines)):
+        if not text.strip() or (ours and (place == -len(lines) or section == _OPEN)):
+            continue
+        if ours and text.startswith("## "):
+            section, under, nth, about = text, (), 0, 0
+            continue
+        done = section in (_DONE, _EARLIER)
+        about = _about(text, about if done else 0)
+        if done and text.startswith("→ ["):
+            under = (*under[:1], _Line(place, text, about))
+        elif done and _HEADING.match(text):
+            line = _Line(place, text, about)
+            under, nth = (line,), 0
+            yield section, nth, line
+        else:
+            nth += done
+            yield section, nth, _Line(place, text, about, under)
+
+
+def _about(line: str, before: int) -> int:
+    """The record that a line of a digest is about: the one that it begins with, else that of the lines ahead of it;
+    where there is none, the first that it names."""
+    found = _ABOUT.match(line)
+    if found is not None:
+        return int(found[1])
+    return before or min(map(int, _NAMED.findall(line)), default=0)
 
 
 def _fitting(lines: Iterable[_Line], room: float) -> list[str]:
