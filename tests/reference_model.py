@@ -217,10 +217,23 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
         gone += [line] if sent is None else []
         if sent is not line.message:
             found.append((line, (count(sent) if sent else 0) - count(line.message)))
+    runs, answering = runs_and_answers(lines)
+    alone = [
+        bool(runs_of) and all(isinstance(part, ToolResult) for part in line.message.parts)
+        for line, runs_of in zip(lines, answering, strict=True)
+    ]
+    result = Message("user", (ToolResult("", "", (UNKNOWN,)),))
+    joining = count(Message("user", result.parts * 2)) - 2 * count(result) if rules.results_together else 0
+    for i in range(1, len(lines)):
+        if alone[i] and alone[i - 1] and answering[i] == answering[i - 1]:
+            found.append((lines[i], joining))
+    have_results = set().union(*answering)
     for i, call in waiting:
         unknown = ToolResult(call.id, call.name, (UNKNOWN,), "lost", kind=call.kind)
         of_several = any(lines[i] is line for line in several)
-        found.append((lines[i], (counts.at_once if of_several else count)(Message("user", (unknown,)))))
+        size = (counts.at_once if of_several else count)(Message("user", (unknown,)))
+        found.append((lines[i], size + (joining if runs[i] in have_results else 0)))
+        have_results.add(runs[i])
     if counts.tools is not None:
         found += declarations(lines, rules, counts.tools)
     for line in lines:
@@ -300,6 +313,23 @@ def messages_of(message: Message, rules: Rules) -> list[Message]:
         groups += [media] if media else []
     groups += [said] if said and (rules.blank_text or not blank) else []
     return [Message("user", group) for group in groups]
+
+
+def runs_and_answers(lines: Sequence[Line]) -> tuple[dict[int, int], list[set[int]]]:
+    """The run of answers that each calling line belongs to, by the index of its first; and for each line the runs of
+    which it answers calls."""
+    runs: dict[int, int] = {}
+    for i, line in enumerate(lines):
+        if line.message.role == "assistant":
+            first = i
+            while first and lines[first - 1].message.role == "assistant":
+                first -= 1
+            runs[i] = first
+    answering: list[set[int]] = [set() for _ in lines]
+    for call, result in pairs_of([line.message for line in lines])[0]:
+        if lines[result].message.role == "user":
+            answering[result].add(runs[call])
+    return runs, answering
 
 
 def made_at_once(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:

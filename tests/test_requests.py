@@ -8,12 +8,15 @@ from types import ModuleType
 import msgspec
 import pytest
 
+import turnlog
 from accounting import unaccounted
 from judging import TARGETS, errors_of, numbered, shown
-from turnlog.content import Message, Text, Tool, ToolCall, ToolResult
-from turnlog.models import Target
+from turnlog.content import Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
+from turnlog.models import Target, target
 from turnlog.records import Configuration
 from turnlog.request import prepare
+from turnlog.session import Session
+from turnlog.stores import MemoryStore
 from turnlog.testing import DAMAGES, damaged_history, sound_history
 
 HISTORIES = 500
@@ -51,6 +54,48 @@ def test_texts_that_say_nothing_make_requests_that_are_accepted(aim: Target, ora
     assert refused == []
 
 
+OWN = Opaque("anthropic", "server_tool_use", {"type": "server_tool_use", "id": "srvtoolu_1", "name": "s", "input": {}})
+THOUGHT = Reasoning("anthropic", text="thought", signature="c2ln")
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        Message("assistant", (THOUGHT, Text(" "))),
+        Message("assistant", (Text("a "), Text(" "))),
+        Message("assistant", (Text("a"), THOUGHT, Text("\n"))),
+        Message("system", (Text("a note"), OWN)),
+        Message("user", (Text("and?"), OWN)),
+    ],
+    ids=["thought", "blank", "thought in between", "own part of system text", "own part of a user"],
+)
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_odd_ends_make_requests_that_are_accepted(aim: Target, last: Message, oracle: ModuleType) -> None:
+    """What is left of an end when its whitespace goes is an end too; parts that a provider makes itself stand in its
+    own answers only."""
+    view = numbered([Message("user", (Text("go"),)), Message("assistant", (Text("well"),)), last])
+    prepared = prepare(view, Configuration(), aim, {}.__getitem__)
+    assert errors_of(oracle, aim, prepared.request) == []
+    changes = [*prepared.edits, *prepared.losses]
+    assert unaccounted(enumerate([shown.message for shown in view], 1), prepared.request, changes, {}) == []
+
+
+def test_an_end_that_vanishes_is_the_same_in_pieces() -> None:
+    """A request is put together from pieces that were sent before, and only its ends are looked at: an end that goes
+    wholly makes another message the last."""
+    aim = target("anthropic", "claude-sonnet-4-5")
+    store = MemoryStore()
+    session = Session(store, store.create("s"))
+    session.switch(aim)
+    session.user("go")
+    session.request()
+    for message in (Message("assistant", (Text("first  "),)), Message("assistant", (THOUGHT, Text(" ")))):
+        session.add(message)
+        opened = Session(store, store.info("s"))
+        assert session.request().body() == opened.request().body()
+        assert session.request().request["messages"][-1]["content"] == "first"
+
+
 HOSTED = (
     Tool("web_search", kind="hosted", provider="openai-responses", data={"type": "web_search"}),
     Tool("web_search", kind="hosted", provider="anthropic", data={"type": "web_search_20250305", "name": "web_search"}),
@@ -71,6 +116,27 @@ def test_tools_that_another_provider_runs_are_as_none(aim: Target, oracle: Modul
     assert errors_of(oracle, aim, prepared.request) == []
     assert prepared.request == without.request
     assert [loss.kind for loss in prepared.losses if loss not in without.losses] == ["tool"] * len(tools)
+
+
+def test_results_of_calls_made_at_once_stand_together(oracle: ModuleType) -> None:
+    """Anthropic's guide: results in a message each teach the model to call one tool at a time. What somebody else's
+    request holds stays as it is."""
+    aim = TARGETS[4]
+    calls = tuple(ToolCall(f"call_{n}", "read", {"n": n}) for n in range(3))
+    results = [ToolResult(call.id, call.name, (Text(f"content {call.id}"),)) for call in calls]
+    said = [Message("user", (Text("go"),)), Message("assistant", calls)]
+    apart = numbered([*said, *(Message("user", (result,)) for result in results)])
+    whole = numbered([*said, Message("user", tuple(results))])
+    prepared = prepare(apart, Configuration(), aim, {}.__getitem__)
+    assert errors_of(oracle, aim, prepared.request) == []
+    assert prepared.request == prepare(whole, Configuration(), aim, {}.__getitem__).request
+    assert [shown.records for shown in prepared.view] == [(1,), (2,), (3, 4, 5)]
+    two = [
+        *prepared.request["messages"][:2],
+        *({"role": "user", "content": [b]} for b in prepared.request["messages"][2]["content"]),
+    ]
+    body = {**prepared.request, "messages": two}
+    assert turnlog.repair(body, "anthropic").request == body
 
 
 def sprinkled(message: Message, chance: random.Random) -> Message:

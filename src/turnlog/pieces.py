@@ -139,11 +139,13 @@ def _assembled(
         return None
     whole = [*opening.view, *run.view, *tail.view]
     closed = close(whole, plan.rules)
-    if closed.thinking_off:
+    if closed.thinking_off or len(closed.view) < len(whole):
         return None
     begin = len(opening.view)
     begin += closed.view[begin] is not whole[begin]  # a user's word was put ahead of the first answer
     end = begin + len(run.view)
+    if run.view and closed.view[end - 1] is not run.view[-1]:
+        return None
     tools, declared = _declared((opening, *run.callers, tail), plan)
     front = _front(closed.view[:begin], tools, plan, blob)
     back = _spell(closed.view[end:], plan, blob)

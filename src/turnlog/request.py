@@ -159,7 +159,9 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
     lost += [Loss("tool", f"tool {tool.name!r} is run by {tool.provider or 'nobody'}: left out") for tool in elsewhere]
     tools = tuple(tool for tool in local.tools if tool not in elsewhere)
     local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
-    return Plan(to, target, local, to.rules(target, settings), tuple(lost), complete)
+    rules = to.rules(target, settings)
+    rules = msgspec.structs.replace(rules, results_together=rules.results_together and complete)
+    return Plan(to, target, local, rules, tuple(lost), complete)
 
 
 def prepare(

@@ -36,6 +36,10 @@ class Rules(Struct, frozen=True, kw_only=True):
     results_apart: bool = False
     """Whether each result is a message of its own."""
 
+    results_together: bool = False
+    """Whether results of one answer's calls are best sent in one message, though they were recorded one by one: so in
+    requests of our own making."""
+
     first: Literal["any", "not_call", "user"]
     """What a conversation may start with, system text aside."""
 

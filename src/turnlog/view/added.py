@@ -20,7 +20,7 @@ from ..rules import Rules
 from .arrange import Fate, fate_of_call, synthetic_result
 from .blocks import Item
 from .pairing import Pairing
-from .repair import added_ends, declare_tools, joined_runs, named_tools, signed_call
+from .repair import added_ends, declare_tools, has_results_alone, joined_runs, named_tools, signed_call
 from .sent import Known, apart, as_sent, is_plain
 from .shown import Shown
 
@@ -32,6 +32,10 @@ Passing = dict[int, tuple[int, tuple[Hashable, ...]]]
 """Tokens that are added for messages, by their index, and what tells these additions from others of the same size."""
 
 _Addition = tuple[int, int, Hashable]
+
+
+_ONE = Message("user", (ToolResult("1", "f", (Text("done"),)),))
+_TWO = Message("user", (*_ONE.parts, *_ONE.parts))
 
 
 class Gauge(Struct, frozen=True, eq=False):
@@ -67,6 +71,9 @@ class Added:
         self._gone: set[int] = set()  # messages of which a target takes nothing
         self._made: tuple[int, Rules, Passing] | None = None
         self._at_once: set[int] = set()
+        self._answered: set[int] = set()  # the runs that have a result
+        self._answering: set[int] = set()  # the runs that the last message answers, if it does nothing else
+        self._together: set[int] = set()  # messages that answer the same as the one before them
         self._runs: list[int] = []  # calls of each run of answers, made at once
         self._run_of: dict[int, int] = {}
         self._ends_of: dict[int, int] = {}  # the last answer of each run: what is put in stands behind it
@@ -85,9 +92,15 @@ class Added:
             self._lead += 1
         if message.role != "assistant":
             self._calling = False
-            if any(self._runs[self._run_of[i]] > 1 for i in self._pairing.answered):
+            runs = {self._run_of[i] for i in self._pairing.answered}
+            self._answered |= runs
+            if any(self._runs[run] > 1 for run in runs):
                 self._at_once.add(at)
+            if runs and runs == self._answering and has_results_alone(message):
+                self._together.add(at)
+            self._answering = runs if has_results_alone(message) else set()
             return
+        self._answering = set()
         called = [part.name for part in message.parts if isinstance(part, ToolCall)]
         if called and not self._calling:
             self._runs.append(0)
@@ -140,7 +153,7 @@ class Added:
             self.lasting(rules, gauge)
             added = [self._ends(rules, gauge.message)]
             if self._pairing.waiting:
-                added.append(self._results(fate, gauge))
+                added.append(self._results(rules, fate, gauge))
             if self._joins and rules.merge_calls:
                 added.append(self._joints(rules, gauge))
             for i, tokens, what in (one for some in added for one in some):
@@ -165,13 +178,20 @@ class Added:
         if (i in self._at_once and gauge.at_once is not None) != at_once:
             how = gauge.message if at_once or gauge.at_once is None else gauge.at_once
             tokens += _once(gauge, "alone" if at_once else "at once", shown, how, shown.message) - counted
+        if rules.results_together and i in self._together:
+            tokens += self._joining(gauge)
         signed = signed_call(shown.message, rules) if shown.message.role == "assistant" else None
         if signed is not None:
             bare = msgspec.structs.replace(signed, signature="")
             tokens += gauge.message(Message("assistant", (signed,))) - gauge.message(Message("assistant", (bare,)))
         return tokens
 
-    def _results(self, fate: Fate, gauge: Gauge) -> Iterator[_Addition]:
+    def _joining(self, gauge: Gauge) -> int:
+        """By how much a result is larger when it stands in one message with another: less than nothing."""
+        return self._counted("two", _TWO, gauge.message) - 2 * self._counted("one", _ONE, gauge.message)
+
+    def _results(self, rules: Rules, fate: Fate, gauge: Gauge) -> Iterator[_Addition]:
+        there = set(self._answered)
         for i, j in self._pairing.waiting:
             call = self._view[i].message.parts[j]
             assert isinstance(call, ToolCall)
@@ -180,6 +200,9 @@ class Added:
             outcome = fate_of_call(call, self._view[i].records, fate)
             key = i, j, outcome, several
             size = self._counted(key, Message("user", (synthetic_result(call, outcome),)), count)
+            if rules.results_together and self._run_of[i] in there:
+                size += self._joining(gauge)
+            there.add(self._run_of[i])
             yield i, size, (*key, self._ends_of[self._run_of[i]])
 
     def tools(self, rules: Rules, gauge: Gauge) -> int:

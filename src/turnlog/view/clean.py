@@ -258,8 +258,18 @@ class _Cleaner:
             return result
         return msgspec.structs.replace(result, parts=tuple(parts))
 
+    def _may_hold(self, part: Opaque) -> bool:
+        """Whether a message of this role may: its calls are an answer's, system text is text where it stands apart."""
+        if self.role == "assistant":
+            return True
+        own = part.kind in self.rules.own_calls or bool(re.fullmatch(self.rules.own_answer, part.kind))
+        return not own and (self.role == "user" or self.rules.system == "inline")
+
     def _opaque(self, part: Opaque) -> Opaque | None:
         if part.provider == self.rules.provider:
-            return part
+            if self._may_hold(part):
+                return part
+            self.losses.append(Loss("opaque", f"{part.kind} in a {self.role} message left out", self.records))
+            return None
         self.losses.append(Loss("opaque", f"{part.kind} of {part.provider} left out", self.records))
         return None

@@ -34,6 +34,7 @@ __all__ = [
     "count_media",
     "declare_tools",
     "finish",
+    "has_results_alone",
     "joined_runs",
     "mend",
     "named_tools",
@@ -80,6 +81,8 @@ def mend(
     mended = _sign(mended, rules, losses)
     mended = _reasoning(mended, rules, edits)
     mended = _said(mended, rules, edits)
+    if rules.results_together:
+        mended = _together(mended)
     mended = _system(mended, rules, losses, leading=leading, behind=follows)
     if rules.merge_calls:
         mended = _join(mended)
@@ -270,6 +273,8 @@ def _flat(part: Part) -> tuple[Part, ...]:
 
 def _ends(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
     """A legal beginning and a legal end."""
+    if rules.strip_last and rules.last == "any":
+        view = _stripped(view, rules, edits)
     opening, closing = added_ends(view, rules)
     if opening is not None:
         at = next(i for i, shown in enumerate(view) if shown.message.role != "system")
@@ -282,8 +287,6 @@ def _ends(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
         else:
             edits.append(Edit("empty", "no message to send: a placeholder stands for one"))
         return [*view, closing]
-    if rules.strip_last and view and view[-1].message.role == "assistant":
-        return [*view[:-1], *_stripped(view[-1], edits)]
     return view
 
 
@@ -306,17 +309,49 @@ def added_ends(view: Sequence[Shown], rules: Rules) -> tuple[Shown | None, Shown
     return opening, closing
 
 
-def _stripped(shown: Shown, edits: list[Edit]) -> list[Shown]:
-    """A final answer without whitespace at its end."""
-    tail = shown.message.parts[-1]
-    if not isinstance(tail, Text) or tail.text == tail.text.rstrip():
-        return [shown]
-    edits.append(Edit("whitespace", "trailing whitespace of the last answer left out", shown.records))
-    text = tail.text.rstrip()
-    parts = shown.message.parts[:-1]
-    if text:
-        parts = (*parts, msgspec.structs.replace(tail, text=text))
-    return [with_parts(shown, parts)] if parts else []
+def _stripped(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
+    """The view with a final answer that ends neither with whitespace nor, where that may not be, with reasoning."""
+    if not view or view[-1].message.role != "assistant":
+        return view
+    shown = view[-1]
+    parts = list(shown.message.parts)
+    while parts:
+        tail = parts[-1]
+        if isinstance(tail, Text) and tail.text != tail.text.rstrip():
+            edits.append(Edit("whitespace", "trailing whitespace of the last answer left out", shown.records))
+            parts[-1] = msgspec.structs.replace(tail, text=tail.text.rstrip())
+        elif isinstance(tail, Text) and not tail.text:
+            parts.pop()
+        elif isinstance(tail, Reasoning) and rules.reasoning_not_last:
+            edits.append(Edit("reasoning", "reasoning that nothing follows left out", shown.records))
+            parts.pop()
+        else:
+            return [*view[:-1], with_parts(shown, tuple(parts))]
+    return _stripped(view[:-1], rules, edits)
+
+
+def _together(view: list[Shown]) -> list[Shown]:
+    """The view with results on end in one message."""
+    out: list[Shown] = []
+    for shown in view:
+        if out and has_results_alone(shown.message) and has_results_alone(out[-1].message):
+            before = out.pop()
+            shown = _as_one([before, shown])
+        out.append(shown)
+    return out
+
+
+def has_results_alone(message: Message) -> bool:
+    """Whether a user's message is results, and nothing else."""
+    alone = message.role == "user" and bool(message.parts) and not message.name
+    return alone and all(isinstance(part, ToolResult) for part in message.parts)
+
+
+def _as_one(several: Sequence[Shown]) -> Shown:
+    parts = tuple(part for shown in several for part in shown.message.parts)
+    records = tuple(dict.fromkeys(n for shown in several for n in shown.records))
+    first = several[0].message
+    return Shown(Message(first.role, parts, name=first.name), records, "joined")
 
 
 def _join(view: list[Shown]) -> list[Shown]:
@@ -324,11 +359,7 @@ def _join(view: list[Shown]) -> list[Shown]:
     out: list[Shown] = []
     at = 0
     for run in joined_runs(view):
-        first, rest = view[run[0]], [view[i] for i in run[1:]]
-        parts = tuple(part for shown in (first, *rest) for part in shown.message.parts)
-        records = tuple(dict.fromkeys(n for shown in (first, *rest) for n in shown.records))
-        joined = Shown(Message("assistant", parts, name=first.message.name), records, "joined")
-        out += [*view[at : run[0]], joined]
+        out += [*view[at : run[0]], _as_one([view[i] for i in run])]
         at = run[-1] + 1
     return [*out, *view[at:]]
 
