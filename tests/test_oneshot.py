@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import turnlog
+from judging import errors_of
 from turnlog.errors import InputError, UnknownProvider
+from turnlog.models import target
 from turnlog.oneshot import detect
 
 BROKEN: dict[str, Any] = {
@@ -47,6 +50,119 @@ def test_repair_does_what_check_found_and_no_more() -> None:
     assert repaired.request == expected
     assert turnlog.check(repaired.request, "openai-chat") == []
     assert turnlog.repair(repaired.request, "openai-chat").request == repaired.request
+
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
+SEARCH = {"type": "web_search_call", "id": "ws_3", "status": "completed", "action": {"type": "search", "query": "x"}}
+
+
+def claude(*content: Any, **settings: Any) -> dict[str, Any]:
+    messages = [{"role": "user", "content": list(content)}]
+    return {"model": "claude-opus-4-8", "max_tokens": 9, "messages": messages, **settings}
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def picture(mime: str) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": PIXEL}}
+
+
+def asked(*messages: Any) -> dict[str, Any]:
+    return {"model": "gpt-4o", "messages": [{"role": "user", "content": "go"}, *messages]}
+
+
+def calling(*ids: str) -> dict[str, Any]:
+    calls = [{"id": n, "type": "function", "function": {"name": "f", "arguments": "{}"}} for n in ids]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def answering(call_id: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": "r"}
+
+
+def step(**signature: str) -> list[dict[str, Any]]:
+    return [
+        {"role": "user", "parts": [{"text": "q"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, **signature}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}]},
+    ]
+
+
+CALLED = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+RESULT = {"type": "tool_result", "tool_use_id": "c", "content": [said("a"), said("")]}
+LOOP = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [CALLED]}]
+F = {"name": "f", "input_schema": {"type": "object", "properties": {}}}
+
+REFUSED: list[tuple[str, dict[str, Any], str, tuple[int, ...]]] = [
+    ("anthropic", claude(said("a"), said("")), "empty", (1,)),
+    ("anthropic", claude(said("a"), {"type": "text"}), "empty", (1,)),
+    ("anthropic", claude(said("q"), system=[said("a"), said("")]), "empty", (1,)),
+    (
+        "anthropic",
+        {**claude(), "messages": [*LOOP, {"role": "user", "content": [RESULT]}], "tools": [F]},
+        "empty",
+        (3,),
+    ),
+    ("anthropic", claude(picture("image/jpeg")), "media_type", (1,)),
+    (
+        "anthropic",
+        {**claude(), "messages": [{"role": role, "content": "x"} for role in ("user", "system", "user")]},
+        "place",
+        (2,),
+    ),
+    ("openai-chat", asked(calling("c1"), calling("c2"), answering("c1"), answering("c2")), "joined", (2, 3)),
+    ("openai-chat", asked(calling("c"), {"role": "assistant", "content": ""}, answering("c")), "joined", (2, 3)),
+    ("openai-responses", {"model": "gpt-5", "input": [SEARCH, SEARCH]}, "extra", (2,)),
+    ("google", {"model": "gemini-3-pro", "contents": step()}, "signature", (2,)),
+]
+
+
+@pytest.mark.parametrize(("provider", "body", "kind", "where"), REFUSED)
+def test_check_names_what_repair_changes_otherwise_than_by_an_edit(
+    provider: str, body: dict[str, Any], kind: str, where: tuple[int, ...], oracle: ModuleType
+) -> None:
+    """What a session's request changes without an edit, as there it is nobody's mistake, makes a body refused."""
+    aim = target(provider, body["model"])
+    assert errors_of(oracle, aim, body)
+    assert (kind, where) in [(found.kind, found.messages) for found in turnlog.check(body, provider)]
+    repaired = turnlog.repair(body, provider)
+    assert repaired.edits or repaired.losses
+    assert errors_of(oracle, aim, repaired.request) == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "body"),
+    [
+        ("google", {"model": "gemini-3-pro", "contents": [*step(), *step(thoughtSignature="c2ln")]}),
+        (
+            "google",
+            {
+                "model": "gemini-3-pro",
+                "contents": [{"parts": [{"inlineData": {"mimeType": "image/jpeg", "data": PIXEL}}]}],
+            },
+        ),
+        (
+            "openai-chat",
+            asked(
+                {
+                    "role": "user",
+                    "content": [{"type": "image_url", "image_url": {"url": f"data:image/jpg;base64,{PIXEL}"}}],
+                }
+            ),
+        ),
+    ],
+)
+def test_check_is_silent_on_what_is_accepted_though_repair_changes_it(
+    provider: str, body: dict[str, Any], oracle: ModuleType
+) -> None:
+    """Steps of turns that are over are signed, and images relabelled, so that a message is the same in every request:
+    told as violations, they would send people to mend what nobody refuses."""
+    aim = target(provider, body["model"])
+    assert errors_of(oracle, aim, body) == []
+    assert turnlog.check(body, provider) == []
+    assert turnlog.repair(body, provider).losses
 
 
 def test_convert_carries_settings_and_says_what_it_cannot() -> None:

@@ -6,18 +6,19 @@ system text that stands outside the messages included as the first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from .content import Message, Text, ToolResult, media_parts
 from .errors import BlobMissing, FormatError, InputError
 from .models import Target, target
 from .providers import provider
 from .providers.protocol import Parsed
 from .providers.values import check_depth
 from .request import Prepared, prepare
-from .view.shown import Edit, Shown
+from .view.shown import Edit, Loss, Shown, starts_turn
 
 __all__ = ["Violation", "aimed", "check", "convert", "detect", "repair", "shown_messages"]
 
@@ -33,31 +34,82 @@ class Violation(Struct, frozen=True):
 def check(body: Mapping[str, Any], provider: str, *, model: str = "") -> list[Violation]:
     """What is wrong with a request body, as values; `[]` if the provider would accept it.
 
-    `model` defaults to the body's own. Violations are what `repair` would have to change.
+    `model` defaults to the body's own. Violations are what `repair` would have to change; what it changes
+    only because every request does so, though the provider would take it, is none.
     """
     try:
-        prepared = repair(body, provider, model=model)
+        parsed, prepared = _repaired(body, provider, model)
     except FormatError as error:
         return [Violation("format", str(error))]
     return [
-        Violation(edit.kind, edit.rule or edit.detail, edit.records) for edit in (*prepared.edits, *_broken(prepared))
+        *(Violation(edit.kind, edit.rule or edit.detail, edit.records) for edit in prepared.edits),
+        *(Violation(loss.kind, loss.detail, loss.records) for loss in _broken(parsed, prepared)),
     ]
 
 
-def _broken(prepared: Prepared) -> list[Edit]:
-    """What had to leave a provider's own request is a violation of its rules."""
-    left = ("media", "opaque", "reasoning", "unknown")
-    return [Edit(loss.kind, loss.detail, loss.records) for loss in prepared.losses if loss.kind in left]
+def _broken(parsed: Parsed, prepared: Prepared) -> list[Loss]:
+    """The losses for which the provider would refuse its own request: what had to leave it, or cannot stand where or
+    as it did."""
+    aim = prepared.target
+    rules = provider(aim.provider).rules(aim, aim.settings)
+    turn = _current_turn(prepared.view)
+
+    def is_refused(loss: Loss) -> bool:
+        if loss.kind == "signature":  # put on every step, asked for in the current turn only
+            return not turn.isdisjoint(loss.records)
+        if loss.kind == "media_type":  # the true one is sent to all, some take any that they know
+            declared = {media.mime for n in loss.records for media in media_parts(parsed.messages[n - 1])}
+            return rules.true_media_types or not declared <= rules.media_mimes
+        return True
+
+    return [loss for loss in prepared.losses if is_refused(loss)]
+
+
+def _current_turn(view: Sequence[Shown]) -> frozenset[int]:
+    """The messages from the one on in which a user last spoke."""
+    start = max((i for i, shown in enumerate(view) if shown.treatment != "synthetic" and starts_turn(shown)), default=0)
+    return frozenset(n for shown in view[start:] for n in shown.records)
 
 
 def repair(body: Mapping[str, Any], provider: str, *, model: str = "") -> Prepared:
     """The same request, made valid; an undamaged one comes back equal. Raises FormatError where `body`
     is no request of that provider at all."""
-    return convert(body, to=provider, model=model, source=provider)
+    return _repaired(body, provider, model)[1]
+
+
+def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parsed, Prepared]:
+    """A body as it was read, and the same request made valid, with all that was changed."""
+    parsed, prepared = _converted(body, to=provider, model=model, source=provider)
+    if prepared.request == body:
+        return parsed, prepared
+    return parsed, prepared.after(_untold(parsed, prepared.view))
+
+
+def _untold(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
+    """The changes that no request of a session tells of, as there they are nobody's mistake: records may hold empty
+    texts, and calls that were made at once one by one."""
+    edits: list[Edit] = []
+    for shown in view:
+        if shown.treatment == "joined":
+            edits.append(Edit("joined", "answers put into one message with the calls before them", shown.records))
+        left = sum(map(_empty_texts, (parsed.messages[n - 1] for n in shown.records)))
+        if shown.treatment in ("repaired", "joined") and left > _empty_texts(shown.message):
+            edits.append(Edit("empty", "empty text left out", shown.records))
+    return tuple(edits)
+
+
+def _empty_texts(message: Message) -> int:
+    parts = (inner for part in message.parts for inner in (part.parts if isinstance(part, ToolResult) else (part,)))
+    return sum(isinstance(part, Text) and not part.text for part in parts)
 
 
 def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = "") -> Prepared:
     """The request for another provider, valid there. `source` is told from the body if not given."""
+    return _converted(body, to=to, model=model, source=source)[1]
+
+
+def _converted(body: Mapping[str, Any], *, to: str, model: str, source: str) -> tuple[Parsed, Prepared]:
+    """A body as it was read, and the request made of it."""
     speaker = provider(source or detect(body))
     _check_body(body)
     parsed = speaker.parse(body)
@@ -69,7 +121,7 @@ def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = 
         return parsed.blobs[sha256]
 
     foreign = parsed.configuration.provider != to
-    return prepare(shown_messages(parsed), parsed.configuration, aim, blob, complete=foreign)
+    return parsed, prepare(shown_messages(parsed), parsed.configuration, aim, blob, complete=foreign)
 
 
 def _check_body(body: Mapping[str, Any]) -> None:

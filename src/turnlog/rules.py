@@ -127,6 +127,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     media_mimes: frozenset[str] = frozenset()
     """MIME types accepted for bytes; empty: any of an accepted kind."""
 
+    true_media_types: bool = False
+    """Whether the bytes of an image must be of the type that it is declared as."""
+
     media_url_schemes: frozenset[str] = frozenset({"http", "https"})
     """Schemes of the URLs by which media may be given."""
 

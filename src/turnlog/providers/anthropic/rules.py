@@ -86,6 +86,8 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         result_media=media,
         failed_result_media=False,
         media_mimes=_IMAGES | _DOCUMENTS,
+        # "The image was specified using the image/jpeg media type, but the image appears to be a image/png image"
+        true_media_types=True,
         media_max_base64=_REQUEST_MAX,
         media_max_count=600 if _MANY_MEDIA.search(target.model) else 100,
     )

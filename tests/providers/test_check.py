@@ -1,0 +1,58 @@
+"""`check` beside an independent judge: it tells of what is refused, and of nothing that repair leaves alone."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from mutants import attempted, mutant
+
+import turnlog
+from judging import TARGETS, errors_of, shown
+from turnlog.errors import FormatError
+from turnlog.models import Target
+from turnlog.providers import provider
+from turnlog.records import Configuration
+from turnlog.request import prepare
+from turnlog.testing import damaged_history
+
+BODIES = 120
+
+
+def damaged_bodies(aim: Target) -> Iterator[dict[str, Any]]:
+    """Histories that were damaged, as nobody mended them; and requests that were sound, changed here and there."""
+    speaker = provider(aim.provider)
+    configuration = Configuration(provider=aim.provider, settings=speaker.required_settings(aim))
+    for seed in range(BODIES):
+        history = damaged_history(random.Random(seed))
+        blob = history.blobs.__getitem__
+        yield speaker.render(shown(history), configuration, aim, blob).request
+        yield mutant(prepare(shown(history), Configuration(), aim, blob).request, random.Random(seed))
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_check_tells_of_what_is_refused_and_of_nothing_that_is_left_alone(aim: Target, oracle: ModuleType) -> None:
+    """Silence about a body that the API refuses lets it be sent; a violation in one that repair would not change
+    cannot be mended by anything."""
+    refused = kept = 0
+    silent, groundless, untold = [], [], []
+    for body in damaged_bodies(aim):
+        errors = errors_of(oracle, aim, body)
+        found = turnlog.check(body, aim.provider, model=aim.model)
+        repaired = attempted(lambda body=body: turnlog.repair(body, aim.provider, model=aim.model))  # type: ignore[misc]
+        if errors and not found:
+            silent.append(errors[0])
+        if not isinstance(repaired, FormatError):
+            same = json.dumps(repaired.request, sort_keys=True) == json.dumps(body, sort_keys=True)
+            if same and found:
+                groundless.append(found[0])
+            if not same and not repaired.edits and not repaired.losses:
+                untold.append(body)
+            kept += same
+        refused += bool(errors)
+    assert (silent, groundless, untold) == ([], [], [])
+    assert refused > BODIES and kept > BODIES / 10
