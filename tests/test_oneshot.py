@@ -54,6 +54,7 @@ def test_repair_does_what_check_found_and_no_more() -> None:
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
 SEARCH = {"type": "web_search_call", "id": "ws_3", "status": "completed", "action": {"type": "search", "query": "x"}}
+FILES = "https://generativelanguage.googleapis.com/v1beta/files/abc"
 
 
 def claude(*content: Any, **settings: Any) -> dict[str, Any]:
@@ -163,6 +164,17 @@ def test_check_is_silent_on_what_is_accepted_though_repair_changes_it(
     assert errors_of(oracle, aim, body) == []
     assert turnlog.check(body, provider) == []
     assert turnlog.repair(body, provider).losses
+
+
+@pytest.mark.parametrize("role", ["user", "model"])
+@pytest.mark.parametrize("uri", ["https://www.youtube.com/watch?v=abc", FILES])
+def test_a_video_stays_wherever_it_stands(role: str, uri: str) -> None:
+    """Models that read videos answer with them, too: a placeholder there would take one out of a sound request."""
+    video = {"fileData": {"fileUri": uri, "mimeType": "video/mp4"}}
+    q = {"role": "user", "parts": [{"text": "q"}]}
+    body = {"model": "gemini-2.5-pro", "contents": [q, {"role": role, "parts": [video]}, q]}
+    assert turnlog.check(body, "google") == []
+    assert turnlog.repair(body, "google").request == body
 
 
 def test_convert_carries_settings_and_says_what_it_cannot() -> None:

@@ -72,7 +72,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         step_signature="skip_thought_signature_validator" if is_gemini_3(target.model) else "",
         media_url_schemes=frozenset({"gs", "http", "https"}),
         user_media=frozenset(media),
-        assistant_media=frozenset(media & {"image"}),
+        assistant_media=frozenset(media),  # no refusal of a kind for its role is known
         result_media=frozenset(media),
         media_mimes=_MIMES,
         media_max_base64=100 * 1024 * 1024,  # inline data of one request, Gemini API
