@@ -175,3 +175,18 @@ def test_the_same_history_makes_the_same_bytes() -> None:
         )
         assert first == second
         assert list(first) == list(second)
+
+
+@pytest.mark.parametrize(("call_id", "kept"), [("call_1", True), ("a" * 64, True), ("a" * 65, False)])
+@pytest.mark.parametrize("kind", ["function", "custom", "local_shell"])
+def test_a_result_under_an_id_that_the_provider_cannot_hold_is_left_out_by_name(
+    call_id: str, kept: bool, kind: str, oracle: ModuleType
+) -> None:
+    """Where the calls lie at the provider, their results stand alone. One whose id is too long answers none of them:
+    without its id it would be refused, and an edit that names no record cannot be looked up."""
+    aim = target("openai-responses", "gpt-5", previous_response_id="resp_1")
+    result = ToolResult(call_id, parts=(Text("done"),), kind=kind)
+    prepared = prepare(numbered([Message("user", (result,))]), Configuration(), aim, {}.__getitem__)
+    assert errors_of(oracle, aim, prepared.request) == []
+    assert len(prepared.request["input"]) == kept
+    assert [(edit.kind, edit.records) for edit in prepared.edits] == ([] if kept else [("orphan", (1,))])

@@ -110,15 +110,17 @@ class _Arranger:
         return calls
 
     def _id_for(self, call_id: str, records: tuple[int, ...], j: int, taken: set[str]) -> str:
-        rules = self.rules
-        fits = len(call_id) <= rules.call_id_max and re.fullmatch(rules.call_id_pattern, call_id)
-        if fits and call_id not in taken:
+        if self._fits(call_id) and call_id not in taken:
             return call_id
         # Derived from where the call stands in the log, so that it is the same in every view.
         derived = f"call_{'_'.join(map(str, records[:1]))}_{j}"
         while derived in taken or derived in self.used_ids:
             derived += "x"
         return derived
+
+    def _fits(self, call_id: str) -> bool:
+        rules = self.rules
+        return len(call_id) <= rules.call_id_max and re.fullmatch(rules.call_id_pattern, call_id) is not None
 
     def _with_ids(self, i: int) -> Shown:
         shown = self.view[i]
@@ -233,8 +235,12 @@ class _Arranger:
             self.out.append(with_parts(shown, tuple(parts)))
 
     def _may_stay(self, at: At) -> bool:
-        """Whether a result without a call in the view may answer one that the provider holds."""
-        return self.rules.calls_elsewhere and at not in self.pairs.duplicates
+        """Whether a result without a call in the view may answer one that the provider holds: under an id that it
+        would not take, it holds none."""
+        result = self.view[at[0]].message.parts[at[1]]
+        assert isinstance(result, ToolResult)
+        taken = not result.call_id or self._fits(result.call_id)
+        return self.rules.calls_elsewhere and at not in self.pairs.duplicates and taken
 
     def _stray(self, at: At, result: ToolResult) -> None:
         records = self.view[at[0]].records
