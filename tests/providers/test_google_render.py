@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -210,6 +211,32 @@ def test_settings_in_other_terms_are_declared_lost() -> None:
     result = rendered([Message("user", (Text("go"),))], provider="anthropic", settings={"max_tokens": 5})
     assert result.request == {"contents": [{"role": "user", "parts": [{"text": "go"}]}]}
     assert [loss.kind for loss in result.losses] == ["setting"]
+
+
+@pytest.mark.parametrize(
+    ("file_id", "uri"),
+    [
+        ("files/abc-123", "https://generativelanguage.googleapis.com/v1beta/files/abc-123"),
+        ("https://generativelanguage.googleapis.com/v1beta/files/abc", ""),
+        ("gs://bucket/a.pdf", ""),
+    ],
+)
+def test_a_file_goes_by_its_address(file_id: str, uri: str, oracle: ModuleType) -> None:
+    """The SDK calls a file `files/abc`, and the API takes only the whole address: "Invalid or unsupported file uri"."""
+    paper = Media("document", mime="application/pdf", file_id=file_id, provider="google")
+    result = rendered([Message("user", (Text("read"), paper))])
+    parts = result.request["contents"][0]["parts"]
+    assert parts[1] == {"fileData": {"fileUri": uri or file_id, "mimeType": "application/pdf"}}
+    assert (oracle.check_gemini(result.request), result.losses) == ([], ())
+    assert PROVIDER.parse(result.request).messages[0].parts[1] == msgspec.structs.replace(paper, file_id=uri or file_id)
+
+
+def test_a_file_that_has_no_address_is_a_loss(oracle: ModuleType) -> None:
+    """The id of nothing would be refused, and with it the whole request."""
+    result = rendered([Message("user", (Media("document", file_id="../abc", provider="google"),))])
+    assert result.request["contents"][0]["parts"] == [{"text": "[document left out]"}]
+    assert [(loss.kind, loss.records) for loss in result.losses] == [("media", (1,))]
+    assert oracle.check_gemini(result.request) == []
 
 
 texts = st.text(max_size=8)

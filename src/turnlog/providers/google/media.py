@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 
 from ...content import Media, media_kind, sha256_hex
 from ..protocol import BlobReader
 from .keys import NAME
 
-__all__ = ["LITERAL", "base64_text", "decode", "file_media", "mime_of", "plain_mime", "spelling_of"]
+__all__ = ["LITERAL", "base64_text", "decode", "file_media", "file_uri", "mime_of", "plain_mime", "spelling_of"]
 
 LITERAL = "literal:"
 """Shape of a base64 text that no encoder writes: the text is a blob of its own, its hash follows."""
@@ -45,6 +46,7 @@ _OF_KIND: dict[str, str] = {
     "file": "application/octet-stream",
 }
 _FILES_API = ("https://generativelanguage.googleapis.com/", "gs://")
+_FILE_NAME = re.compile(r"files/[A-Za-z0-9_-]+")
 _URLSAFE = str.maketrans("-_", "+/")
 
 
@@ -74,6 +76,14 @@ def file_media(uri: str, mime: str) -> Media:
     if media.url:
         return Media(kind=kind, mime=mime, url=uri)
     return Media(kind=kind, mime=mime, file_id=uri, provider=NAME)
+
+
+def file_uri(file_id: str) -> str:
+    """The `fileUri` of a file: its address, also where the id is the name that the Files API calls it by (`files/abc`);
+    nothing for what is neither. "Invalid or unsupported file uri: files/abc"."""
+    if _FILE_NAME.fullmatch(file_id):
+        return f"https://generativelanguage.googleapis.com/v1beta/{file_id}"
+    return file_id if file_id.startswith(("https://", "http://", "gs://")) else ""
 
 
 def decode(text: str) -> bytes | None:

@@ -16,6 +16,7 @@ from ..protocol import BlobReader, Rendered
 from ..spelling import extra_keys, spell
 from . import wire
 from .keys import NAME, camel, camel_deep
+from .media import file_uri
 from .rules import is_gemini_3
 from .tools import write_tools
 from .wire import own, shape_of, spelled
@@ -232,6 +233,9 @@ class _Writer:
         self.extras(media.form, f"a {media.kind}")
         if media.file_id and media.provider != NAME:
             self.lose("media", f"a file of {media.provider or 'another provider'} cannot be sent to Google")
+            return None
+        if media.file_id and not file_uri(media.file_id):
+            self.lose("media", f"file {media.file_id!r} left out: it is no address and no name of a file")
             return None
         if not (media.sha256 or media.url or media.file_id):
             self.lose("media", f"a {media.kind} without bytes, URL or file id left out")

@@ -9,7 +9,7 @@ from ...content import Form, Media, Reasoning, Text, ToolCall, ToolResult
 from ..protocol import BlobReader
 from ..spelling import spell
 from .keys import NAME
-from .media import base64_text, mime_of
+from .media import base64_text, file_uri, mime_of
 from .results import response_of
 
 __all__ = ["STAND_INS", "arguments_of", "call", "media", "own", "reasoning", "result", "shape_of", "spelled"]
@@ -112,4 +112,4 @@ def media(part: Media, blob: BlobReader) -> dict[str, Any]:
     if part.sha256:
         data = base64_text(part, shape_of(part.form), blob)
         return {"inlineData": {"mimeType": mime_of(part), "data": data}}
-    return {"fileData": {"fileUri": part.file_id or part.url, "mimeType": mime_of(part)}}
+    return {"fileData": {"fileUri": file_uri(part.file_id) or part.url, "mimeType": mime_of(part)}}
