@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
+import turnlog
 from judging import shown
 from turnlog.content import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
 from turnlog.errors import BlobMissing
@@ -189,6 +191,37 @@ def test_text_documents_go_as_text() -> None:
     assert rendered(user(part), blobs={"ab": b"a,b"}).request["messages"][0]["content"] == [
         {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a,b"}, "title": "t.csv"}
     ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_text_document_is_read_in_the_encoding_that_it_names(encoding: str) -> None:
+    """Notepad writes UTF-16. Read as UTF-8, every second character is a replacement or nothing at all."""
+    blobs = {"ab": "na\u00efve".encode(encoding)}
+    found = rendered(user(Media("document", mime="text/plain", sha256="ab", size=9)), blobs=blobs)
+    (block,) = found.request["messages"][0]["content"]
+    assert block["source"]["data"].lstrip("\ufeff") == "na\u00efve"
+    assert (found.losses, found.edits) == ((), ())
+
+
+@pytest.mark.parametrize("data", [b"na\xefve", b"\xff\xfehello", b"\xff\xfe\x00\xd8"])
+@pytest.mark.parametrize("mime", ["text/plain", "text/csv"])
+def test_a_text_document_that_cannot_be_read_is_a_loss(data: bytes, mime: str) -> None:
+    """Sent as replacement characters, the model reads rubbish, and nobody is told."""
+    found = rendered(user(Media("document", mime=mime, sha256="ab", size=len(data))), blobs={"ab": data})
+    assert found.request["messages"][0]["content"] == f"[document left out: {mime}]"
+    assert [(loss.kind, loss.records) for loss in found.losses] == [("media", (1,))]
+
+
+def test_a_text_as_base64_that_cannot_be_read_is_an_edit(oracle: ModuleType) -> None:
+    """It goes as text, as base64 of a text is refused: what that cannot say must not be made up."""
+    source = {"type": "base64", "media_type": "text/plain", "data": base64.b64encode(b"na\xefve").decode()}
+    messages = [{"role": "user", "content": [{"type": "document", "source": source}]}]
+    body = {"model": AIM.model, "max_tokens": 9, "messages": messages}
+    prepared = turnlog.repair(body, "anthropic")
+    said = [{"type": "text", "text": "[document left out: text/plain]"}]
+    assert prepared.request["messages"] == [{"role": "user", "content": said}]
+    assert [edit.kind for edit in prepared.edits] == ["media"]
+    assert oracle.check_anthropic(prepared.request) == []
 
 
 def test_rules_follow_model_and_settings() -> None:

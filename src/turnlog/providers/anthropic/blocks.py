@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -143,12 +144,19 @@ def decoded(text: str) -> tuple[bytes, bool]:
     return raw, base64.b64encode(raw).decode("ascii") == text
 
 
+# UTF-32 first: its mark begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
 def document_text(data: bytes) -> str:
-    """The text of a plain-text document; bytes that are no UTF-8 become U+FFFD."""
-    try:
-        return data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return data.decode("utf-8", "replace")
+    """The text of a plain-text document, in UTF-8 or in what its byte-order mark says. Raises UnicodeDecodeError."""
+    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "")
+    return data.decode(encoding) if encoding else data.decode("utf-8", "surrogatepass")
 
 
 def media_block(part: Media, data: str) -> dict[str, Any] | None:

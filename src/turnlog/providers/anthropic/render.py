@@ -199,6 +199,8 @@ class _Renderer:
             block = media_block(part, self._payload(part))
         except BlobMissing:
             block = None
+        except UnicodeDecodeError:
+            block, why = None, "its text is in no encoding that is known"
         if block is not None and block["type"] == "image" and _is_too_large(block["source"]):
             block, why = None, f"image exceeds {IMAGE_MAX_BASE64:,} characters of base64"
         if block is None:

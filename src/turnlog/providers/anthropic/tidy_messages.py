@@ -117,8 +117,13 @@ def _media(block: _Block, path: str, edits: _Edits) -> _Block:
         source = _set(source, "media_type", mime, f"{path}.source", edits)
         block = {**block, "source": source}
     if mime.startswith("text/"):
+        try:
+            text = document_text(decoded(data)[0])
+        except UnicodeDecodeError:
+            edits.append(Edit("media", f"{path} left out: {mime} in no encoding that is known", rule="application/pdf"))
+            return {"type": "text", "text": f"[document left out: {mime}]"}
         edits.append(Edit("media", f"{path}.source sent as text: it was base64 of {mime}", rule="application/pdf"))
-        source = {"type": "text", "media_type": "text/plain", "data": document_text(decoded(data)[0])}
+        source = {"type": "text", "media_type": "text/plain", "data": text}
         return _retyped({**block, "source": source}, "document", path, edits)
     if not _BASE64.fullmatch(data):
         edits.append(Edit("media", f"{path}.source.data encoded again", rule="invalid base64 data"))
