@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 
 import turnlog
-from judging import shown
-from turnlog.content import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
+from judging import numbered, shown
+from turnlog.content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
 from turnlog.errors import BlobMissing
 from turnlog.models import Target, target
 from turnlog.providers.anthropic import PROVIDER
 from turnlog.providers.protocol import Rendered
 from turnlog.records import Configuration
+from turnlog.request import prepare
 from turnlog.testing.histories import PIXEL, History
 from turnlog.testing.strategies import damaged_histories
 from turnlog.view.repair import declare_tools, repair
@@ -221,6 +222,18 @@ def test_a_text_as_base64_that_cannot_be_read_is_an_edit(oracle: ModuleType) -> 
     said = [{"type": "text", "text": "[document left out: text/plain]"}]
     assert prepared.request["messages"] == [{"role": "user", "content": said}]
     assert [edit.kind for edit in prepared.edits] == ["media"]
+    assert oracle.check_anthropic(prepared.request) == []
+
+
+@pytest.mark.parametrize("beside", [Text("so"), ToolCall("c", "f", arguments={})])
+def test_unsigned_text_of_encrypted_reasoning_is_left_out_by_name(beside: Part, oracle: ModuleType) -> None:
+    """As thinking it would be refused, "Invalid `signature` in `thinking` block"; its encrypted form is taken, and
+    holds what was thought."""
+    thought = Reasoning("anthropic", text="hm", encrypted="ZW5j")
+    view = [user(Text("go")), Message("assistant", (thought, beside)), user(Text("on"))]
+    prepared = prepare(numbered(view), Configuration(), AIM, {}.__getitem__)
+    assert prepared.request["messages"][1]["content"][0] == {"type": "redacted_thinking", "data": "ZW5j"}
+    assert ("reasoning", (2,)) in [(edit.kind, edit.records) for edit in prepared.edits]
     assert oracle.check_anthropic(prepared.request) == []
 
 

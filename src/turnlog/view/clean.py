@@ -205,6 +205,9 @@ class _Cleaner:
         if rules.reasoning == "signed" and has_mark(part.text):  # the signature is that of other words
             self.edits.append(Edit("reasoning", "signed reasoning that was redacted left out", self.records))
             return None
+        if rules.reasoning == "signed" and part.text and not part.signature:
+            self.edits.append(Edit("reasoning", "unsigned text of encrypted reasoning left out", self.records))
+            return msgspec.structs.replace(part, text="")
         return part
 
     def _call(self, call: ToolCall) -> ToolCall:
