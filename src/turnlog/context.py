@@ -49,11 +49,9 @@ _LEAST_REACH = 20_000
 _UNAIMED = 200_000
 """Tokens kept in memory of a session that has no target."""
 
-_MATERIAL = 3
-"""So many times the limit of a request is given to a summarizer at once; what is older stands in the summary before."""
-
-_LEAST_MATERIAL = 100_000
-"""Tokens that are given to it, however small the limit."""
+_MATERIAL = 3, 100_000
+"""So many times the limit of a request, and at least so many tokens, are given to a summarizer at once; what is older
+stands in the summary before."""
 
 
 class Context:
@@ -240,8 +238,7 @@ class Context:
 
     def _marks(self, aim: Target) -> Marks:
         budget = self.strategy.applied_to(self.budget)
-        fixed = self._fixed(self._plan(aim))
-        return budget.marks(aim.input_limit, fixed, 0, scale=self._scale(aim), known=aim.known)
+        return budget.marks(aim.input_limit, self._fixed(self._plan(aim)), 0, scale=self._scale(aim), known=aim.known)
 
     def _scale(self, aim: Target) -> float:
         return self.calibration.scale(aim.provider, self._counter.id, self._sizing.certainty)
@@ -270,7 +267,7 @@ class Context:
         rewinds, rules, gauge = self._rewinds, plan.rules, self._gauge(plan)
 
         def originals(first: int, last: int) -> Iterator[Shown]:
-            room = max(_MATERIAL * limit, _LEAST_MATERIAL)
+            room = max(_MATERIAL[0] * limit, _MATERIAL[1])
             for record in self._store.read(self._id, first=first, last=last, reverse=True):
                 if rewinds.by(record.n):
                     continue  # what was taken back is told in no summary
