@@ -28,7 +28,7 @@ from .summarize import (
     as_ladder,
     attempt,
 )
-from .view.effects import told
+from .view.effects import failures_of, told
 from .view.ladder import SIZING, compact, decide, is_stalled
 from .view.shown import Edit, Shown
 from .view.situation import Ahead, Situation, Summary
@@ -72,7 +72,7 @@ class Compaction(Struct, frozen=True):
     @property
     def failures(self) -> tuple[str, ...]:
         """What kept summarizers from writing a summary, a line each, where another had to be taken."""
-        return tuple(str(one) for decision in self.decisions.values() for one in decision.detail.get("failures") or ())
+        return failures_of(self.decisions.values())
 
     def __str__(self) -> str:
         if not self.decisions:

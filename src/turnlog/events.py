@@ -29,6 +29,7 @@ from .records import (
     TurnClosed,
     TurnOpened,
 )
+from .view.effects import failures_of
 from .view.ladder import SIZING
 
 __all__ = ["Appended", "Event", "EventKind", "Events", "Feed"]
@@ -292,8 +293,8 @@ def _told(record: Record) -> tuple[EventKind, str] | None:
             asked: dict[str, EventKind] = {"asked": "approval_asked", "given": "approval_given"}
             text = f"approval of {call_id} {state}"
             return asked.get(state, "approval_denied"), f"{text}: {reason}" if reason else text
-        case Decision(action=action, why=why, detail=detail) if action in SIZING:
-            failed = "; ".join(map(str, detail.get("failures") or ()))
+        case Decision(action=action, why=why) as decision if action in SIZING:
+            failed = "; ".join(failures_of([decision]))
             return "compacted", f"{action}: {why}" + (f"; no summarizer could: {failed}" if failed else "")
         case Decision(action="rewind", first=first, last=last, why=why):
             return "rewound", f"records {first} to {last} were taken back: {why}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from msgspec import Struct
 
 from .caching import cache_prices, marks_of
 from .content import Message, Text, images_in
-from .errors import BlobMissing, BudgetError
+from .errors import BlobMissing, BudgetError, InputError
 from .models import Target
 from .oneshot import aimed, detect
 from .policy import Budget, Strategy, read_budget, read_strategy
@@ -19,9 +20,10 @@ from .records import Decision
 from .request import Plan, Prepared, follow, plan, spelled, tools_for
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
-from .tokens.counted import Counter
+from .tokens.counted import Counter, Tally
 from .tokens.counters import count_frame, count_message, count_tools, counter_for
 from .view.blocks import Item
+from .view.effects import failures_of
 from .view.ladder import decide, situation_of
 from .view.select import as_decided
 from .view.shown import Edit, Loss, Shown
@@ -36,6 +38,10 @@ _DECISIONS = 1_000_000_000
 """Numbers of a fitter's decisions start above this, so that they are no message's."""
 
 _ATTEMPTS = 8
+
+_WORD = Message("user", (Text("a word"),))
+
+_COUNTER = "a counter is a turnlog.tokens counter, or a function from a list of the provider's messages to their tokens"
 
 
 class Fitted(Struct, frozen=True, kw_only=True):
@@ -54,6 +60,11 @@ class Fitted(Struct, frozen=True, kw_only=True):
     marks: tuple[int, ...]
     decisions: tuple[Decision, ...]
     view: tuple[Shown, ...]
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What kept summarizers from writing a summary, a line each, where another had to be taken."""
+        return failures_of(self.decisions)
 
 
 def fit(
@@ -107,7 +118,7 @@ class Fitter:
         self._strategy = read_strategy(strategy)
         self._model = model
         self._provider = provider
-        self._counter = counter
+        self._counter = _checked(counter)
         self._models = as_ladder(summarizer)
         self._ledger = MemoryLedger()
         self._offline = Digest(Memory())
@@ -122,7 +133,9 @@ class Fitter:
         parsed = speaker.parse(body)
         aim = aimed(parsed, speaker.name, self._model)
         ways = plan(parsed.configuration, aim, complete=False)
-        counting = _Counting(self._counter or counter_for(aim.provider, aim.model), ways, parsed)
+        counting = _Counting(
+            self._counter if self._counter is not None else counter_for(aim.provider, aim.model), ways, parsed
+        )
         self._follow(parsed.messages, counting)
         for retry in range(_ATTEMPTS):
             situation = self._decided(counting, aim)
@@ -225,8 +238,7 @@ class _Counting:
         if self._counter is not None:
             frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens
             self.fixed = frame + (count_tools(tools, self._counter).tokens if tools else 0)
-            sample = count_message(Message("user", (Text("a word"),)), self._counter)
-            self.scale = MARGINS[sample.certainty]
+            self.scale = MARGINS[self._counter.messages((_WORD,)).certainty]
 
     def blob(self, sha256: str) -> bytes:
         """Media bytes of the body."""
@@ -239,12 +251,12 @@ class _Counting:
         if self._counter is not None:
             return count_message(message, self._counter, self.blob).tokens
         assert self._count_body is not None
-        return self._count_body(spelled([Shown(message, (1,))], self._ways, self.blob))
+        return _number(self._count_body(spelled([Shown(message, (1,))], self._ways, self.blob)))
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
         if self._counter is not None:
-            return self._counter.text(text)
+            return _number(self._counter.text(text))
         return self.message(Message("user", (Text(text),)))
 
     def request(self, made: Prepared) -> int:
@@ -255,4 +267,30 @@ class _Counting:
             said = self._counter.messages([shown.message for shown in made.view], self.blob)
             return (self._counter.frame(system=system, tools=bool(tools)) + self._counter.tools(tools) + said).tokens
         assert self._count_body is not None
-        return self._count_body(list(made.request[self._ways.provider.conversation]))
+        return _number(self._count_body(list(made.request[self._ways.provider.conversation])))
+
+
+def _checked(counter: Counter | CountBody | None) -> Counter | CountBody | None:
+    """A counter that can count, as far as one word shows. A function is asked when there are messages of its provider's
+    to ask it of. Raises InputError."""
+    if counter is None or callable(counter):
+        return counter
+    missing = [name for name in ("id", "text", "messages", "tools", "frame") if not hasattr(counter, name)]
+    if missing:
+        raise InputError(f"{_COUNTER}; {counter!r} is neither: it has no {', '.join(map(repr, missing))}")
+    for name, said in (("messages", counter.messages((_WORD,))), ("frame", counter.frame(system=True, tools=False))):
+        if not isinstance(said, Tally):
+            raise InputError(f"{_COUNTER}; this one's {name!r} returned {said!r}, not a turnlog.tokens.Tally")
+        _number(said.tokens)
+    return counter
+
+
+def _number(said: Any) -> int:
+    """What a counter returned, if it is a number of tokens. Raises InputError."""
+    try:
+        tokens = operator.index(said)
+    except TypeError:
+        tokens = -1
+    if tokens < 0:
+        raise InputError(f"{_COUNTER}; this one returned {said!r}, where a whole number from 0 on is wanted")
+    return tokens

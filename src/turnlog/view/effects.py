@@ -34,6 +34,7 @@ __all__ = [
     "active_decisions",
     "cut_text",
     "ended_decisions",
+    "failures_of",
     "is_cut",
     "lasting",
     "misfit",
@@ -306,6 +307,11 @@ def told(number: int, decision: Decision) -> list[Edit]:
     verb = "left out" if decision.action in HIDING else "replaced" if decision.action == "system" else "shortened"
     detail = f"{verb} by decision {number}: {decision.why}".rstrip(": ")
     return [Edit(decision.action, detail, (decision.first,), through=decision.last)]
+
+
+def failures_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
+    """What kept summarizers from writing the summaries of decisions, a line each, where others had to be taken."""
+    return tuple(str(one) for decision in decisions for one in decision.detail.get("failures") or ())
 
 
 def stand_ins(number: int, decision: Decision) -> tuple[int, list[Shown]]:
