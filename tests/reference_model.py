@@ -396,7 +396,9 @@ def staying(lines: Sequence[Line], pinned: frozenset[int]) -> Iterator[tuple[str
         open_calls = bool(said) and i > said[-1] and bool(pairs_of([line.original for line in group])[1])
         if any(line.original.role == "system" for line in group):
             yield "system text", group
-        elif (said and i == said[0]) or any(line.place in pinned and not line.summary for line in group):
+        elif said and i == said[0]:
+            yield "the task", group
+        elif any(line.place in pinned and not line.summary for line in group):
             yield "pinned messages", group
         elif i == len(found) - 1 or (said and i == said[-1]) or open_calls:
             yield "the open turn", group
@@ -416,7 +418,8 @@ def floor_of(
     """What cannot be left out, in tokens, the giants of the open turn cut if the strategy cuts giants: as a rule to
     the strategy's share, what was shortened before as it stands. Where that does not fit, all its outputs, those with
     only both ends shown too, to the most at which a fifth of the room stays free, at least to 60 tokens."""
-    sums = {"tools and framing": fixed, "system text": 0, "pinned messages": 0, "the open turn": 0}
+    reasons = ("system text", "the task", "pinned messages", "the open turn")
+    sums = {"tools and framing": fixed, **dict.fromkeys(reasons, 0)}
     stays = list(staying(lines, pinned))
     beside = added(lines, rules, counts)
     count, at_once = counts.message, made_at_once(lines)[1]

@@ -188,9 +188,38 @@ def test_a_turn_that_does_not_fit_is_an_error_that_itemises() -> None:
     assert raised.value.floor == {
         "tools and framing": 3,
         "system text": 95,
-        "pinned messages": 905,
+        "the task": 905,
+        "pinned messages": 0,
         "the open turn": 0,
     }
+    assert str(raised.value) == (
+        "the request cannot fit: 1,003 tokens cannot be left out (tools and framing 3, system text 95, the task 905), "
+        "the limit is 900, 103 too many; what would help: a larger budget (or window)"
+    )
+
+
+def test_a_refusal_says_what_it_comes_from_and_what_would_help() -> None:
+    """Who gave 6,000 tokens and reads of a limit of 5,454 looks for a mistake; who pinned nothing, for pins."""
+    results = tuple(ToolResult(f"c{n}", "read", (Text("line of it\n" * 2_000),)) for n in range(2))
+    calls = tuple(ToolCall(result.call_id, "read", {}) for result in results)
+    said = [Message("user", (Text("the task"),)), Message("assistant", calls), Message("user", results)]
+    store = opened(History(tuple(said), {}, frozenset()))
+    session = Session(store, store.info("s"))
+    session.switch(target("anthropic", "claude-sonnet-4-5"))
+    session.configure(budget=6_000, strategy="sliding")
+    with pytest.raises(BudgetError) as raised:
+        session.request()
+    assert (raised.value.limit, raised.value.given) == (5_454, 6_000)
+    assert raised.value.floor["pinned messages"] == 0 < raised.value.floor["the task"]
+    told = str(raised.value)
+    assert "the limit is 5,454 (6,000 less a margin for what may be billed above the count), " in told
+    assert "would help: a larger budget (or window) or a strategy with the step `cap`, which cuts giant outputs" in told
+    session.configure(tools=[{"name": f"tool{n}", "description": "of use " * 50} for n in range(60)])
+    with pytest.raises(BudgetError, match="fewer tools") as crowded:
+        session.request()
+    assert "step `cap`" not in str(crowded.value)  # it alone would not do
+    session.configure(tools=[], strategy="auto")
+    assert session.request().request
 
 
 def test_an_open_turn_larger_than_what_is_kept_in_memory_stays_whole() -> None:

@@ -23,6 +23,8 @@ error: it comes back as values (`Violation`, `Edit`, `Loss`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = [
     "BlobMissing",
     "BudgetError",
@@ -144,17 +146,22 @@ class TurnCancelled(TurnlogError):
 class BudgetError(TurnlogError):
     """The irreducible part of a request does not fit the window.
 
-    `limit` is the window in tokens and `floor` itemises what cannot be left out, in tokens.
+    `limit` is the window in tokens and `floor` itemises what cannot be left out, in tokens. `given` is the limit before
+    the margin for what may be billed above a count was taken from it.
     """
 
     exit_code = 7
 
-    def __init__(self, limit: int, floor: dict[str, int]) -> None:
+    def __init__(self, limit: int, floor: dict[str, int], *, given: int = 0, advice: Sequence[str] = ()) -> None:
         total = sum(floor.values())
         items = ", ".join(f"{name} {tokens:,}" for name, tokens in floor.items() if tokens)
+        margin = f" ({given:,} less a margin for what may be billed above the count)" if given > limit else ""
+        *more, last = advice or ("",)
+        help_ = f"; what would help: {', '.join(more)}{' or ' if more else ''}{last}" if last else ""
         super().__init__(
             f"the request cannot fit: {total:,} tokens cannot be left out ({items}), "
-            f"the limit is {limit:,}, {total - limit:,} too many"
+            f"the limit is {limit:,}{margin}, {total - limit:,} too many{help_}"
         )
         self.limit = limit
+        self.given = given or limit
         self.floor = floor

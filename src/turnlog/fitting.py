@@ -146,7 +146,7 @@ class Fitter:
             if tokens <= limit:
                 return self._fitted(made, tokens, ways, counting)
             self._spare += (tokens - limit) << retry  # a whole request may count more than its messages one by one
-        raise BudgetError(limit, {"the request": tokens})
+        raise BudgetError(limit, {"the request": tokens}, given=situation.given)
 
     def _follow(self, messages: Sequence[Message], counting: _Counting) -> None:
         """Take in the history: what is new of it, or all if it is another one."""

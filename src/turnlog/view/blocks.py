@@ -97,7 +97,9 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int
         stays = ""
         if any(item.raw.message.role == "system" for item in group):
             stays = "system text"
-        elif i == task or (not _stands_in(group) and any(item.n in pinned for item in group)):
+        elif i == task:
+            stays = "the task"
+        elif not _stands_in(group) and any(item.n in pinned for item in group):
             stays = "pinned messages"
         elif i == len(groups) - 1 or (said and i == said[-1]):
             stays = "the open turn"

@@ -25,6 +25,11 @@ _LITTLE = 0.05
 """Share of the limit: a decision that gains less gains too little, and growth by less is no reason for another."""
 
 
+_MUCH = 0.25
+"""Share of the limit from which on less of what must stay is worth a word to who asks for a request that cannot fit."""
+
+_LESS = {"tools and framing": "fewer tools", "system text": "less system text", "pinned messages": "fewer pins"}
+
 _STALLED = "compacting has stopped, as the last two times gained too little: more budget or fewer pins would help"
 
 
@@ -49,7 +54,8 @@ def situation_of(
     blocks = tuple(blocks_of(items, pinned, gap))
     system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
     first = own.marks(window, system, 0, scale=scale, known=known)
-    situation = Situation(blocks, fixed, first, strategy, means, pinned, number, gap, prices=prices)
+    given = own.marks(window, system, 0).limit
+    situation = Situation(blocks, fixed, first, strategy, means, pinned, number, gap, prices=prices, given=given)
     floor = sum(capped_floor(situation).values())
     marks = own.marks(window, system, floor, scale=scale, known=known)
     return msgspec.structs.replace(situation, marks=marks)
@@ -85,7 +91,7 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
         # What stays takes more than it did beside what has gone: it declares the tools now, or comes first.
         made, situation = _climb(_with_floor(situation), last_resort, made)
     if situation.size > situation.marks.limit:
-        raise BudgetError(situation.marks.limit, capped_floor(situation))
+        raise _refusal(situation)
     return [_told(decision) if stalled and _made_room(decision) else decision for decision in made], situation
 
 
@@ -156,9 +162,23 @@ def _with_floor(situation: Situation) -> Situation:
     situation = msgspec.structs.replace(situation, tight=True)
     floor = capped_floor(situation)
     if sum(floor.values()) > marks.limit:
-        raise BudgetError(marks.limit, floor)
+        raise _refusal(situation)
     goal = min(marks.goal, (sum(floor.values()) + marks.limit) // 2)
     return msgspec.structs.replace(situation, marks=msgspec.structs.replace(marks, goal=goal))
+
+
+def _refusal(situation: Situation) -> BudgetError:
+    """That what must stay does not fit, and what would make it fit."""
+    limit, floor = situation.marks.limit, capped_floor(situation)
+    steps = situation.strategy.steps
+    advice = ["a larger budget (or window)"]
+    advice += [word for name, word in _LESS.items() if floor[name] > _MUCH * limit]
+    if "cap" not in steps:
+        capping = msgspec.structs.replace(situation.strategy, steps=(*steps, "cap"))
+        capped = capped_floor(msgspec.structs.replace(situation, strategy=capping, tight=True))
+        if sum(capped.values()) <= limit:
+            advice.append("a strategy with the step `cap`, which cuts giant outputs of the open turn")
+    return BudgetError(limit, floor, given=situation.given, advice=advice)
 
 
 def _climb(situation: Situation, steps: Sequence[str], made: list[Decision]) -> tuple[list[Decision], Situation]:

@@ -69,6 +69,7 @@ class Situation(Struct, frozen=True):
     hand, because no view could hold them: they have to leave. `number` is what the next decision gets. `ahead`
     is a summary under way, which is used if what it covers is still there; `prices` are those of the model's cache.
     `tight` says that what must stay does not fit, though giant outputs be cut to the strategy's share of the limit.
+    `given` is the limit before the margin for what may be billed above a count is taken from it.
     """
 
     blocks: tuple[Block, ...]
@@ -82,6 +83,7 @@ class Situation(Struct, frozen=True):
     ahead: Ahead | None = None
     prices: CachePrices | None = None
     tight: bool = False
+    given: int = 0
 
     @property
     def size(self) -> int:
@@ -101,7 +103,8 @@ class Situation(Struct, frozen=True):
     @property
     def floor(self) -> dict[str, int]:
         """What cannot be left out, in tokens."""
-        sums = {"tools and framing": self.fixed, "system text": 0, "pinned messages": 0, "the open turn": 0}
+        reasons = ("system text", "the task", "pinned messages", "the open turn")
+        sums = {"tools and framing": self.fixed, **dict.fromkeys(reasons, 0)}
         for block in self.blocks:
             if block.stays:
                 sums[block.stays] += block.tokens
