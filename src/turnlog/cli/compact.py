@@ -80,20 +80,22 @@ def _sum(name: str, done: Compaction, before: int, dry: bool) -> str:
 def _undo(arguments: Namespace) -> int:
     with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
         aim = usual_aim(session)
-        before = session.explain(aim=aim)
+        before, whole = session.explain(aim=aim), session.breakdown(aim).tokens if aim else None
         record = session.undo_compaction()
         after = session.explain(aim=aim)
         picture = session.breakdown(aim) if aim else None
     taken = record.body.supersedes if isinstance(record.body, Decision) else 0
     ruling = next(ruling for ruling in before.rulings if ruling.n == taken)
+    # As `context` says them; where nothing tells for which model, of the messages alone.
+    sizes = (whole, picture.tokens) if whole is not None and picture else (before.shown, after.shown)
     changed = [n for n, account in after.accounts.items() if account != before.accounts.get(n)]
     if arguments.json:
-        row = {"ended_by": record.n, "records": changed, "tokens_back": after.shown - before.shown}
+        row = {"ended_by": record.n, "records": changed, "tokens_back": sizes[1] - sizes[0]}
         out_json({**decision_json(ruling), **row})
         return 0
     decision = ruling.decision
     out_line(f"took back decision {taken}: {decision.action}, {span(decision)}, {decision.why}".rstrip(", "))
-    out_line(f"{counted(len(changed), 'message')} shown as before it: {saving(before.shown, after.shown)}")
+    out_line(f"{counted(len(changed), 'message')} shown as before it: {saving(*sizes)}")
     left = [one for one in after.rulings if not one.ended_by and one.decision.action in SIZING]
     if left:
         say(f"still in force: {counted(len(left), 'decision')} before it, which another `turnlog undo` takes back")
