@@ -222,6 +222,29 @@ def test_a_refusal_says_what_it_comes_from_and_what_would_help() -> None:
     assert session.request().request
 
 
+def test_decisions_that_later_ones_hide_wholly_are_no_edits_of_a_request() -> None:
+    """A summary that was merged into a newer one shows nothing any more: to name all of them would tell of hundreds of
+    changes where there is one. Of what is on record, and of what a look at the next request decides for once."""
+    store = MemoryStore()
+    session = Session(store, store.create("s"))
+    session.switch(TARGETS[0])
+    session.configure(budget=900, strategy="auto")
+    for n in range(60):
+        session.user(f"Step {n}. " * 20)
+        session.assistant("Done. " * 40)
+        made = session.request()
+    compactions = [one for one in session.explain().rulings if one.decision.action == "compact"]
+    assert len(compactions) > 3
+    assert [edit.detail for edit in made.edits] == [
+        f"left out by decision {compactions[-1].n}: older turns summarised to fit the budget"
+    ]
+    for n in range(8):
+        session.user(f"Question {n}. " * 20)
+        session.assistant("Answered. " * 40)
+    looked_at = session.preview()
+    assert [edit.kind for edit in looked_at.edits] == ["compact"] and looked_at.edits != made.edits
+
+
 def test_an_open_turn_larger_than_what_is_kept_in_memory_stays_whole() -> None:
     """Results of calls made at once were left out, and their calls with them, where they took more than is kept in
     memory; so was what the user said last."""

@@ -60,6 +60,15 @@ def test_what_counts_is_asked() -> None:
     assert turnlog.fit(body(3), counter=ours).tokens == turnlog.fit(body(3)).tokens
 
 
+def test_decisions_that_later_ones_hide_wholly_are_no_edits() -> None:
+    """A history of hundreds of steps had a change for every summary that was ever merged into the next one."""
+    fitter = turnlog.Fitter(max_tokens=900)
+    for steps in range(2, 60):
+        fitted = fitter.fit(body(steps))
+    assert len(fitted.decisions) > 3
+    assert [(edit.kind, edit.detail) for edit in fitted.edits] == [("compact", fitted.decisions[-1].why)]
+
+
 def test_a_summarizer_that_fails_is_told() -> None:
     """Who pays for a model and gets the summaries of none has to hear why."""
 

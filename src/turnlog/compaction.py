@@ -159,9 +159,8 @@ class Compactor:
             situation = _pressed(self._context.situation(aim, summarise, terms), keep)
             decisions, after = compact(situation)
             numbered = dict(enumerate(decisions, start=situation.number))
-            edits = tuple(edit for n, decision in numbered.items() for edit in told(n, decision))
             if dry_run or not decisions or self._record(decisions):
-                return Compaction(situation.size, after.size, edits, numbered, situation.marks)
+                return Compaction(situation.size, after.size, told(numbered), numbered, situation.marks)
         raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
 
     @_alone

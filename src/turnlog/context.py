@@ -27,7 +27,7 @@ from .tokens.counted import Counter
 from .tokens.counters import counter_for
 from .view.added import Added, Gauge, with_added
 from .view.blocks import Item, starts_block
-from .view.effects import stand_in_sizes, told
+from .view.effects import lasting, stand_in_sizes, told
 from .view.ladder import situation_of
 from .view.ledger import LEDGER, fate_after, fate_of, open_calls
 from .view.select import as_decided, as_shown
@@ -228,8 +228,7 @@ class Context:
     def is_at_rest(self, aim: Target) -> bool:
         """Whether it is plain at once that nothing has to be decided: the view is small, and under the caps."""
         self._count_by(counter_for(aim.provider, aim.model))
-        strategy = self.strategy
-        turns, images = strategy.max_history_turns, strategy.max_history_images
+        turns, images = self.strategy.max_history_turns, self.strategy.max_history_images
         if self.gap is not None or (turns is not None and self._turns > turns):
             return False
         if images is not None and self._shown_images > images:
@@ -354,20 +353,19 @@ class Context:
         gauge, added = self._gauge(plan), self._added
         called = () if plan.local.tools else added.called
         fixed = self._fixed(plan) + added.tools(plan.rules, gauge)
-        lasting = added.lasting(plan.rules, gauge)
-        passing = added.passing(plan.rules, self._fate, gauge, self.last)
-        return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, lasting, passing, called)
+        held, passing = added.lasting(plan.rules, gauge), added.passing(plan.rules, self._fate, gauge, self.last)
+        return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, held, passing, called)
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
         """The request of a view that was decided on for this once and not on record."""
         plan, blob = self._plan(aim), self._store.get_blob
-        new = dict(enumerate(decisions, start=self.last + 1))
+        now = {**self._lasting, **dict(enumerate(decisions, start=self.last + 1))}
         view = [item.shown for block in situation.blocks for item in block.items]
         if situation.gap is not None:  # what is not at hand is small enough to be shown after all
             originals = (shown for record in self._store.read(self._id) for shown in as_shown(record))
-            view = [shown for _, shown, _ in as_decided(originals, {**self._lasting, **new})]
-        made = follow(plan, view, blob, self._fate)
-        made = made.after((*self._told, *(edit for n, decision in new.items() for edit in told(n, decision))))
+            view = [shown for _, shown, _ in as_decided(originals, now)]
+        system = {item.n for item in self._items if item.shown.message.role == "system"}
+        made = follow(plan, view, blob, self._fate).after(told(lasting(now, system)))
         return marked(made, plan, blob, situation.size) if self.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:

@@ -23,7 +23,7 @@ from .tokens.calibration import MARGINS
 from .tokens.counted import Counter, Tally
 from .tokens.counters import count_frame, count_message, count_tools, counter_for
 from .view.blocks import Item
-from .view.effects import failures_of
+from .view.effects import failures_of, lasting
 from .view.ladder import decide, situation_of
 from .view.select import as_decided
 from .view.shown import Edit, Loss, Shown
@@ -209,9 +209,10 @@ class Fitter:
         return Means(counting.message, counting.text, read, summarise, images_before)
 
     def _fitted(self, made: Prepared, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
-        decisions = tuple(self._decisions.values())
+        system = {n for n, message in enumerate(self._seen, start=1) if message.role == "system"}
         changes = tuple(
-            Edit(decision.action, decision.why, (decision.first,), through=decision.last) for decision in decisions
+            Edit(decision.action, decision.why, (decision.first,), through=decision.last)
+            for decision in lasting(self._decisions, system).values()
         )
         return Fitted(
             request=made.request,
@@ -219,7 +220,7 @@ class Fitter:
             losses=made.losses,
             tokens=tokens,
             marks=marks_of(made.view, ways, counting.blob),
-            decisions=decisions,
+            decisions=tuple(self._decisions.values()),
             view=made.view,
         )
 

@@ -28,7 +28,8 @@ class Landmarks(Struct, frozen=True):
 
     `records` are all of them in order, `configuration` the one in force. `decisions` are those in force by record
     number, `lasting` those among them that views show something of; `past` those in force and among them what took
-    others back: what the next decision has regard to. `rewinds` and `told` (an edit for each) follow from them.
+    others back: what the next decision has regard to. `rewinds` and `told` (an edit for each that lasts) follow from
+    them.
     """
 
     records: tuple[Record, ...]
@@ -71,12 +72,13 @@ def _landmarks(found: Mapping[int, Record]) -> Landmarks:
     records = tuple(found[n] for n in sorted(found))
     configurations = [record.body for record in records if isinstance(record.body, Configuration)]
     decisions, ended = active_decisions(records), ended_decisions(records)
+    lasts = lasting(decisions, {record.n for record in records if record.message is not None})
     return Landmarks(
         records=records,
         configuration=configurations[-1] if configurations else Configuration(),
         decisions=decisions,
-        lasting=lasting(decisions, {record.n for record in records if record.message is not None}),
+        lasting=lasts,
         past=tuple(r.body for r in records if isinstance(r.body, Decision) and r.n not in ended),
         rewinds=Rewinds.of(records),
-        told=tuple(edit for n, decision in decisions.items() for edit in told(n, decision)),
+        told=told(lasts),
     )

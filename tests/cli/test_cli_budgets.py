@@ -10,6 +10,8 @@ import pytest
 
 from turnlog.content import Message, Text
 from turnlog.log import Draft
+from turnlog.models import target
+from turnlog.opening import open as new_session
 from turnlog.records import MessageRecord, Usage, UsageRecord
 from turnlog.stores import open_store
 
@@ -75,7 +77,38 @@ def test_compacting_as_json(turnlog: Any, session: str) -> None:
     }
     assert found["after"] == found["decisions"][-1]["after"]
     undone = json.loads(turnlog("undo", session, "--json").out)
-    assert (undone["decision"], undone["tokens_back"] > 0) == (found["decisions"][-1]["decision"], True)
+    assert undone["decision"] == found["decisions"][-1]["decision"]
+    assert undone["tokens_back"] == found["before"] - found["after"]
+
+
+def test_undoing_says_the_figures_that_others_say(turnlog: Any, session: str) -> None:
+    """Three commands that give three sizes of the same view leave nobody knowing how large it is."""
+
+    def size() -> str:
+        return f"{turnlog('context', session, '--json').rows[0]['tokens']:,}"
+
+    before = size()
+    done = turnlog("compact", session, "--strategy", "mask")
+    after = size()
+    assert f"{session}: {before} tokens became {after}, " in done.out
+    assert turnlog("undo", session).out.endswith(f" shown as before it: {after} -> {before} tokens\n")
+
+
+def test_many_decisions_take_a_line_for_each_kind(turnlog: Any, tmp_path: Path) -> None:
+    """Hundreds of lines about decisions of long ago hide what was done to this request."""
+    with new_session("long", store=tmp_path / "log.db", target=target("openai-chat", "gpt-4o")) as made:
+        made.configure(budget=600, strategy="sliding")
+        for n in range(40):
+            made.user(f"Step {n}. " * 20)
+            made.assistant("Done. " * 20)
+            made.request()
+        edits = made.request().edits
+    assert {edit.kind for edit in edits} == {"slide"} and len(edits) > 5
+    told = turnlog("request", "long", "--to", "openai-chat").err.splitlines()
+    assert told[0] == f"edit slide: by {len(edits) - 1} earlier decisions, see `turnlog why long`"
+    assert told[1].startswith(f"edit slide: {edits[-1].detail} (records ") and len(told) == 3
+    assert turnlog("request", "long", "--to", "openai-chat", "--explain").out.splitlines()[-2:] == told[:2]
+    assert len(turnlog("request", "long", "--to", "openai-chat", "--explain", "--json").rows) == len(edits)
 
 
 def test_why_one_record(turnlog: Any, session: str) -> None:

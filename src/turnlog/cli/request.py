@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,14 +50,14 @@ def _request(arguments: Namespace) -> int:
         body = None if arguments.explain else as_json(prepared.request, indent=2)  # images are read from the store
     if body is not None:
         out_bytes([body.encode("utf-8"), b"\n"])
-        for kind, change in changes(prepared):
-            say(sentence(kind, change))
+        for line in _told(prepared, arguments.source):
+            say(line)
         say(_counts(prepared))
     elif arguments.json:
         for kind, change in changes(prepared):
             out_json({"change": kind, "kind": change.kind, "detail": change.detail, "records": change.records})
     else:
-        for line in _explained(prepared):
+        for line in _explained(prepared, arguments.source):
             out_line(line)
     return 0
 
@@ -121,12 +122,25 @@ def _counts(prepared: Prepared) -> str:
     return f"{aim.provider} {aim.model}: {done}, {counted(len(prepared.losses), 'loss')}"
 
 
-def _explained(prepared: Prepared) -> Iterator[str]:
+def _told(prepared: Prepared, source: str) -> Iterator[str]:
+    """A line for each change. A long session has hundreds of decisions of a kind, each of which still hides something:
+    of those the newest has a line, the others share one."""
+    decided = [edit for edit in prepared.edits if edit.through]
+    newest = {edit.kind: edit for edit in decided}
+    for kind, number in Counter(edit.kind for edit in decided).items():
+        if number > 1:
+            yield f"edit {kind}: by {counted(number - 1, 'earlier decision')}, see `turnlog why {source}`"
+    for kind, change in changes(prepared):
+        if not (isinstance(change, Edit) and change.through) or change is newest[change.kind]:
+            yield sentence(kind, change)
+
+
+def _explained(prepared: Prepared, source: str) -> Iterator[str]:
     yield _counts(prepared)
     for shown in prepared.view:
         numbers = ",".join(map(str, shown.records)) or "-"
         yield f"{numbers:>9}  {shown.message.role:<9}  {shown.treatment:<11}  {gist(shown.message)}".rstrip()
-    yield from (sentence(kind, change) for kind, change in changes(prepared))
+    yield from _told(prepared, source)
 
 
 def gist(message: Message, *, characters: int = 100) -> str:

@@ -50,6 +50,8 @@ _HIDES_SYSTEM = frozenset({"rewind"})
 
 _TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "cap": "cut", "system": "replaced"}
 
+_VERBS = {"system": "replaced"}
+
 _MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
 
 _Path = tuple[int, ...]
@@ -300,13 +302,15 @@ def _hiding(n: int, decision: Decision) -> Hiding:
     return Hiding(n, decision.first, decision.last, kept, standing, decision.action in _HIDES_SYSTEM)
 
 
-def told(number: int, decision: Decision) -> list[Edit]:
-    """The edit that says what a decision does to the conversation, if it does anything."""
-    if decision.action not in HIDING and decision.action not in _TREATMENT:
-        return []
-    verb = "left out" if decision.action in HIDING else "replaced" if decision.action == "system" else "shortened"
-    detail = f"{verb} by decision {number}: {decision.why}".rstrip(": ")
-    return [Edit(decision.action, detail, (decision.first,), through=decision.last)]
+def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
+    """The edits that say what decisions do to the conversation, one for each that does something to it."""
+    found: list[Edit] = []
+    for n, decision in decisions.items():
+        if decision.action in HIDING or decision.action in _TREATMENT:
+            verb = _VERBS.get(decision.action) or ("left out" if decision.action in HIDING else "shortened")
+            detail = f"{verb} by decision {n}: {decision.why}".rstrip(": ")
+            found.append(Edit(decision.action, detail, (decision.first,), through=decision.last))
+    return tuple(found)
 
 
 def failures_of(decisions: Iterable[Decision]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import msgspec
 
 from ..content import Text
 from ..records import Decision, MessageRecord, PartialAnswer, Record
-from .effects import Effects, active_decisions, stand_ins, told
+from .effects import Effects, active_decisions, lasting, stand_ins, told
 from .shown import Edit, Shown
 
 __all__ = ["INTERRUPTED", "as_decided", "as_shown", "select"]
@@ -23,11 +23,11 @@ a sentence for a whole one."""
 
 
 def select(records: Sequence[Record]) -> tuple[list[Shown], list[Edit]]:
-    """The conversation, oldest first, and an edit for each decision that hides some of it."""
+    """The conversation, oldest first, and an edit for each decision that leaves its mark on it."""
     decisions = active_decisions(records)
     originals = [shown for record in records for shown in as_shown(record)]
-    edits = [edit for n, decision in decisions.items() for edit in told(n, decision)]
-    return [shown for _, shown, _ in as_decided(originals, decisions)], edits
+    system = {shown.records[0] for shown in originals if shown.message.role == "system"}
+    return [shown for _, shown, _ in as_decided(originals, decisions)], [*told(lasting(decisions, system))]
 
 
 def as_decided(originals: Iterable[Shown], decisions: Mapping[int, Decision]) -> Iterator[tuple[int, Shown, Shown]]:
