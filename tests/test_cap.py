@@ -128,6 +128,21 @@ def test_the_text_of_an_output_that_was_cut_twice() -> None:
     assert first.startswith(second.partition("\n[")[0]) and first.endswith(second.partition("...]\n")[2])
 
 
+def test_one_is_told_as_one() -> None:
+    """What a decision says stands in the log for people: `1 giant tool outputs` reads as a mistake."""
+    session = opened(budget=2_000)
+    batch(session, [lines(600)])
+    session.request()
+    (decision,) = caps(session)
+    assert decision.why.startswith("1 giant tool output cut to its beginning and end")
+    session = opened("mask")
+    batch(session, [lines(600)])
+    for n in range(2):
+        session.assistant(f"Look {n} is over.")
+        session.user("Go on.")
+    assert [one.why for one in session.compact().decisions.values()] == ["1 old tool result masked to fit the budget"]
+
+
 def test_a_batch_of_giants_shares_the_room_that_there_is() -> None:
     """Ten outputs of an eighth of the limit each, none of which may leave, are more than it, though none is a giant."""
     session = opened(budget=4_000)
@@ -140,7 +155,8 @@ def test_a_batch_of_giants_shares_the_room_that_there_is() -> None:
     assert all(is_cut_of(*one) for one in zip(texts[:10], outputs, [record.n for record in records], strict=False))
     assert max(sizes) <= 1.05 * min(sizes) and 3_000 < session.token_count <= 3_203
     (decision,) = caps(session)
-    assert "those of the open turn to" in decision.why and len(decision.detail["cuts"]) == 10
+    assert decision.why.startswith("10 giant tool outputs cut to their beginning and end; those of the open turn to ")
+    assert len(decision.detail["cuts"]) == 10
     session.assistant("Fourteen files.")
     session.user("Go on.")
     assert shown(session) == texts and len(caps(session)) == 1  # some room was left for that

@@ -237,5 +237,8 @@ def test_what_is_no_body_is_refused_by_name() -> None:
     """An unknown provider or shape must not be guessed at."""
     with pytest.raises(InputError, match="neither 'messages' nor 'input' nor 'contents'"):
         turnlog.convert({"prompt": "x"}, to="google")
+    for call in (turnlog.fit, turnlog.count, lambda body: turnlog.convert(body, to="google")):
+        with pytest.raises(InputError, match="'messages' is to be a list, not str"):
+            call({"messages": "hi"})
     with pytest.raises(UnknownProvider, match="use one of openai-chat"):
         turnlog.check({}, "mistral")

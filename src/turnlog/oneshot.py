@@ -162,9 +162,11 @@ def detect(body: Mapping[str, Any]) -> str:
         return "google"
     if "input" in body:
         return "openai-responses"
-    messages = body.get("messages")
-    if not isinstance(messages, list):
+    if "messages" not in body:
         raise InputError("no request body: it has neither 'messages' nor 'input' nor 'contents'")
+    messages = body["messages"]
+    if not isinstance(messages, list):
+        raise InputError(f"no request body: 'messages' is to be a list, not {type(messages).__name__}")
     if "system" in body or "anthropic_version" in body or "stop_sequences" in body:
         return "anthropic"
     for message in messages:

@@ -50,7 +50,7 @@ def test_what_was_left_half_done_is_named(crashed: None, turnlog: Command) -> No
 def test_what_is_known_is_put_on_record(crashed: None, turnlog: Command) -> None:
     """After that nothing is open; what contradicts itself stays, for a log is never rewritten."""
     shown = turnlog("doctor", "s", "--fix")
-    recovered, orphan = shown.out.splitlines()
+    orphan, recovered = shown.out.splitlines()  # what is to be done comes first, what is done with behind it
     assert recovered.startswith("record 6: recovered: turn 1: left open: ")
     assert orphan == "record 5: orphan: result of 'c9': no call before it has that id"
     assert shown.err.splitlines() == [

@@ -68,7 +68,8 @@ def test_copy(turnlog: Any, transcript: Path, keys: tuple[str, str], tmp_path: P
     session = turnlog("ls", "--json").rows[0]["id"]
     whole = turnlog("export", session, "--format", "jsonl").out
     assert turnlog("copy", "files:locked", "--new-key", keys[0]).code == 0
-    assert turnlog("ls", "--store", "files:locked").code == 3
+    refused = turnlog("ls", "--store", "files:locked")
+    assert refused.code == 3 and "on the command line with --key WHERE or TURNLOG_KEY" in refused.err
     there = ("--store", "files:locked", "--key", keys[0])
     assert turnlog("export", session, "--format", "jsonl", *there).out == whole
     assert turnlog("copy", "back.db", *there).code == 0

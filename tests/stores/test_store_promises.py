@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import turnlog
+from turnlog.errors import BlobMissing, SessionNotFound, StoreError
 from turnlog.log import Store
 from turnlog.records import Record
 from turnlog.stores import MemoryStore, SealedStore, SqliteStore, open_store
@@ -88,6 +90,28 @@ class _Leaky(MemoryStore):
 
     def create(self, session_id, **options):  # type: ignore[no-untyped-def]
         return super().create("x" if "/" in session_id else session_id, **options)
+
+
+def test_a_closed_store_in_memory_says_so() -> None:
+    """Who closed it too early looked for a session that seemed to be gone, or filled a store that nobody reads."""
+    store = MemoryStore()
+    store.create("a")
+    blob = store.put_blob(b"x")
+    store.close()
+    store.close()
+    uses = (
+        lambda: turnlog.open("a", store=store),
+        lambda: store.info("a"),
+        lambda: store.create("b"),
+        store.sessions,
+        store.verify,
+        lambda: store.get_blob(blob),
+        lambda: store.put_blob(b"y"),
+    )
+    for use in uses:
+        with pytest.raises(StoreError, match="closed") as raised:
+            use()
+        assert not isinstance(raised.value, (SessionNotFound, BlobMissing))
 
 
 @pytest.mark.parametrize("broken", [_Forgetful, _Careless, _Leaky])

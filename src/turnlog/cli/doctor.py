@@ -41,7 +41,7 @@ def _doctor(arguments: Namespace) -> int:
         log = SessionLog(store, arguments.id)
         found = _findings(log, strict=arguments.strict)
         told = _told(log)
-    for one in (*told, *found):
+    for one in (*found, *told):
         if arguments.json:
             out_json(msgspec.to_builtins(one))
         else:

@@ -81,7 +81,8 @@ def _check(lock: bytes | None, place: object) -> None:
     """Raises StoreKeyError if there is a lock: without the key, nothing in the store means anything."""
     if lock is not None:
         raise StoreKeyError(
-            f"{place} is encrypted: open it with open_store(path, key=...), or `turnlog --key`; nothing was read"
+            f"{place} is encrypted: open it with open_store(path, key=...), on the command line with --key WHERE or "
+            "TURNLOG_KEY; nothing was read"
         )
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ..codec import decode_record
 from ..content import sha256_hex
 from ..costs import Bills, usage_by_model
-from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
+from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound, StoreError
 from ..log import (
     SWEEP_GRACE_SECONDS,
     Draft,
@@ -58,13 +58,24 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._logs: dict[str, _Log] = {}
+        self._found: dict[str, _Log] = {}
+        self._closed = False
         self._made = 0
         self._blobs: dict[str, bytes] = {}
         self._puts: dict[str, Put] = {}
         self._kept: set[str] = set()
         self._holders: Counter[str] = Counter()
         self._let_go = threading.Condition()
+
+    @property
+    def _logs(self) -> dict[str, _Log]:
+        self._check_open()
+        return self._found
+
+    def _check_open(self) -> None:
+        """Raises StoreError once the store is closed: what it held is gone, and nobody is to look for it."""
+        if self._closed:
+            raise StoreError("the store in memory is closed")
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """See `RecordStore.append`."""
@@ -165,6 +176,7 @@ class MemoryStore:
         """See `BlobStore.put_blob`. `name` is that of sealed bytes."""
         name = name or sha256_hex(data)
         with self._lock:
+            self._check_open()
             self._blobs.setdefault(name, bytes(data))
             self._puts[name] = Put(time(), len(data))
         return name
@@ -172,6 +184,7 @@ class MemoryStore:
     def get_blob(self, sha256: str) -> bytes:
         """See `BlobStore.get_blob`."""
         with self._lock:
+            self._check_open()
             if sha256 not in self._blobs:
                 raise BlobMissing(f"there is no blob {sha256!r} in this store")
             return self._blobs[sha256]
@@ -308,7 +321,8 @@ class MemoryStore:
     def close(self) -> None:
         """See `Store.close`. What the store held is let go."""
         with self._lock:
-            self._logs.clear()
+            self._closed = True
+            self._found.clear()
             self._blobs.clear()
             self._puts.clear()
 

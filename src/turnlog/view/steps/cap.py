@@ -41,7 +41,8 @@ def cap(situation: Situation) -> Decision | None:
     if not cuts:
         return None
     records = [cut[0] for cut in cuts]
-    why = f"{len(cuts):,} giant tool outputs cut to their beginning and end"
+    why = "1 giant tool output cut to its" if len(cuts) == 1 else f"{len(cuts):,} giant tool outputs cut to their"
+    why = f"{why} beginning and end"
     if situation.tight:
         why = f"{why}; those of the open turn to {most['the open turn']:,} tokens each, which it has room for"
     return Decision("cap", min(records), max(records), why, {"cuts": cuts})

@@ -37,7 +37,7 @@ def mask(situation: Situation) -> Decision | None:
     if not texts:
         return None
     records = [text[0] for text in texts]
-    why = f"{len(texts):,} old tool results masked to fit the budget"
+    why = f"{len(texts):,} old tool result{'' if len(texts) == 1 else 's'} masked to fit the budget"
     return Decision("mask", min(records), max(records), why, {"texts": texts})
 
 
