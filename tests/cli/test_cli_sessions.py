@@ -168,6 +168,29 @@ def test_ls(turnlog: Any, session: Path) -> None:
     )
 
 
+def test_ls_shows_first_words_for_a_title_that_nobody_gave(turnlog: Any, session: Path) -> None:
+    """A column of blanks, in which the sessions of one program cannot be told from each other; and what a tool said,
+    or a session without a user, must not end the listing."""
+    call = ToolCall("c1", "read", {})
+    said = [
+        [Message("system", (Text("Be brief."),)), Message("user", (Text("<env>\n# Port it\nand more"),))],
+        [Message("assistant", (call,)), Message("user", (ToolResult("c1", parts=(Text("of a tool"),)),))],
+        [],
+    ]
+    with closing(open_store(session)) as store:
+        store.delete("s")
+        for n, messages in enumerate(said):
+            store.create(f"s{n}", created=f"202{n}-01-01T00:00:00.000Z")
+            store.append(f"s{n}", [Draft(MessageRecord(one), f"202{n}-01-01T00:00:00.000Z") for one in messages])
+    assert turnlog("ls").out == (
+        "ID  UPDATED                   MESSAGES  TITLE\n"
+        "s2  2022-01-01T00:00:00.000Z         0\n"
+        "s1  2021-01-01T00:00:00.000Z         2\n"
+        "s0  2020-01-01T00:00:00.000Z         2  Port it\n"
+    )
+    assert [row["title"] for row in turnlog("ls", "--json").rows] == ["", "", ""]
+
+
 def test_ls_with_costs(turnlog: Any, session: Path) -> None:
     """Tokens and dollars beside each session, none where nothing was billed; a price that is not known
     is no 0."""

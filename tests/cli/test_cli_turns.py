@@ -99,8 +99,8 @@ def test_sources(turnlog: Any, session: Path) -> None:
     """From where a session was opened stands in the listing, at its head and at each opening; one can ask for it."""
     assert turnlog("ls").out == (
         "ID   UPDATED                   MESSAGES  SOURCE       TITLE\n"
-        "s    2025-01-01T00:00:14.000Z         5  interactive\n"
-        "old  2024-01-01T00:00:00.000Z         1\n"
+        "s    2025-01-01T00:00:14.000Z         5  interactive  Do it,\n"
+        "old  2024-01-01T00:00:00.000Z         1               hi\n"
     )
     found = {
         source: [row["id"] for row in turnlog("ls", "--json", "--source", source).rows]

@@ -10,15 +10,21 @@ from typing import Any
 import msgspec
 
 from ..costs import Bills, total_cost, total_usage
-from ..errors import InputError
+from ..errors import CorruptRecord, InputError
 from ..export import dollars, visible
+from ..importers.drafting import title_from
 from ..log import SessionInfo, Store
 from ..session_log import SOURCES, source_of, was_resumed
+from ..view.select import as_shown
+from ..view.shown import starts_turn
 from .costs import bill_json
 from .stores import is_missing, opened, place
 from .terminal import counted, is_terminal, out_json, out_line, say
 
 __all__ = ["add_to"]
+
+_BEGINNING = 8
+"""So many records are looked at for what the user said first."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -51,12 +57,13 @@ def _ls(arguments: Namespace) -> int:
         infos = [info for info in store.sessions() if _is_wanted(store, info, arguments.source)]
         sources = {info.id: source_of(store, info.id) for info in infos}
         bills = store.usages() if arguments.cost else None
+        titles = {} if arguments.json else {info.id: info.title or _first_words(store, info.id) for info in infos}
     if arguments.json:
         for info in infos:
             billed = {} if bills is None else bill_json(bills.get(info.id, {}))
             out_json(msgspec.to_builtins(info) | {"source": sources[info.id]} | billed)
     elif infos:
-        for line in _table(infos, sources, bills):
+        for line in _table(infos, titles, sources, bills):
             out_line(line)
     else:
         say("no sessions yet" if not arguments.source else f"no session is on record as {arguments.source}")
@@ -69,18 +76,30 @@ def _is_wanted(store: Store, info: SessionInfo, source: str | None) -> bool:
     return not source or source_of(store, info.id) == source
 
 
-def _table(infos: list[SessionInfo], sources: dict[str, str], bills: dict[str, Bills] | None) -> list[str]:
+def _first_words(store: Store, session_id: str) -> str:
+    """What tells a session without a title from others: the beginning of what its user said first, if its first records
+    alone say it."""
+    try:
+        shown = (one for record in store.read(session_id, last=_BEGINNING) for one in as_shown(record))
+        return next((title for one in shown if starts_turn(one) and (title := title_from(one.message))), "")
+    except CorruptRecord:  # which others tell of
+        return ""
+
+
+def _table(
+    infos: list[SessionInfo], titles: dict[str, str], sources: dict[str, str], bills: dict[str, Bills] | None
+) -> list[str]:
     width = max(len(info.id) for info in infos)
     parents = _width("PARENT", (info.parent for info in infos))
     origins = _width("SOURCE", sources.values())
-    titles = "" if bills is None else f"{'TOKENS':>13}  {'COST':>12}  "
+    billed = "" if bills is None else f"{'TOKENS':>13}  {'COST':>12}  "
     rows = [
-        f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  {titles}{_cell('PARENT', parents)}{_cell('SOURCE', origins)}TITLE"
+        f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  {billed}{_cell('PARENT', parents)}{_cell('SOURCE', origins)}TITLE"
     ]
     for info in infos:
         figures = "" if bills is None else _figures(bills.get(info.id))
         row = f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {figures}"
-        rows.append(f"{row}{_cell(info.parent, parents)}{_cell(sources[info.id], origins)}{info.title}".rstrip())
+        rows.append(f"{row}{_cell(info.parent, parents)}{_cell(sources[info.id], origins)}{titles[info.id]}".rstrip())
     return rows
 
 
