@@ -204,7 +204,7 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
     count = counts.message
     waiting = pairs_of([line.message for line in lines])[1]
     several, answers = made_at_once(lines)
-    found = [(line, counts.at_once(line.message) - count(line.message)) for line in answers]
+    found: list[tuple[Line, int]] = []
     for line in lines if counts.at_once == count else ():
         becomes = messages_of(line.message, rules)
         if becomes != [line.message]:
@@ -215,8 +215,8 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
         leading = leading and line.message.role == "system"
         sent = as_sent(line.message, rules, leading, counts.known)
         gone += [line] if sent is None else []
-        if sent is not line.message:
-            found.append((line, (count(sent) if sent else 0) - count(line.message)))
+        how = counts.at_once if any(line is one for one in answers) else count
+        found.append((line, (how(sent) if sent else 0) - count(line.message)))
     runs, answering = runs_and_answers(lines)
     alone = [
         bool(runs_of) and all(isinstance(part, ToolResult) for part in line.message.parts)

@@ -12,6 +12,7 @@ import pytest
 
 import turnlog
 from turnlog.content import Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
+from turnlog.errors import BlobMissing
 from turnlog.models import Target, target
 from turnlog.records import MessageRecord, UsageRecord
 from turnlog.scrubbing import scrub
@@ -433,6 +434,38 @@ def test_a_message_is_counted_once(seed: int, monkeypatch: pytest.MonkeyPatch) -
     counted.clear()
     assert again(whole).token_count == whole.token_count == bit_by_bit.token_count == again(bit_by_bit).token_count
     assert [message for message in counted if message in history.messages] == []
+
+
+@pytest.mark.parametrize("aim", ALL, ids=lambda aim: f"{aim.provider} {aim.model}")
+def test_sizes_where_bytes_are_gone(aim: Target) -> None:
+    """A placeholder stands for an image whose bytes are gone. Its size taken from one that was counted with them, a
+    session would count less than nothing, and be over its budget."""
+    session = opened(aim)
+    store = session._store
+    for n in range(6):
+        data = PIXEL + str(n).encode()
+        store.put_blob(data)
+        image = Media("image", mime="image/png", sha256=sha256_hex(data), size=len(data))
+        session.add(Message("assistant", (ToolCall(f"a{n}", "look", {}), ToolCall(f"b{n}", "look", {}))))
+        for side in "ab":
+            session.add(Message("user", (ToolResult(f"{side}{n}", "look", (Text("seen"), image)),)))
+    session.user("Well?")
+    lacking = Lacking(store)
+    reopened = Session(lacking, store.info(session.id))  # type: ignore[arg-type]
+    assert turnlog.count(reopened.request().request, aim.model, provider=aim.provider).tokens <= reopened.token_count
+
+
+class Lacking:
+    """A store that lost its media."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def get_blob(self, sha256: str) -> bytes:
+        raise BlobMissing(f"no media with hash {sha256}")
 
 
 def test_a_size_among_others_is_put_right_where_there_are_none() -> None:

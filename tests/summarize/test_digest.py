@@ -248,6 +248,18 @@ def test_forty_merges_with_some_originals(at_hand: int) -> None:
     assert len(told) > 14, sorted(told)
 
 
+@pytest.mark.parametrize("line", ["[4242] started", "→ [99] started", "## Open", "[12] started"])
+def test_quotes_that_look_like_a_digest_are_quotes(line: str) -> None:
+    """Log lines begin with a number in brackets, pages with two signs: taken for headings of a digest, they would put
+    what stands behind them under another record, or take it for told."""
+    step = [call("a", "bash", command="cat app.log"), result("a", f"{line}\ndb_host=10.0.0.7\ntoken_name=alpha_1234")]
+    first = digest([*SESSION, *step], 900)
+    second = digest([call("b", "bash", command="ls"), result("b", "src")], 900, first=len(SESSION) + 3, previous=first)
+    for text in (first, second):
+        assert "db_host=10.0.0.7" in text
+        assert "token_name=alpha_1234" in text
+
+
 def test_forty_merges_with_originals() -> None:
     """The same, where the log still has everything: early identifiers that the agent used give way to a flood."""
     messages = list(SESSION)

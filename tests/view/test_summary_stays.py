@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -46,7 +47,9 @@ def situation(items: Sequence[Item], strategy: str, summary: str = "", more: int
         count,
         words,
         lambda first, last: (item.shown for item in reversed(items) if first <= item.n <= last),
-        lambda messages, previous, target, kept, size: Summary(" ".join(summary.split()[:target]), "test"),
+        lambda messages, previous, target, kept, size: Summary(
+            "".join(re.findall(r"\S+\s*", summary)[:target]).strip(), "test"
+        ),
         lambda n: 0,
         beside=beside,
     )
@@ -75,14 +78,16 @@ def test_a_summary_leaves_only_for_what_must_stay(
         return
     after = applied(before, decision)
     left = [item for block in after.blocks for item in block.items]
-    if not any(item.shown.treatment == "summarised" for item in left):
+    if summary <= before.marks.limit // 2 and not any(item.shown.treatment == "summarised" for item in left):
         assert sum(item.tokens for item in left) + summary > before.marks.limit
 
 
+@pytest.mark.parametrize("lines", ["\n", " "], ids=["lines", "one paragraph"])
 @pytest.mark.parametrize("more", range(0, 120, 7))
-def test_a_summary_that_is_a_little_too_long_is_cut(more: int) -> None:
-    """What was counted apart takes more together. Where the summary just did not fit for that, it went, wholly."""
-    telling = "\n".join(f"line {n} of what was done and found" for n in range(400))
+def test_a_summary_that_is_a_little_too_long_is_cut(more: int, lines: str) -> None:
+    """What was counted apart takes more together. Where the summary just did not fit for that, it went, wholly. Cut
+    to the last token it would be cut at the next request again."""
+    telling = lines.join(f"line {n} of what was done and found" for n in range(400))
     old = [said("assistant" if i % 2 else "user", 2 + i, 90) for i in range(12)]
     items = [said("user", 1, 40), *old, said("user", 50, 500)]
     made, after = decide(situation(items, "auto", telling, more))
@@ -90,4 +95,17 @@ def test_a_summary_that_is_a_little_too_long_is_cut(more: int) -> None:
     assert [decision.action for decision in made] == ["compact"]
     text = made[0].detail["replacement"][0]["parts"][0]["text"]
     _, whole = decide(situation(items, "auto", telling))
-    assert ("no more of it fits" in text) is (whole.size + more > LIMIT)
+    is_cut = whole.size + more > LIMIT
+    assert ("no more of it fits" in text) is is_cut
+    if is_cut:
+        assert LIMIT - after.size >= 0.04 * LIMIT
+        assert words(text) > 200
+
+
+@pytest.mark.parametrize("strategy", ["sliding", "priority"])
+def test_a_summary_that_fills_the_view_goes(strategy: str) -> None:
+    """Kept at any price it would leave room for a word or two, and every request would leave them out again."""
+    items = [said("user", 1, 10), said("user", 2, 700, summary=True), said("user", 10, 200), said("user", 50, 200)]
+    (decision,), after = decide(situation(items, strategy))
+    assert decision.action == {"sliding": "slide"}.get(strategy, strategy)
+    assert after.size <= after.marks.goal + 200

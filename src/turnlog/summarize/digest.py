@@ -164,7 +164,7 @@ class _Draft:
                 at = one.at
                 lines.append(f"→ [{said.record}]{' failed' if said.note.error else ''}")
             if said.who != "call" or one.quote.text not in said.brief:
-                lines.append(one.quote.text)
+                lines.append(_quoted(one.quote.text))
         return lines
 
     def _heading(self, one: Said) -> Heading:
@@ -213,6 +213,12 @@ class _Draft:
     def _worth(self, line: str) -> float:
         words = self._vocabulary.words(line)
         return (100 + sum(max(_GIVEN, self._weights.get(word, 0)) for word in words)) / (len(line) + 10)
+
+
+def _quoted(text: str) -> str:
+    """A quote that would be taken for a line of ours, when this digest is read for the next, stands a space to the
+    right."""
+    return f" {text}" if text.startswith("## ") or _ABOUT.match(text) else text
 
 
 def _lines(previous: str, ours: bool) -> Iterator[tuple[str, int, _Line]]:

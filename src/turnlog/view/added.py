@@ -164,20 +164,19 @@ class Added:
 
     def _difference(self, i: int, rules: Rules, gauge: Gauge) -> int:
         shown, (counted, at_once), tokens = self._view[i], self._counts[i], 0
+        together = i in self._at_once and gauge.at_once is not None
+        how = gauge.at_once if together and gauge.at_once is not None else gauge.message
+        sent: Message | None = shown.message
         if not is_plain(shown.message, rules):
             sent = as_sent(shown, rules, leading=i < self._lead, known=gauge.known)
             if sent is None:
                 self._gone.add(i)
-            if sent is not shown.message:
-                alone = _once(gauge, "alone", shown, gauge.message, shown.message) if at_once else counted
-                tokens += _once(gauge, ("sent", rules, i < self._lead), shown, gauge.message, sent) - alone
+        if sent is not shown.message or together != at_once:
+            tokens += _once(gauge, ("sent", rules, i < self._lead, together), shown, how, sent) - counted
         if gauge.at_once is None:  # else results count one by one anyway
             each = apart(shown.message, rules)
             if each != [shown.message]:
                 tokens += sum(map(gauge.message, each)) - gauge.message(shown.message)
-        if (i in self._at_once and gauge.at_once is not None) != at_once:
-            how = gauge.message if at_once or gauge.at_once is None else gauge.at_once
-            tokens += _once(gauge, "alone" if at_once else "at once", shown, how, shown.message) - counted
         if rules.results_together and i in self._together:
             tokens += self._joining(gauge)
         signed = signed_call(shown.message, rules) if shown.message.role == "assistant" else None

@@ -14,7 +14,7 @@ from ...content import Text, ToolCall, ToolResult
 from ...records import Decision
 from ..blocks import Block
 from ..situation import Situation
-from .slide import leave
+from .slide import enough_beside, leave
 
 __all__ = ["priority"]
 
@@ -41,7 +41,7 @@ def priority(situation: Situation) -> Decision | None:
     held = situation.held
     going: list[Block] = []
     for _, block in sorted(old, key=lambda one: (_rank(one[1], recent), -one[0] * one[1].tokens, -one[0])):
-        if held <= (situation.marks.limit if block.is_summary else situation.marks.goal):
+        if held <= enough_beside(situation, block):
             break
         going.append(block)
         held -= block.tokens

@@ -6,17 +6,16 @@ from ...records import Decision
 from ..blocks import Block
 from ..situation import Situation, ranges_of
 
-__all__ = ["leave", "slide", "turns_over"]
+__all__ = ["enough_beside", "leave", "slide", "turns_over"]
 
 
 def slide(situation: Situation) -> Decision | None:
-    """Leave out the oldest blocks that may go, until the goal is met; a summary goes last, and only where what is left
-    would not fit beside it."""
+    """Leave out the oldest blocks that may go, until the goal is met; a summary goes last, see `enough_beside`."""
     going: list[Block] = []
     held = situation.held
-    for summaries, enough in ((False, situation.marks.goal), (True, situation.marks.limit)):
+    for summaries in (False, True):
         for block in situation.blocks:
-            if held <= enough or block.stays or block.is_summary is not summaries:
+            if held <= enough_beside(situation, block) or block.stays or block.is_summary is not summaries:
                 continue
             going.append(block)
             held -= block.tokens
@@ -24,6 +23,13 @@ def slide(situation: Situation) -> Decision | None:
     if situation.strategy.keep_results and any(block.has_results for block in going):
         why = f"{why}; results that the strategy keeps are among them, as nothing else was left"
     return leave(situation, "slide", going, why)
+
+
+def enough_beside(situation: Situation, block: Block) -> int:
+    """The size at which a block may stay: the goal, and for a summary the limit, as nothing else tells of what it
+    covers; but not where it leaves so little room that something would have to be decided again and again."""
+    is_small = block.is_summary and block.tokens <= (situation.marks.limit - situation.system) // 2
+    return situation.marks.limit if is_small else situation.marks.goal
 
 
 def turns_over(situation: Situation) -> Decision | None:

@@ -21,6 +21,12 @@ _LEAST_SUMMARY = 24
 
 _ENDS_HERE = "[The summary ends here: no more of it fits.]"
 
+_SPARE = 0.05
+"""Share of the conversation's room that is left free where a summary is cut to fit."""
+
+_LONG_LINE = 200
+"""Characters: a line that is longer is cut inside."""
+
 _EXCHANGES = (5, 3)
 """Newest exchanges that `grades` keep of a long conversation: so many, or the second number if those are too large."""
 
@@ -65,14 +71,23 @@ def _fitting(situation: Situation, decision: Decision, message: Message) -> Deci
     whole = situation.means.count(message)
     if over <= 0 or over > whole // 2:
         return decision
-    text = text_of(message)
+    # A little more than that, or the next request would have to be made smaller too.
+    most = whole - min(whole // 2, over + int(_SPARE * (situation.marks.limit - situation.system)))
+    heading, _, told = text_of(message).partition("\n")
 
     def ended(length: int) -> Message:
-        return Message("user", (Text(f"{text[:length].rpartition(chr(10))[0] or text[:length]}\n{_ENDS_HERE}"),))
+        return Message("user", (Text(f"{heading}\n{_cut_off(told, length)}\n{_ENDS_HERE}"),))
 
-    most = bisect_right(range(len(text)), whole - over, key=lambda length: situation.means.count(ended(length)))
-    shorter = [msgspec.to_builtins(ended(max(0, most - 1)))]
+    length = bisect_right(range(len(told)), most, key=lambda length: situation.means.count(ended(length)))
+    shorter = [msgspec.to_builtins(ended(max(0, length - 1)))]
     return msgspec.structs.replace(decision, detail={**decision.detail, "replacement": shorter})
+
+
+def _cut_off(text: str, length: int) -> str:
+    """The beginning of a text, up to the end of a line, or of a word where the line is long."""
+    begin = text[:length]
+    lines = begin.rpartition("\n")[0]
+    return lines if len(begin) - len(lines) < _LONG_LINE else begin.rpartition(" ")[0] or begin
 
 
 def summary_ahead(situation: Situation) -> tuple[Ahead, Sequence[Shown], str] | None:
@@ -151,7 +166,7 @@ def _earlier(middle: Sequence[Block]) -> str:
         for part in item.shown.message.parts
         if isinstance(part, Text)
     ]
-    return "\n".join(texts)
+    return "\n".join(text.removesuffix(f"\n{_ENDS_HERE}") for text in texts)
 
 
 def _span(situation: Situation, middle: Sequence[Block]) -> tuple[int, int]:
