@@ -228,10 +228,13 @@ class Play:
 
     def sizes(self, lines: Sequence[model.Line]) -> range:
         """What a decision may say of the size: of what is not at hand, being more than any view could hold, nobody
-        knows what repair would add."""
+        knows what repair would add, or leave out."""
         size = self.size(lines)
-        bare = self.fixed(lines) + sum(self.count(line.message) for line in lines) if size > IN_MEMORY else size
-        return range(min(size, bare), max(size, bare) + 1)
+        if size <= IN_MEMORY:
+            return range(size, size + 1)
+        bare = self.fixed(lines) + sum(self.count(line.message) for line in lines)
+        beside = [tokens for _, tokens in model.added(lines, self.rules, self.counts(lines))]
+        return range(bare + sum(one for one in beside if one < 0), bare + sum(one for one in beside if one > 0) + 1)
 
     # -- playing ---------------------------------------------------------------------------------
 
