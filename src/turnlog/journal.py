@@ -17,7 +17,7 @@ from .log import Draft, Store
 from .models import Target
 from .providers import provider
 from .providers.protocol import Reply
-from .records import Body, MessageRecord, PartialAnswer, Record, Usage, UsageRecord
+from .records import Body, Count, MessageRecord, PartialAnswer, Record, Usage, UsageRecord
 from .redaction import has_mark
 from .streaming import CHECKPOINT_SECONDS, Checkpoints
 from .tokens.counters import count_message, counter_for
@@ -174,21 +174,22 @@ class Journal:
         bodies: list[Body] = [body]
         if reply.usage is not None:
             [kept] = self._counted([admitted(body)])
-            bodies = [kept, self._bill(reply, reply.usage, asked, kept)]
+            assert isinstance(kept, (MessageRecord, PartialAnswer))
+            bodies = [kept, self._bill(reply, reply.usage, asked, kept.count)]
         records = self._append(bodies, asked=asked)
         return Answer(reply, records[0], asked.model)
 
-    def _bill(self, reply: Reply, usage: Usage, asked: Target, kept: Body) -> UsageRecord:
-        """What the request cost, beside what it was counted as before it was sent; the answer was counted as `kept`."""
+    def _bill(self, reply: Reply, usage: Usage, asked: Target, size: Count | None) -> UsageRecord:
+        """What the request cost, beside what it was counted as before it was sent; `size` is the answer's on record."""
         counter = counter_for(asked.provider, asked.model)
         sent, self._context.asked = self._context.asked, None
         counted = sent if sent is not None and sent.counter == counter.id else None
-        size = kept.count if isinstance(kept, (MessageRecord, PartialAnswer)) else None
         if counted is None:
-            size = None  # it is of use beside the other only
-        elif size is None or size.counter != counter.id:
-            size = count_message(reply.message, counter, self._store.get_blob)
-        answer = size.tokens if size is not None else 0
+            answer = 0  # it is of use beside the other only
+        elif size is not None and size.counter == counter.id:
+            answer = size.tokens
+        else:
+            answer = count_message(reply.message, counter, self._store.get_blob).tokens
         return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
 
 

@@ -96,9 +96,10 @@ class Added:
             self._answered |= runs
             if any(self._runs[run] > 1 for run in runs):
                 self._at_once.add(at)
-            if runs and runs == self._answering and has_results_alone(message):
+            alone = runs if has_results_alone(message) else set()
+            if alone and alone == self._answering:
                 self._together.add(at)
-            self._answering = runs if has_results_alone(message) else set()
+            self._answering = alone
             return
         self._answering = set()
         called = [part.name for part in message.parts if isinstance(part, ToolCall)]
@@ -164,8 +165,8 @@ class Added:
 
     def _difference(self, i: int, rules: Rules, gauge: Gauge) -> int:
         shown, (counted, at_once), tokens = self._view[i], self._counts[i], 0
-        together = i in self._at_once and gauge.at_once is not None
-        how = gauge.at_once if together and gauge.at_once is not None else gauge.message
+        how = (gauge.at_once if i in self._at_once else None) or gauge.message
+        together = how is not gauge.message
         sent: Message | None = shown.message
         if not is_plain(shown.message, rules):
             sent = as_sent(shown, rules, leading=i < self._lead, known=gauge.known)
