@@ -49,7 +49,7 @@ _LEAST_REACH = 20_000
 _UNAIMED = 200_000
 """Tokens kept in memory of a session that has no target."""
 
-_MATERIAL = 3, 100_000
+_MATERIAL = 2, 100_000
 """So many times the limit of a request, and at least so many tokens, are given to a summarizer at once; what is older
 stands in the summary before."""
 

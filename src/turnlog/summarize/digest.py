@@ -196,13 +196,15 @@ class _Draft:
         other: list[tuple[float, _Line]] = []
         known: dict[tuple[str, ...], _Line] = {}  # an earlier digest may have told a thing twice
         for section, nth, line in _lines(previous[titled.start(1) if titled is not None else 0 :], titled is not None):
+            if line.about >= at_hand:
+                continue  # told from its original
             under = tuple(
                 known.setdefault((*(one.text for one in line.under[:i]), one.text), one)
                 for i, one in enumerate(line.under)
             )
             key = (*(one.text for one in under), line.text)
-            if line.about >= at_hand or key in known:
-                continue  # told from its original, or already
+            if key in known:
+                continue  # told already
             known[key] = line = msgspec.structs.replace(line, under=under)
             if section == _ASKED:
                 asked.append(line)

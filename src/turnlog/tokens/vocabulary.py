@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
@@ -43,6 +43,9 @@ _LONGEST = 64_000
 """Characters handed to the tokenizer at once: at most 256 KB of UTF-8. It panics at a million spaces
 (tiktoken 0.14, openai/tiktoken #15), and no text is worth the risk of finding its other limits."""
 
+_LONG = range(10_000, 250_000)
+"""Characters of texts whose count takes a millisecond or more, and that may well be held in memory a little longer."""
+
 _NEAR = 2_000
 """How far before the longest piece's end a safe place to cut is looked for."""
 
@@ -73,11 +76,19 @@ def count_pieces(vocabulary: str, text: str) -> int:
     """
     if not text:
         return 0
+    return (_count_again if len(text) in _LONG else _count)(vocabulary, text)
+
+
+def _count(vocabulary: str, text: str) -> int:
     # `encode` would look for special tokens, character by character, though it is given none.
     encode = _encoding(vocabulary).encode_ordinary
     if len(text) <= _LONGEST:
         return len(encode(text))
     return sum(len(encode(piece)) for piece in cut(text))
+
+
+_count_again = lru_cache(maxsize=4)(_count)
+"""Remembers the last few: a summary is counted when it is judged, and again wherever it comes to stand."""
 
 
 @cache

@@ -68,8 +68,10 @@ def _fitting(situation: Situation, decision: Decision, message: Message) -> Deci
     apart takes more together, and what stays has to declare tools now. Without a summary nothing would tell of all
     that it covers."""
     over = applied(situation, decision).size - situation.marks.limit
+    if over <= 0:
+        return decision
     whole = situation.means.count(message)
-    if over <= 0 or over > whole // 2:
+    if over > whole // 2:
         return decision
     # A little more than that, or the next request would have to be made smaller too.
     most = whole - min(whole // 2, over + int(_SPARE * (situation.marks.limit - situation.system)))
