@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import msgspec
 from msgspec import Struct
 
-from .context import Context
+from .context import Context, Summarise
 from .errors import Conflict, InputError
 from .log import Draft, Store
 from .models import Target
@@ -44,6 +44,9 @@ _SOON = 0.85
 
 _RACES = 8
 """So often somebody else may append first while a decision is being made."""
+
+_PAID_TRIES = 2
+"""In so many of these a model is asked for a summary."""
 
 
 def _alone(method: Callable[Concatenate[Compactor, _P], _T]) -> Callable[Concatenate[Compactor, _P], _T]:
@@ -113,19 +116,22 @@ class Compactor:
         """The next request for a target, within its budget, of the log as far as the context has taken it in. What has
         to be decided for it is put on record, unless it is for once only: for another target than the session's.
         Raises BudgetError."""
-        for _ in range(_RACES):
+        for nth in range(_RACES):
+            last = self._context.last
             if self._context.is_at_rest(aim):
                 if on_record:
                     self._prepare(aim)
+                if self._context.last != last and not self._context.is_at_rest(aim):
+                    continue  # somebody else said something meanwhile
                 return self._context.request(aim, marks=self._context.strategy.cache_marks)
-            situation = self._situation(aim)
+            situation = self._situation(aim, nth)
             decisions, after = decide(situation, self._context.past)
             if not decisions:
                 return self._context.request(aim, marks=self._context.strategy.cache_marks)
             if not on_record:
                 return self._context.aside(aim, after, decisions)
             self._record(decisions)  # and look again: what is at rest now is so for whoever opens the log next, too
-        raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
+        raise Conflict(self._id, expected=last, actual=self._context.last)
 
     @_alone
     def preview(self, aim: Target, terms: Terms | None = None) -> Prepared:
@@ -150,18 +156,20 @@ class Compactor:
         self, aim: Target, keep: int | None = None, terms: Terms | None = None, *, dry_run: bool = False
     ) -> Compaction:
         """Make the view smaller now. With `keep`, everything before the newest `keep` turns is summarised; without, the
-        strategy's own steps are taken until the view is half as large. With `dry_run`, only say what would go."""
+        strategy's own steps are taken until the view is half as large. With `dry_run`, only say what would go. Raises
+        Conflict if others append all the time."""
         if keep is not None and (not isinstance(keep, int) or keep < 1):
             raise InputError(f"compact(keep=...) takes the number of newest turns to keep, at least 1, not {keep!r}")
         self._context.refresh()
-        for _ in range(_RACES):
-            summarise = self._digest if dry_run else self._summarise
+        for nth in range(_RACES):
+            last = self._context.last
+            summarise = self._digest if dry_run else self._summariser(nth)
             situation = _pressed(self._context.situation(aim, summarise, terms), keep)
             decisions, after = compact(situation)
             numbered = dict(enumerate(decisions, start=situation.number))
             if dry_run or not decisions or self._record(decisions):
                 return Compaction(situation.size, after.size, told(numbered), numbered, situation.marks)
-        raise Conflict(self._id, expected=self._context.last, actual=self._store.info(self._id).records)
+        raise Conflict(self._id, expected=last, actual=self._context.last)
 
     @_alone
     def undo(self) -> Record:
@@ -179,8 +187,8 @@ class Compactor:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _situation(self, aim: Target) -> Situation:
-        situation = self._context.situation(aim, self._summarise)
+    def _situation(self, aim: Target, nth: int) -> Situation:
+        situation = self._context.situation(aim, self._summariser(nth))
         if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
             return msgspec.structs.replace(situation, ahead=self._ahead[0])
         return situation
@@ -215,6 +223,11 @@ class Compactor:
         self._context.take(records)
         self._tell(records)
         return True
+
+    def _summariser(self, nth: int) -> Summarise:
+        """Who summarises at the `nth` try: no model where others append faster than it writes, since each of its
+        summaries would be paid for and be of what is no longer all."""
+        return self._summarise if nth < _PAID_TRIES else self._digest
 
     def _digest(
         self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int

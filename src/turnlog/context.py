@@ -118,6 +118,8 @@ class Context:
                 concerned.plan = concerned.last = None
         for shown in as_shown(record):
             self._add(self._sizing.item(shown, record))
+        if self.gap is not None and self._added.orphaned:
+            self._load(self._counter)  # its call may be in the gap, and stays with it
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
         marks = self._landmarks.read()

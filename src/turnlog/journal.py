@@ -82,6 +82,8 @@ class Journal:
 
     async def areceive(self, chunks: AsyncIterable[Any], asked: Target) -> Answer:
         """Put a streamed answer on record; arguments and errors as for `Session.areceive`."""
+        if not isinstance(chunks, AsyncIterable):
+            raise InputError("areceive takes an asynchronous stream: `receive(answer)` takes any other answer")
         assembler = provider(asked.provider).assembler()
         checkpoints = Checkpoints(assembler, self.append, self._checkpoint)
         try:
@@ -166,11 +168,14 @@ class Journal:
         for data in reply.blobs.values():
             self._store.put_blob(data)
         body: MessageRecord | PartialAnswer
-        if reply.complete and not reason:
+        if not reply.complete:
+            reason = reason or reply.error or "the stream ended early"
+        elif reply.fragments:
+            reason = reason or "the answer ended before all of it had come" + (f" ({reply.stop})" if reply.stop else "")
+        if not reason:
             body = MessageRecord(reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
         else:
-            why = reason or reply.error or "the stream ended early"
-            body = PartialAnswer(reply.message, why, fragments=reply.fragments, model=reply.model)
+            body = PartialAnswer(reply.message, reason, fragments=reply.fragments, model=reply.model)
         bodies: list[Body] = [body]
         if reply.usage is not None:
             [kept] = self._counted([admitted(body)])

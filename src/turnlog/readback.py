@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .content import Message, Text, Tool, ToolCall, ToolResult
+from .content import Media, Message, Text, Tool, ToolCall, ToolResult
 from .errors import InputError
 from .log import RecordStore
 from .models import target
@@ -121,6 +121,11 @@ def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[
 
 
 def _number(value: Any, default: int) -> int:
+    """A number as models write it: some give 2.0 or "2" for 2."""
+    if isinstance(value, str) and value.strip().isdecimal():
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
@@ -131,6 +136,14 @@ def _texts(message: Message) -> list[str]:
             texts.append(part.text)
         elif isinstance(part, ToolCall):
             texts.append(f"{part.name}({part.raw_arguments})")
+        elif isinstance(part, Media):
+            texts.append(_named(part))
         elif isinstance(part, ToolResult):
-            texts += [inner.text for inner in part.parts if isinstance(inner, Text)]
+            inside = (inner for inner in part.parts if isinstance(inner, (Text, Media)))
+            texts += [inner.text if isinstance(inner, Text) else _named(inner) for inner in inside]
     return texts
+
+
+def _named(media: Media) -> str:
+    """What stands for media, which no text can give back."""
+    return f"[{media.kind}{f' {media.name}' if media.name else ''}: not text, it cannot be read back]"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from openai import OpenAI
 from openai.types.responses import Response
 
-from turnlog.content import Message, Opaque, Reasoning, Text, ToolCall
+from turnlog.content import Message, Opaque, Reasoning, Text, ToolCall, text_of
 from turnlog.errors import FormatError
 from turnlog.models import target
 from turnlog.providers.openai_responses import PROVIDER
@@ -129,6 +129,30 @@ def test_a_stream_cut_anywhere_gives_what_had_come(
         calls = [part for part in parts if isinstance(part, ToolCall)]
         if len(parts) > 1 and not calls:
             assert oracle.check_openai_responses(replay(reply.message, store=store)) == [], end
+
+
+@pytest.mark.parametrize("end", ["completed", "incomplete", "failed"])
+def test_a_last_event_without_items_takes_nothing_back(end: str) -> None:
+    """Some servers end a stream with `output: []`; what had come, and was paid for, would be gone."""
+    head = {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}
+    call = {"type": "function_call", "id": "f", "call_id": "c", "name": "look", "arguments": ""}
+    began = [
+        {"type": "response.output_item.added", "output_index": 0, "item": head},
+        {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Half of it"},
+    ]
+    calling = [
+        {"type": "response.output_item.added", "output_index": 1, "item": call},
+        {"type": "response.function_call_arguments.delta", "output_index": 1, "delta": '{"a": '},
+    ]
+    last = [{"type": f"response.{end}", "response": {"id": "r", "status": end, "output": []}}]
+    reply = collected([*began, *last])
+    assert (text_of(reply.message), reply.fragments, reply.complete) == ("Half of it", (), end != "failed")
+    reply = collected([*began, *calling, *last])
+    half = ToolCall("c", "look", raw='{"a": ')
+    assert (text_of(reply.message), reply.fragments, reply.complete) == ("Half of it", (half,), end != "failed")
+    done = {**head, "status": "completed", "content": [{"type": "output_text", "text": "Whole", "annotations": []}]}
+    moved = {"type": "response.output_item.done", "output_index": 1, "item": done}
+    assert text_of(collected([*began, moved, *last]).message) == "Whole"
 
 
 def test_an_error_in_the_stream_is_the_replys(fake_server: Callable[..., Any]) -> None:

@@ -18,7 +18,7 @@ from ..session_log import SOURCES, source_of, was_resumed
 from ..view.select import as_shown
 from ..view.shown import starts_turn
 from .costs import bill_json
-from .stores import is_missing, opened, place
+from .stores import is_missing, opened, place, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say
 
 __all__ = ["add_to"]
@@ -129,8 +129,10 @@ def _fork(arguments: Namespace) -> int:
 
 
 def _rename(arguments: Namespace) -> int:
+    redactor = settings_of(arguments).redactor
+    title = arguments.title if redactor is None else redactor.text(arguments.title)[0]
     with opened(arguments, write=True) as store:
-        store.rename(arguments.id, arguments.title)
+        store.rename(arguments.id, title)
     return 0
 
 

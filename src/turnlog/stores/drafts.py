@@ -15,6 +15,7 @@ from ..records import Body, FileChange, MessageRecord, Record, SealedRecord, Unk
 __all__ = [
     "blob_names",
     "check_unchanged",
+    "fork_point",
     "holds_any",
     "is_said",
     "kind_finder",
@@ -124,3 +125,11 @@ def blob_names(record: Record) -> frozenset[str]:
 def storable(text: str) -> str:
     """`text` without lone surrogates, which not every store can hold. For labels, never for content."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def fork_point(session_id: str, records: int, at: int | None) -> int:
+    """How many of its `records` a session shares with a fork: up to number `at`, None for all. Raises InputError."""
+    shared = records if at is None else at
+    if not isinstance(shared, int) or isinstance(shared, bool) or not 0 <= shared <= records:
+        raise InputError(f"at: session {session_id!r} has records 1 to {records}, not {at!r}")
+    return shared

@@ -39,7 +39,7 @@ from ..log import (
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name, whole_blob
 from .database import Durability
-from .drafts import check_unchanged, kind_finder, kind_of, number_drafts, storable
+from .drafts import check_unchanged, fork_point, kind_finder, kind_of, number_drafts, storable
 from .files_append import write_records
 from .files_retention import FilesRetention
 from .files_rewrite import finish_rewrite, rewrite
@@ -186,10 +186,8 @@ class FilesStore(FilesRetention):
         check_session_id(new_id)
         with self._lock, self._folder.store_lock():
             end, pieces = self._pieces(session_id)
+            shared = fork_point(session_id, end, at)
             self._check_free(new_id)
-            shared = end if at is None else at
-            if not 0 <= shared <= end:
-                raise InputError(f"at: session {session_id!r} has records 1 to {end}, not {at}")
             card = Card(1, new_id, storable(title), utc_now(), time.time_ns(), session_id, shared)
             if not shared:
                 return self._make(card, "")

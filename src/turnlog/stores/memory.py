@@ -32,7 +32,7 @@ from ..log import (
 )
 from ..records import Record
 from .blobs import Put, named
-from .drafts import blob_names, is_said, kind_finder, kind_of, number_drafts
+from .drafts import blob_names, fork_point, is_said, kind_finder, kind_of, number_drafts
 from .holds import Hold
 from .scan import Search, Source, scan
 from .sweeping import unused
@@ -164,10 +164,8 @@ class MemoryStore:
         time = utc_now()
         with self._lock:
             log = self._find(session_id)
+            shared = fork_point(session_id, log.info.records, at)
             self._check_free(new_id)
-            shared = log.info.records if at is None else at
-            if not 0 <= shared <= log.info.records:
-                raise InputError(f"at: session {session_id!r} has records 1 to {log.info.records}, not {at}")
             kept = log.records[:shared]
             messages = _messages(decode_record(raw) for raw in kept)
             return self._add(SessionInfo(new_id, title, time, time, shared, messages, session_id, shared), kept)

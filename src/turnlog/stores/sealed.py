@@ -21,7 +21,7 @@ from ..log import SWEEP_GRACE_SECONDS, Draft, Held, Hit, Inventory, Packed, Prob
 from ..records import Record, SealedRecord
 from .blobs import is_blob_name
 from .cards import Card, forked_card, new_card, read_card, spans, titled, written_card
-from .drafts import blob_names, kind_of, number_drafts
+from .drafts import blob_names, fork_point, kind_of, number_drafts
 from .keys import Keyhole, KeySource, new_lock, unlocked
 from .scan import Search, Source, parts_to_search, scan
 from .sealed_records import Opener, packed_bytes, sealed_bytes, sealed_draft
@@ -154,7 +154,7 @@ class SealedStore:
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """See `SessionIndex.fork`. The new session's card tells how to open the records that it shares."""
         info = self._store.info(session_id)
-        shared = info.records if at is None else at
+        shared = fork_point(session_id, info.records, at)
         card = forked_card(self._card(info), shared, title)
         self._part(session_id, shared)
         made = self._store.fork(session_id, new_id, at=shared, title=written_card(card, self._vault, new_id))
@@ -255,7 +255,10 @@ class SealedStore:
                 continue
             for n in self._forks_of(card):  # made meanwhile
                 self._part(session_id, n)
-            return replace(outer, records=len(was), before=sum(map(len, was.values()))) if was else outer
+            if not was:
+                return outer
+            new = sum(map(len, sealed.values()))  # the store packs the others again, too
+            return Packed(len(was), sum(map(len, was.values())), outer.after * new // max(1, outer.before))
 
     def unpacked(self) -> frozenset[str]:
         """See `Packable.unpacked`."""

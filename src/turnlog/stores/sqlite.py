@@ -25,7 +25,7 @@ from ..log import (
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name, whole_blob
 from .database import Database, Durability
-from .drafts import check_unchanged, storable
+from .drafts import check_unchanged, fork_point, storable
 from .keyholes import SqliteKeyhole
 from .scan import Search, Source, parts_to_search, scan
 from .schema import (
@@ -184,10 +184,8 @@ class SqliteStore(SqliteRetention):
         check_session_id(new_id)
         with self._database.writing() as db:
             row = find(db, session_id)
+            shared = fork_point(session_id, row.records, at)
             check_free(db, new_id)
-            shared = row.records if at is None else at
-            if not 0 <= shared <= row.records:
-                raise InputError(f"at: session {session_id!r} has records 1 to {row.records}, not {at}")
             segments = segments_of(db, row, last=shared)
             time = utc_now()
             return insert(

@@ -118,6 +118,11 @@ class Added:
             self._last_call.update(dict.fromkeys(called, at))
 
     @property
+    def orphaned(self) -> bool:
+        """Whether the last message has a result of a call that is not there."""
+        return self._pairing.orphaned
+
+    @property
     def called(self) -> tuple[str, ...]:
         """The names of the tools that were called, in the order in which they were first."""
         return tuple(self._last_call)

@@ -41,11 +41,13 @@ class Pairing:
         self._seen = 0
         self.answered: list[int] = []
         """The messages whose calls the last message answered."""
+        self.orphaned = False
+        """Whether the last message has a result of a call that is not there."""
 
     def see(self, message: Message) -> None:
         """The next message."""
         i, self._seen = self._seen, self._seen + 1
-        self.answered = []
+        self.answered, self.orphaned = [], False
         for j, part in enumerate(message.parts):
             if isinstance(part, ToolCall) and message.role == "assistant":
                 self._open.append(((i, j), part))
@@ -73,6 +75,7 @@ class Pairing:
             self._another(at, result)
         else:
             self._orphans.add(at)
+            self.orphaned = True
 
     def _another(self, at: At, result: ToolResult) -> None:
         """A second result of one call: a real one takes the place of a synthetic one, else it goes."""

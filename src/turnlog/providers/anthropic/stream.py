@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from types import NoneType
 from typing import Any
 
@@ -62,6 +63,13 @@ class _Block:
             self.fields["input"] = value
         else:
             self.broken = True
+
+    def end(self) -> None:
+        """Close it if nobody did: some servers end an answer without."""
+        if not self.closed:
+            self.close()
+            with suppress(FormatError):
+                self.check()
 
     def check(self) -> None:
         """Raises FormatError for a block that cannot be read; it is broken then."""
@@ -126,6 +134,8 @@ class StreamAssembler:
                 self._count(event.get("usage"))
             case "message_stop":
                 self._ended = True
+                for begun in self._blocks.values():
+                    begun.end()
             case "error":
                 error = event.get("error")
                 said = error if isinstance(error, Mapping) else {"message": error}

@@ -133,8 +133,8 @@ def _message(*, compatible: bool) -> Shape:
     )
 
 
-def _readable() -> Shape:
-    """What a reader must be able to tell apart: a message as any server may spell it."""
+def _readable_content() -> Shape:
+    """What a reader must be able to tell apart: a text, or parts as any server may spell them."""
     url = Either((STRING, record("url detail")))
     parts: dict[str, Shape] = {
         **dict.fromkeys(TEXT_TYPES, record("type text")),
@@ -143,6 +143,14 @@ def _readable() -> Shape:
         "input_audio": record("type", {"input_audio": record("data format")}),
         "file": record("type", {"file": record("file_data file_id filename")}),
     }
+    return Either((STRING, Many(Tagged("type", parts))))
+
+
+_READABLE_CONTENT = _readable_content()
+
+
+def _readable() -> Shape:
+    """A message likewise."""
     arguments = Either((STRING, OBJECT))
     function = record("name", {"arguments": arguments})
     call = record("id type:any", {"function": function, "custom": record("name", {"input": STRING})})
@@ -150,7 +158,7 @@ def _readable() -> Shape:
         "role name tool_call_id refusal",
         {
             **dict.fromkeys(REASONING_FIELDS, STRING),
-            "content": Either((STRING, Many(Tagged("type", parts)))),
+            "content": _READABLE_CONTENT,
             "tool_calls": Many(call),
             "function_call": function,
             "audio": OBJECT,
@@ -166,7 +174,7 @@ READABLE_DELTA = record(
     "refusal",
     {
         **dict.fromkeys(REASONING_FIELDS, STRING),
-        "content": Either((STRING, Many(ANY))),
+        "content": _READABLE_CONTENT,
         "audio": READABLE_SOUND,
         "function_call": _PIECE,
         "tool_calls": Many(record("id", {"function": _PIECE, "custom": _PIECE})),

@@ -77,6 +77,8 @@ class ChatAssembler:
                 for entry in value:
                     self._call(entry)
             else:
+                if key == "content" and type(value) is not type(self._wire.get(key, value)):
+                    self._wire[key], value = _as_parts(self._wire[key]), _as_parts(value)
                 _grow(self._wire, key, value)
 
     def _call(self, entry: Mapping[str, Any]) -> None:
@@ -100,6 +102,11 @@ class ChatAssembler:
                         _grow(body, name, piece)
             else:
                 call[key] = value
+
+
+def _as_parts(content: Any) -> Any:
+    """Content as a list of parts, for who first said a text and then gives a list, or the other way round."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _grow(into: dict[str, Any], key: str, piece: Any) -> None:

@@ -15,7 +15,7 @@ from .items import check_item, read_output
 from .shapes import ITEM
 from .wire import CALLS, NAME, RESULTS
 
-__all__ = ["as_dict", "parse_response", "read_response"]
+__all__ = ["as_dict", "check_output", "parse_response", "read_response"]
 
 # Keys of output items that no input item takes: what the SDK's `parse` adds, and who made an item.
 _RESPONSE_ONLY = frozenset({"parsed_arguments", "parsed", "created_by"})
@@ -63,6 +63,17 @@ def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), er
         fragments=(*halves, *fragments),
         blobs=blobs,
     )
+
+
+def check_output(item: Any, path: str) -> dict[str, Any]:
+    """An item of an answer. Raises FormatError if it cannot be read."""
+    check_item(item, path)
+    try:
+        read_response({"output": [item]})
+    except FormatError as error:
+        at = error.path.replace("output[0]", path, 1)
+        raise FormatError(str(error).removeprefix(f"{error.path}: "), path=at) from error
+    return dict(item)
 
 
 def as_dict(value: Any, path: str) -> dict[str, Any]:

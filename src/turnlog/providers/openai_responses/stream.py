@@ -7,6 +7,7 @@ event types of openai 3.54.0 the others say nothing that those do not say again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...content import Opaque, Part, Reasoning, ToolCall
@@ -14,7 +15,7 @@ from ...errors import FormatError
 from ..protocol import Reply
 from .items import check_item
 from .parts import text_part
-from .response import as_dict, read_response
+from .response import as_dict, check_output, read_response
 from .wire import CALLS, NAME
 
 __all__ = ["StreamAssembler"]
@@ -77,7 +78,7 @@ class StreamAssembler:
         if isinstance(event.get("response"), dict):
             output = event["response"].get("output")
             for i, item in enumerate(output if isinstance(output, list) else ()):
-                check_item(item, f"event.response.output[{i}]")
+                check_output(item, f"event.response.output[{i}]")
             self._response = event["response"]
             self._ended = kind in _ENDS
         elif kind == "error":
@@ -94,22 +95,22 @@ class StreamAssembler:
 
     def reply(self) -> Reply:
         """The answer so far."""
-        output = self._response.get("output") if self._ended else None
-        done = [self._done[i] for i in sorted(self._done)]
-        if self._ended and not self._error:
-            # Some servers leave the items out of the last event, some send no `done` for a cut item.
-            whole = output if isinstance(output, list) and len(output) > len(done) else done
-            return read_response({**self._response, "output": whole})
-        items, fragments = self._so_far()
-        status = "incomplete" if self._ended else ""
-        seen = {**self._response, "status": status, "incomplete_details": None, "error": None, "output": items}
-        return read_response(seen, fragments, self._error or _CUT)
+        if not self._ended or self._error:
+            items, fragments = self._so_far(self._done)
+            status = "incomplete" if self._ended else ""
+            seen = {**self._response, "status": status, "incomplete_details": None, "error": None, "output": items}
+            return read_response(seen, fragments, self._error or _CUT)
+        # Some servers leave the items out of the last event, some send no `done` for a cut item, some neither.
+        output = self._response.get("output")
+        longer = isinstance(output, list) and len(output) > len(self._done)
+        items, fragments = self._so_far(dict(enumerate(output or ())) if longer else self._done)
+        return read_response({**self._response, "output": items}, fragments)
 
     def _take_item(self, kind: str, event: dict[str, Any]) -> None:
         item = check_item(event.get("item"), "event.item")
         index = _index(event, "output_index")
         if kind == "response.output_item.done":
-            self._done[index] = item
+            self._done[index] = check_output(item, "event.item")
             self._open.pop(index, None)
         else:
             self._open[index] = _Open(item)
@@ -122,15 +123,19 @@ class StreamAssembler:
         key = (place, _index(event, index_key) if index_key else 0)
         opened.texts[key] = opened.texts.get(key, "") + text if append else text
 
-    def _so_far(self) -> tuple[list[dict[str, Any]], tuple[Part, ...]]:
-        """Items that can be read as they are, and fragments of the others, in order."""
+    def _so_far(self, whole: Mapping[int, dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[Part, ...]]:
+        """Items that can be read as they are, and fragments of the others, in order: of those that are not among the
+        `whole`, what their deltas said."""
         items: list[dict[str, Any]] = []
         fragments: list[Part] = []
-        for index in sorted({*self._done, *self._open}):
-            if index in self._done:
-                items.append(self._done[index])
+        ids = {item["id"] for item in whole.values() if isinstance(item.get("id"), str)}
+        for index in sorted({*whole, *self._open}):
+            if index in whole:
+                items.append(whole[index])
                 continue
             opened = self._open[index]
+            if opened.item.get("id") in ids:
+                continue  # it was done under another index
             if opened.item.get("type") == "message":
                 items.extend(_half_message(opened))
             else:
@@ -152,7 +157,7 @@ def _half_message(opened: _Open) -> list[dict[str, Any]]:
         if text
     ]
     head = {key: value for key, value in opened.item.items() if key not in ("id", "status", "content")}
-    return [{**head, "content": content}] if content else []
+    return [{**head, "role": "assistant", "content": content}] if content else []
 
 
 def _fragment(opened: _Open) -> Part:
