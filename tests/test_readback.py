@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.content import ToolCall, ToolResult
+from turnlog.content import Message, Text, ToolCall, ToolResult
 from turnlog.errors import InputError
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
@@ -72,6 +72,39 @@ def test_a_model_reads_back_by_itself(tmp_path: Path) -> None:
         assert session.request().request["tools"][0]["function"]["name"] == "read_back"
         with pytest.raises(InputError, match="is one of 'bash'"):
             session.answer_read_back(ToolCall("r3", "bash", {"record": 5}))
+
+
+def test_numbers_are_taken_as_models_write_them() -> None:
+    """A model that writes 5.0 or "5" was told to give an integer, and gave the same again; what is no number must not
+    be taken for one, or end in a bare exception."""
+    store = MemoryStore()
+    session = Session(store, store.create("s"))
+    for n in range(1, 7):
+        session.user(f"first of {n}\nsecond of {n}\nthird of {n}")
+
+    def answered(number: object, line: object = 1) -> Message | None:
+        asked = {"record": number, "first_line": line, "last_line": line}
+        return session.answer_read_back(ToolCall("r1", "read_back", asked)).message
+
+    read = Message("user", (ToolResult("r1", "read_back", (Text("second of 5"),)),))
+    for number, line in ((5.0, 2), ("5", "2"), (" 5 ", 2.0)):
+        assert answered(number, line) == read
+    told = Text("give `record`, the number of a record, as an integer from 1 on")
+    for wrong in (True, 5.5, "5.0", "five", float("inf"), float("nan"), [5]):
+        assert answered(wrong) == Message("user", (ToolResult("r1", "read_back", (told,), "failed"),))
+
+
+def test_a_record_of_media_says_so() -> None:
+    """An empty answer, of which a model can only think that there was nothing."""
+    store = MemoryStore()
+    session = Session(store, store.create("s"))
+    shot = session.media(b"\x89PNG", "image/png", name="shot.png")
+    alone, nameless = session.user([shot]), session.user([session.media(b"\x89PNG", "image/png")])
+    result = session.add(Message("user", (ToolResult("c1", "look", (Text("it shows"), shot)),)))
+    named = "[image shot.png: not text, it cannot be read back]"
+    assert session.read_back(alone.n) == named
+    assert session.read_back(nameless.n) == "[image: not text, it cannot be read back]"
+    assert session.read_back(result.n) == session.read_back(result.n, lines=(1, 2)) == f"it shows\n{named}"
 
 
 @pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -122,6 +123,40 @@ def test_a_stream_that_breaks_is_kept_as_far_as_it_came(tmp_path: Path) -> None:
         said = [m["content"] for m in session.request().request["messages"]]
         assert "[This answer was interrupted here.]" in repr(said[2])
         assert said[3] == "Go on"
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_an_answer_that_a_limit_cut_in_mid_call_is_not_complete(streamed: bool, tmp_path: Path) -> None:
+    """An agent that takes it for the end of the turn stops without having done what the model asked for; and half the
+    call was on no record."""
+    call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"ci'}}
+    said = {"role": "assistant", "content": "I look."}
+    whole = {"model": "gpt-4o", "choices": [{"message": {**said, "tool_calls": [call]}, "finish_reason": "length"}]}
+    pieces: tuple[Any, ...] = ((said, None), ({"tool_calls": [{"index": 0, **call}]}, None), ({}, "length"))
+    chunks = [{"model": "gpt-4o", "choices": [{"delta": one, "finish_reason": end}]} for one, end in pieces]
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        answer = session.receive(iter(chunks) if streamed else whole)
+        assert (answer.complete, answer.text, answer.tool_calls) == (False, "I look.", [])
+        partial = session.history()[-1].body
+        assert isinstance(partial, PartialAnswer) and partial.count is not None
+        assert partial == PartialAnswer(
+            Message("assistant", (Text("I look."),)),
+            "the answer ended before all of it had come (length)",
+            fragments=(ToolCall("call_1", "weather", raw='{"ci'),),
+            model="gpt-4o",
+            count=partial.count,
+        )
+
+
+def test_what_is_no_asynchronous_stream_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    """A list given to `areceive` was put on record as an answer that broke off, and nothing of it was kept."""
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        asked(session)
+        before = session.history()
+        for answer in ([{"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}], CALLING, None):
+            with pytest.raises(InputError, match=r"`receive\(answer\)` takes any other answer"):
+                asyncio.run(session.areceive(answer))  # type: ignore[arg-type]
+        assert session.history() == before
 
 
 def test_switching_says_what_is_lost_and_keeps_it(tmp_path: Path) -> None:

@@ -291,10 +291,15 @@ def test_fork(turnlog: Any, session: Path) -> None:
 
 
 def test_rename(turnlog: Any, session: Path) -> None:
-    """The title changes and nothing else."""
+    """The title changes and nothing else; a secret in it does not reach the disk."""
     assert turnlog("rename", "s", "Another").code == 0
     assert turnlog("show", "s").out == PAGE.replace("A title", "Another")
     assert turnlog("rename", "nobody", "x").code == 4
+    secret = "ghp_" + "x7Kq2mNv9LpR4tYw8ZcB1dFgH6jS3aEuT5oP"
+    assert turnlog("rename", "s", f"deploy with {secret}").code == 0
+    title = turnlog("ls", "--json").rows[0]["title"]
+    assert re.fullmatch(r"deploy with \[redacted[^]]*\]", title), title
+    assert not any(secret.encode() in path.read_bytes() for path in session.parent.iterdir())
 
 
 def test_rm_removes_what_nothing_needs(turnlog: Any, session: Path) -> None:

@@ -175,6 +175,20 @@ def test_arguments_that_are_no_object_are_a_fragment_even_at_the_end() -> None:
     assert not any(isinstance(part, ToolCall) for part in reply.message.parts)
 
 
+def test_blocks_that_nobody_closed_end_with_the_answer() -> None:
+    """Some servers leave out `content_block_stop`: a whole call would not be run, and half of one, or a block that
+    cannot be read, must not be."""
+    events = [event for event in EVENTS if event["type"] != "content_block_stop"]
+    assert assembled(events) == assembled(EVENTS)
+    reply = assembled([event for event in events if event is not EVENTS[22]])
+    assert (reply.complete, reply.fragments) == (True, (ToolCall("toolu_1", "look", raw='{"at": '),))
+    assert reply.message == Message("assistant", assembled(EVENTS).message.parts[:-1])
+    odd = {"type": "image", "source": 5}
+    reply = assembled([*events[:-1], {"type": "content_block_start", "index": 6, "content_block": odd}, events[-1]])
+    assert (reply.complete, reply.fragments) == (True, (Opaque("anthropic", "image", odd),))
+    assert reply.message == assembled(EVENTS).message
+
+
 def test_an_error_event_says_why_the_stream_ended() -> None:
     """`overloaded_error` may come at any time, after half an answer too."""
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}

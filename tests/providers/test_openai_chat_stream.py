@@ -147,6 +147,38 @@ def test_a_call_cut_by_the_token_limit_is_a_fragment() -> None:
         assert (reply.complete, reply.stop) == (True, "length")
 
 
+PIECES = [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]
+
+
+@pytest.mark.parametrize(
+    ("said", "parts"),
+    [
+        (["a", PIECES, "d"], [{"type": "text", "text": "a"}, *PIECES, {"type": "text", "text": "d"}]),
+        ([PIECES, "d", PIECES], [*PIECES, {"type": "text", "text": "d"}, *PIECES]),
+    ],
+    ids=["text first", "list first"],
+)
+def test_content_that_changes_its_shape_loses_nothing(said: list[Any], parts: list[Any]) -> None:
+    """Servers that give citations or thinking as parts say the rest as text: the later shape would replace all that
+    the earlier had said."""
+    whole = {"id": "c1", "model": "m", "choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}
+    streamed = assembled([*(chunk({"content": content}) for content in said), chunk({}, "stop")])
+    assert streamed == PROVIDER.parse_response(whole)
+
+
+@pytest.mark.parametrize("had", ["so", PIECES], ids=["text", "list"])
+@pytest.mark.parametrize("wrong", [[None], ["a"], [PIECES[0], None]], ids=repr)
+def test_parts_that_cannot_be_read_are_refused_when_they_come(had: Any, wrong: list[Any]) -> None:
+    """Taken into the answer, they would make all of it unreadable once the stream is over."""
+    assembler = PROVIDER.assembler()
+    assembler.feed(chunk({"content": had}))
+    before = assembler.reply()
+    assert before.message.parts
+    with pytest.raises(FormatError):
+        assembler.feed(chunk({"content": wrong}))
+    assert assembler.reply() == before
+
+
 def test_usage_in_common_terms() -> None:
     """Fails if cached or reasoning tokens are counted twice or not at all."""
     raw = {

@@ -155,6 +155,47 @@ def test_a_last_event_without_items_takes_nothing_back(end: str) -> None:
     assert text_of(collected([*began, moved, *last]).message) == "Whole"
 
 
+@pytest.mark.parametrize(
+    ("begun", "delta", "wrong", "at"),
+    [
+        (
+            {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []},
+            {"type": "response.output_text.delta", "content_index": 0, "delta": "Half of it"},
+            {"content": [{"text": "Half of it and more"}]},
+            ".content[0]",
+        ),
+        (
+            {"type": "function_call", "id": "f", "call_id": "c", "name": "look", "arguments": ""},
+            {"type": "response.function_call_arguments.delta", "delta": '{"a": '},
+            {"name": None, "arguments": '{"a": 1}'},
+            ".name",
+        ),
+    ],
+    ids=["message", "call"],
+)
+@pytest.mark.parametrize("where", ["event.item", "event.response.output[0]"])
+def test_an_item_that_cannot_be_read_takes_nothing_back(
+    begun: dict[str, Any], delta: dict[str, Any], wrong: dict[str, Any], at: str, where: str
+) -> None:
+    """Taken into the answer, it would make all of it unreadable, and what its deltas had said would be gone."""
+    item = {key: value for key, value in {**begun, "status": "completed", **wrong}.items() if value is not None}
+    bad: dict[str, Any] = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    if where != "event.item":
+        bad = {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [item]}}
+    assembler = PROVIDER.assembler()
+    assembler.feed({"type": "response.output_item.added", "output_index": 0, "item": begun})
+    assembler.feed({**delta, "output_index": 0})
+    before = assembler.reply()
+    assert (text_of(before.message), before.fragments) in (
+        ("Half of it", ()),
+        ("", (ToolCall("c", "look", raw='{"a": '),)),
+    )
+    with pytest.raises(FormatError) as raised:
+        assembler.feed(bad)
+    assert raised.value.path == where + at
+    assert assembler.reply() == before
+
+
 def test_an_error_in_the_stream_is_the_replys(fake_server: Callable[..., Any]) -> None:
     """An error that became a complete answer would end the turn in silence."""
     error = {"type": "error", "code": "server_error", "message": "The model is overloaded.", "param": None}

@@ -69,6 +69,21 @@ def test_a_packed_session_goes_on_as_before(kind: str, tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("kind", ["sqlite-locked", "files-locked"], indirect=True)
+def test_a_second_pack_of_an_encrypted_session_tells_of_what_is_new(kind: str, tmp_path: Path) -> None:
+    """One record of a hundred, told of as if it had become as large as all of them."""
+    store = _open(kind, tmp_path)
+    store.create("s")
+    store.append("s", [said(f"word {n} " * 30) for n in range(100)])
+    first = _pack(store, "s")
+    store.append("s", [said("word 100 " * 30)])
+    second = _pack(store, "s")
+    assert (first.records, second.records) == (100, 1)
+    assert 0 < second.before < first.before / 50
+    assert 0 < second.after < second.before < first.after
+    store.close()
+
+
 def test_a_reader_goes_on_while_a_session_is_packed(kind: str, tmp_path: Path) -> None:
     """A session that is read while another process packs it, and seems damaged to the reader."""
     store, other = _open(kind, tmp_path), _open(kind, tmp_path)

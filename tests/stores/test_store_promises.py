@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
+from store_parts import filled, texts
 
 import turnlog
-from turnlog.errors import BlobMissing, SessionNotFound, StoreError
+from turnlog.errors import BlobMissing, InputError, SessionNotFound, StoreError
 from turnlog.log import Store
 from turnlog.records import Record
 from turnlog.stores import MemoryStore, SealedStore, SqliteStore, open_store
@@ -51,6 +53,18 @@ def test_promise(new_store: Callable[[], Store], check: Callable[[Store], None])
     """A store that breaks one of the promises fails its check."""
     store = new_store()
     check(store)
+    store.close()
+
+
+def test_a_fork_at_what_is_no_number_of_a_record_makes_nothing(new_store: Callable[[], Store]) -> None:
+    """`at=True` made a session that could be neither deleted nor collected, for good; a text was a bare TypeError."""
+    store = new_store()
+    filled(store, "a", 4)
+    for at in (True, False, 2.0, 2.5, "2", -1, 5, 1 << 70):
+        with pytest.raises(InputError, match=re.escape(f"has records 1 to 4, not {at!r}")):
+            store.fork("a", "b", at=at)  # type: ignore[arg-type]
+    assert ([info.id for info in store.sessions()], store.verify()) == (["a"], [])
+    assert (store.fork("a", "b", at=2).records, texts(store.read("b"))) == (2, ["1", "2"])
     store.close()
 
 
