@@ -46,7 +46,7 @@ _RACES = 8
 """So often somebody else may append first while a decision is being made."""
 
 _PAID_TRIES = 2
-"""In so many of these a model is asked for a summary."""
+"""So often a model is asked for a summary, if it comes too late."""
 
 
 def _alone(method: Callable[Concatenate[Compactor, _P], _T]) -> Callable[Concatenate[Compactor, _P], _T]:
@@ -116,7 +116,8 @@ class Compactor:
         """The next request for a target, within its budget, of the log as far as the context has taken it in. What has
         to be decided for it is put on record, unless it is for once only: for another target than the session's.
         Raises BudgetError."""
-        for nth in range(_RACES):
+        lost = 0
+        for _ in range(_RACES):
             last = self._context.last
             if self._context.is_at_rest(aim):
                 if on_record:
@@ -124,13 +125,15 @@ class Compactor:
                 if self._context.last != last and not self._context.is_at_rest(aim):
                     continue  # somebody else said something meanwhile
                 return self._context.request(aim, marks=self._context.strategy.cache_marks)
-            situation = self._situation(aim, nth)
+            situation = self._situation(aim, lost)
             decisions, after = decide(situation, self._context.past)
             if not decisions:
                 return self._context.request(aim, marks=self._context.strategy.cache_marks)
             if not on_record:
                 return self._context.aside(aim, after, decisions)
-            self._record(decisions)  # and look again: what is at rest now is so for whoever opens the log next, too
+            lost += not self._record(
+                decisions
+            )  # and look again: what is at rest now is so for whoever opens the log next, too
         raise Conflict(self._id, expected=last, actual=self._context.last)
 
     @_alone
@@ -161,9 +164,9 @@ class Compactor:
         if keep is not None and (not isinstance(keep, int) or keep < 1):
             raise InputError(f"compact(keep=...) takes the number of newest turns to keep, at least 1, not {keep!r}")
         self._context.refresh()
-        for nth in range(_RACES):
+        for lost in range(_RACES):
             last = self._context.last
-            summarise = self._digest if dry_run else self._summariser(nth)
+            summarise = self._digest if dry_run else self._summariser(lost)
             situation = _pressed(self._context.situation(aim, summarise, terms), keep)
             decisions, after = compact(situation)
             numbered = dict(enumerate(decisions, start=situation.number))
@@ -187,8 +190,8 @@ class Compactor:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _situation(self, aim: Target, nth: int) -> Situation:
-        situation = self._context.situation(aim, self._summariser(nth))
+    def _situation(self, aim: Target, lost: int) -> Situation:
+        situation = self._context.situation(aim, self._summariser(lost))
         if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
             return msgspec.structs.replace(situation, ahead=self._ahead[0])
         return situation
@@ -206,8 +209,8 @@ class Compactor:
             return  # no summary is going to be asked for
         wanted = summary_ahead(situation)
         if wanted is not None:
-            ahead, messages, previous = wanted
-            material = self._material(messages, previous, ahead.target, ())
+            ahead, messages, previous, known = wanted
+            material = self._material(messages, previous, ahead.target, (), 0, known)
             self._background.start(material, self._models[0], self._ledger)
             self._ahead = (ahead, tuple(self._context.decisions))
             self._context.refresh()
@@ -224,22 +227,22 @@ class Compactor:
         self._tell(records)
         return True
 
-    def _summariser(self, nth: int) -> Summarise:
-        """Who summarises at the `nth` try: no model where others append faster than it writes, since each of its
-        summaries would be paid for and be of what is no longer all."""
-        return self._summarise if nth < _PAID_TRIES else self._digest
+    def _summariser(self, lost: int) -> Summarise:
+        """Who summarises after so many `lost` races: no model where others append faster than it writes, since each of
+        its summaries would be paid for and be of what is no longer all."""
+        return self._summarise if lost < _PAID_TRIES else self._digest
 
     def _digest(
-        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int
+        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int, known: int
     ) -> Summary:
-        material = self._material(messages, previous, target, kept, size)
+        material = self._material(messages, previous, target, kept, size, known)
         made = attempt(material, (), offline=self._offline)
         return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
     def _summarise(
-        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int
+        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int, known: int
     ) -> Summary:
-        material = self._material(messages, previous, target, kept, size)
+        material = self._material(messages, previous, target, kept, size, known)
         made = attempt(
             material,
             self._models,
@@ -251,7 +254,7 @@ class Compactor:
         return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
     def _material(
-        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int = 0
+        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int, known: int
     ) -> Material:
         return Material(
             messages=tuple(messages),
@@ -260,6 +263,7 @@ class Compactor:
             count=self._context.count_text,
             kept=tuple(kept),
             size=size,
+            known=known,
         )
 
 

@@ -37,7 +37,7 @@ from .window import Window, gap_tokens, read_window
 
 __all__ = ["Context", "Summarise"]
 
-Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown], int], Summary]
+Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown], int, int], Summary]
 """Writes a summary; arguments as in `turnlog.view.situation.Means`."""
 
 _REACH = 2
@@ -50,8 +50,7 @@ _UNAIMED = 200_000
 """Tokens kept in memory of a session that has no target."""
 
 _MATERIAL = 2, 100_000
-"""So many times the limit of a request, and at least so many tokens, are given to a summarizer at once; what is older
-stands in the summary before."""
+"""So many times a request's limit, and at least so many tokens, a summarizer gets; a summary tells what is older."""
 
 
 class Context:
@@ -233,9 +232,9 @@ class Context:
         turns, images = self.strategy.max_history_turns, self.strategy.max_history_images
         if self.gap is not None or (turns is not None and self._turns > turns):
             return False
-        if images is not None and self._shown_images > images:
-            return False
-        return self._whole(aim) <= self._marks(aim).trigger
+        taken = self._plan(aim).rules.media_max_count
+        few = self._shown_images <= (taken if images is None else min(images, taken))
+        return few and self._whole(aim) <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Marks:
         budget = self.strategy.applied_to(self.budget)
@@ -300,6 +299,7 @@ class Context:
             scale=self._scale(aim),
             known=aim.known,
             prices=cache_prices(aim.model),
+            most_images=rules.media_max_count,
         )
         limit = made.marks.limit
         return made

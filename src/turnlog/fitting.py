@@ -138,7 +138,7 @@ class Fitter:
         )
         self._follow(parsed.messages, counting)
         for retry in range(_ATTEMPTS):
-            situation = self._decided(counting, aim)
+            situation = self._decided(counting, aim, ways.rules.media_max_count)
             shown = [item.shown for block in situation.blocks for item in block.items]
             made = follow(ways, shown, counting.blob)
             tokens = counting.request(made)
@@ -157,7 +157,7 @@ class Fitter:
             self._seen.append(message)
             self._sizes.append(counting.message(message))
 
-    def _decided(self, counting: _Counting, aim: Target) -> Situation:
+    def _decided(self, counting: _Counting, aim: Target, most_images: int) -> Situation:
         originals = [Shown(message, (n,)) for n, message in enumerate(self._seen, start=1)]
         items = [
             Item(shown, self._size(shown, raw, counting), raw, place)
@@ -174,6 +174,7 @@ class Fitter:
             scale=counting.scale,
             known=aim.known,
             prices=cache_prices(aim.model),
+            most_images=most_images,
         )
         made, situation = decide(situation, list(self._decisions.values()))
         for decision in made:
@@ -187,7 +188,7 @@ class Fitter:
 
     def _means(self, counting: _Counting, originals: Sequence[Shown]) -> Means:
         def summarise(
-            messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int
+            messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int, known: int
         ) -> Summary:
             material = Material(
                 messages=tuple(messages),
@@ -196,6 +197,7 @@ class Fitter:
                 count=counting.text,
                 kept=tuple(kept),
                 size=size,
+                known=known,
             )
             made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
             return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))

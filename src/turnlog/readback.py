@@ -20,6 +20,9 @@ _LINE = 1_000
 
 _TO_THE_END = 1 << 62
 
+_DIGITS = 19
+"""Of a number in a text: those of more are none that a record could have."""
+
 READ_BACK = Tool(
     name="read_back",
     description=(
@@ -122,9 +125,9 @@ def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[
 
 def _number(value: Any, default: int) -> int:
     """A number as models write it: some give 2.0 or "2" for 2."""
-    if isinstance(value, str) and value.strip().isdecimal():
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < _DIGITS:
         return int(value)
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and value < _TO_THE_END:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 

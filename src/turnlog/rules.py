@@ -6,9 +6,12 @@ new habit is a new value here or in the provider's own module, not a branch else
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
+
+from .content import ToolCall
 
 __all__ = ["NO_LIMIT", "Rules"]
 
@@ -67,6 +70,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     call_id_max: int = NO_LIMIT
     call_id_unique: Literal["turn", "view"] = "turn"
     """Ids of calls that repair may leave as they are; others are replaced by derived ones."""
+
+    sent_without_id: Callable[[ToolCall], bool] | None = None
+    """Which calls go out without an id: results of one tool can be told apart by their order alone then."""
 
     name_pattern: str = r".+"
     name_max: int = NO_LIMIT

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -242,10 +244,32 @@ def test_forty_merges_with_some_originals(at_hand: int) -> None:
         lines = [line for line in text.splitlines() if line.strip()]
         assert words(text) <= 500
         assert len(lines) == len(set(lines))
+        for line, behind in pairwise([*lines, "## End"]):
+            assert not (re.fullmatch(r"\[\d+\] \S+:", line) and re.match(r"## |\[\d+\] ", behind)), (line, behind)
     assert text.startswith(f"Digest of records 1 to {len(messages)};")
     assert "Never touch the schema file." in text
+    assert "shop/importer.py: edit [5]" in text
+    assert text.index("## Files changed") < text.index("shop/importer.py: edit [5]") < text.index("## Done and found")
     told = {turn for turn in range(40) if f"part_{turn}.log" in text}
-    assert len(told) > 14, sorted(told)
+    assert len(told) >= 14, sorted(told)
+
+
+@pytest.mark.parametrize("at_hand", [24, 400])
+def test_what_the_user_said_once_outlives_what_he_says_each_time(at_hand: int) -> None:
+    """Forty requests of one pattern, the newest first, left no room for an order given once that had no word like
+    "must" in it: an agent went back to commit messages in English."""
+    messages, text = [user("Move the shop to Decimal.")], ""
+    once = {9: "All commit messages in German.", 15: "The staging server listens on port 18421."}
+    for turn in range(60):
+        messages += [
+            user(once.get(turn, f"Now do part{turn}/module{turn}.py, please.")),
+            call("x", "bash", command=f"cat part_{turn}.log"),
+            result("x", f"part_{turn} took {turn * 137} ms, ticket REQ-{turn:04}"),
+        ]
+        first = max(1, len(messages) - at_hand + 1)
+        text = digest(messages[first - 1 :], 400, first=first, previous=text)
+    for said in once.values():
+        assert said in text
 
 
 @pytest.mark.parametrize("line", ["[4242] started", "→ [99] started", "## Open", "[12] started"])

@@ -9,6 +9,7 @@ of what was said, that are worth most for their length (see `identifiers.Seen.we
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -39,9 +40,14 @@ _GIVEN = 400  # worth of an identifier that only an earlier summary has: someone
 _HEADING = re.compile(r"\[(\d+)\] ")
 _ABOUT = re.compile(r"(?:→ )?\[(\d+)\]")
 _NAMED = re.compile(r"\[(\d+)\]")
+_BARE = re.compile(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
+_WORD = re.compile(r"[^\W\d]+")
+_STALE = 0.4  # of the words of a line are new, on the average: with less, the user said such a thing several times
 _NEVER = 1 << 62
 _CONSTRAINT = re.compile(
-    r"\b(?:must|never|always|don't|do not|only|should|instead|prefer|make sure|without|avoid)\b", re.I
+    r"\b(?:must|never|always|don't|do not|only|should|instead|prefer|make sure|without|avoid|from now on|whenever"
+    r"|every time|important|remember|keep in mind|note that|by the way|unless|except|ask me)\b",
+    re.I,
 )
 
 
@@ -51,7 +57,7 @@ class Digest:
     With a `memory`, what it made of each text serves for the next digest too, which comes to the same.
     """
 
-    id = "digest/4"
+    id = "digest/5"
 
     def __init__(self, memory: Memory | None = None) -> None:
         self._memory = memory
@@ -105,12 +111,14 @@ class _Draft:
                 self._headings[quote.step] = self._heading(self._said[quote.step])
         records = [number for shown in material.messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
-        asked, earlier = self._earlier(material.previous)
+        earlier = self._earlier(material.previous)
+        changed = [_Line(place, line) for place, line in enumerate(files(self._said))]
+        paths = {_path(line) for line in changed}
         self._sections: dict[str, list[_Line]] = {  # lines, the most important first
-            _EARLIER: earlier,
-            _ASKED: self._asked(asked),
-            _FILES: [_Line(place, line) for place, line in enumerate(files(self._said))],
-            _ERRORS: [_Line(at, line) for at, line in errors(self._said)],
+            _EARLIER: earlier[_EARLIER],
+            _ASKED: self._asked(earlier[_ASKED]),
+            _FILES: changed + [line for line in earlier[_FILES] if _path(line) not in paths],
+            _ERRORS: [_Line(at, line) for at, line in errors(self._said)] + earlier[_ERRORS],
             _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said))],
         }
 
@@ -173,26 +181,34 @@ class _Draft:
         return Heading(f"[{one.record}] {one.tool or one.who}:", ())
 
     def _asked(self, earlier: list[_Line]) -> list[_Line]:
-        """What the user said: the first of it, what sounds like a constraint, the newest."""
+        """What the user said: the first of it, what sounds like a constraint, the newest; and behind all that what
+        was said in nearly the same words again and again."""
         said = [_Line(at, f"[{one.record}] {one.note.line}") for at, one in enumerate(self._said) if one.who == "user"]
         lines = earlier + said
-        rest = lines[1:][::-1]
-        return lines[:1] + sorted(rest, key=lambda line: _CONSTRAINT.search(line.text) is None)
+        words = [set(_WORD.findall(line.text.partition("] ")[2].lower())) for line in lines]
+        often = Counter(word for found in words for word in found)
 
-    def _earlier(self, previous: str) -> tuple[list[_Line], list[_Line]]:
-        """Of an earlier summary what its originals cannot tell any more: the user's words, and the other lines.
+        def rank(at: int) -> tuple[bool, bool, int]:
+            new = sum(1 / often[word] for word in words[at]) / max(1, len(words[at]))
+            return new < _STALE, _CONSTRAINT.search(lines[at].text) is None, -at
 
-        Those with the most identifiers for their length come first, but each further line under the same heading
-        counts less, so that one long list does not push out what is older.
+        return lines[:1] + [lines[at] for at in sorted(range(1, len(lines)), key=rank)]
+
+    def _earlier(self, previous: str) -> dict[str, list[_Line]]:
+        """Of an earlier summary what its originals cannot tell any more, by section: what the user said, files,
+        errors, and under `_EARLIER` the other lines.
+
+        Of those, the ones with the most identifiers for their length come first, but each further line under the same
+        heading counts less, so that one long list does not push out what is older.
         """
+        found: dict[str, list[_Line]] = {name: [] for name in (_ASKED, _FILES, _ERRORS, _EARLIER)}
         titled = _TITLED.match(previous)
         at_hand = self._first if self._said and titled is not None else _NEVER
         if titled is not None:
             if self._said and self._first <= int(titled[1]):
-                return [], []
+                return found
             self._first = int(titled[1])
             self._last = max(self._last, int(titled[2]))
-        asked: list[_Line] = []
         other: list[tuple[float, _Line]] = []
         known: dict[tuple[str, ...], _Line] = {}  # an earlier digest may have told a thing twice
         for section, nth, line in _lines(previous[titled.start(1) if titled is not None else 0 :], titled is not None):
@@ -206,15 +222,21 @@ class _Draft:
             if key in known:
                 continue  # told already
             known[key] = line = msgspec.structs.replace(line, under=under)
-            if section == _ASKED:
-                asked.append(line)
-            else:
+            if section in (_ASKED, _FILES, _ERRORS):
+                found[section].append(line)
+            elif not _BARE.match(line.text):
                 other.append((self._worth(line.text) / (1 + nth), line))
-        return asked, [line for _, line in sorted(other, key=lambda one: -one[0])]
+        found[_EARLIER] = [line for _, line in sorted(other, key=lambda one: -one[0])]
+        return found
 
     def _worth(self, line: str) -> float:
         words = self._vocabulary.words(line)
         return (100 + sum(max(_GIVEN, self._weights.get(word, 0)) for word in words)) / (len(line) + 10)
+
+
+def _path(line: _Line) -> str:
+    """The file that a line of files changed is about."""
+    return line.text.partition(": ")[0]
 
 
 def _quoted(text: str) -> str:

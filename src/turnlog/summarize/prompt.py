@@ -68,11 +68,12 @@ _MERGE = " The earlier notes, quoted first, stand for what came before: keep wha
 def prompt_for(material: Material, *, limit: int, reflective: bool = False) -> str:
     """The prompt, of at most `limit` tokens as `material.count` counts: what is too long is cut, with marks.
 
-    With `reflective`, only the user's requests and their outcomes are quoted and asked for: a form for models
-    that reason by themselves. Raises InputError if `limit` is too small for the instruction and anything
-    besides, or there is nothing to summarise.
+    What the previous summary tells of is not quoted again. With `reflective`, only the user's requests and their
+    outcomes are quoted and asked for: a form for models that reason by themselves. Raises InputError if `limit` is too
+    small for the instruction and anything besides, or there is nothing to summarise.
     """
-    entries = notes_of(material.previous) + (requests_of if reflective else entries_of)(material.messages)
+    new = material.messages[material.known :] if material.previous else material.messages
+    entries = notes_of(material.previous) + (requests_of if reflective else entries_of)(new)
     if not entries:
         raise InputError("there is nothing to summarise")
     mark = _mark(entries)

@@ -114,11 +114,14 @@ class Calibration(Struct, frozen=True):
         return Prediction(expected, "calibrated", ceil((expected - min(new, expected)) * 0.02 + new * share))
 
     def scale(self, provider: str, counter: str, certainty: Certainty) -> float:
-        """How many tokens may be billed for one that is counted, with a margin for what is not known."""
+        """How many tokens may be billed for one that is counted, with a margin for what is not known: that of the
+        counter at first, less the more was billed."""
         known = self.learned.get((provider, counter))
         if known is None or not known.samples:
             return MARGINS[certainty]
-        return max(1.0, known.ratio) * MARGINS["exact" if certainty == "exact" else "calibrated"]
+        untaught = _PRIOR / (_PRIOR + sum(counted for _, counted in known.samples))
+        taught = MARGINS["exact" if certainty == "exact" else "calibrated"]
+        return max(1.0, known.ratio) * (taught + (MARGINS[certainty] - taught) * untaught)
 
     def observe(self, record: UsageRecord) -> Calibration:
         """After a bill. A record without a count of its request, or without input, teaches nothing."""

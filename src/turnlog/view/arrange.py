@@ -145,7 +145,17 @@ class _Arranger:
             return False
         if not results:
             return True
-        return self._leads(results, zone)
+        return self._leads(results, zone) and self._are_told_apart(calls)
+
+    def _are_told_apart(self, calls: Sequence[tuple[At, ToolCall]]) -> bool:
+        """Whether results of one tool stand in the order of its calls, where nothing but that says which is whose."""
+        if self.rules.sent_without_id is None or len(calls) < 2:
+            return True
+        places: dict[str, list[At]] = {}
+        for at, call in calls:
+            if at in self.pairs.answers and self.rules.sent_without_id(call):
+                places.setdefault(call.name, []).append(self.pairs.answers[at])
+        return all(found == sorted(found) for found in places.values())
 
     def _leads(self, results: list[At], zone: range) -> bool:
         """Whether nothing stands between calls and results that the rules do not allow there."""
@@ -186,6 +196,7 @@ class _Arranger:
 
     def _place_answers(self, calls: list[tuple[At, ToolCall]], zone: range) -> None:
         """The answers to `calls` directly behind their run; what came in one message stays in one."""
+        in_order = self._are_told_apart(calls)
         for source, group in groupby(calls, key=lambda entry: self.pairs.answers.get(entry[0], (-1, 0))[0]):
             members = list(group)
             if source < 0:
@@ -198,8 +209,10 @@ class _Arranger:
                 part = shown.message.parts[result_at[1]]
                 assert isinstance(part, ToolResult)
                 results.append(self._matching(result_at, part))
-                if source not in zone or not self._leads([result_at], zone):
-                    detail = f"result of {call.name!r} ({call.id}) stands directly behind its call"
+                stands_right = source in zone and self._leads([result_at], zone)
+                if not stands_right or not in_order:
+                    place = "in the order of the calls" if stands_right else "directly behind its call"
+                    detail = f"result of {call.name!r} ({call.id}) stands {place}"
                     self.edits.append(Edit("moved", detail, shown.records + self.view[at[0]].records))
             message = msgspec.structs.replace(shown.message, parts=tuple(results))
             self.out.append(Shown(message, shown.records, "repaired"))

@@ -9,12 +9,14 @@ import msgspec
 from ..errors import BudgetError
 from ..policy import Budget, Strategy
 from ..records import Decision
+from ..rules import NO_LIMIT
 from .blocks import Item, blocks_of
 from .situation import CachePrices, Means, Situation, with_figures
 from .steps import STEPS
 from .steps.cap import capped_floor
 from .steps.images import images_over
 from .steps.slide import turns_over
+from .steps.summarise import shortened
 
 __all__ = ["SIZING", "compact", "decide", "is_stalled", "situation_of"]
 
@@ -47,6 +49,7 @@ def situation_of(
     scale: float = 1.0,
     known: bool = True,
     prices: CachePrices | None = None,
+    most_images: int = NO_LIMIT,
 ) -> Situation:
     """A view as it stands, beside its budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
     others as in `Situation`."""
@@ -55,7 +58,9 @@ def situation_of(
     system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
     first = own.marks(window, system, 0, scale=scale, known=known)
     given = own.marks(window, system, 0).limit
-    situation = Situation(blocks, fixed, first, strategy, means, pinned, number, gap, prices=prices, given=given)
+    situation = Situation(
+        blocks, fixed, first, strategy, means, pinned, number, gap, prices=prices, given=given, most_images=most_images
+    )
     floor = sum(capped_floor(situation).values())
     marks = own.marks(window, system, floor, scale=scale, known=known)
     return msgspec.structs.replace(situation, marks=marks)
@@ -77,11 +82,15 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
         return made, situation
     steps = situation.strategy.steps
     last_resort = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
-    start = situation, last_resort, [*made]
+    start = msgspec.structs.replace(situation, last=True), last_resort, [*made]
     stalled = is_stalled(past, situation.marks.limit - situation.system)
     if stalled:
         steps = last_resort
     made, situation = _climb(situation, steps, made)
+    if situation.size > situation.marks.limit:
+        made, situation = _climb(situation, ("slide",), made)
+        situation = _take(shortened(situation), situation, made)
+    situation = msgspec.structs.replace(situation, last=True)
     if situation.size > situation.marks.limit:
         made, situation = _climb(situation, ("slide",), made)
     if situation.size > situation.marks.limit:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from ..content import Message
 from ..policy import Marks, Strategy
 from ..records import Decision
+from ..rules import NO_LIMIT
 from .blocks import Block, Item, blocks_of, total
 from .effects import Effects, stand_ins
 from .shown import Shown
@@ -47,14 +48,15 @@ class Means(Struct, frozen=True):
     `count` gives the tokens of a message and `count_text` those of a text; `count_at_once` those of a message with
     results of calls made at once, None if they are no others. `originals` reads the messages
     on record in a range, newest first. `summarise` writes a summary: of these messages, after this earlier summary, in
-    so many tokens, beside these messages that stay. `images_before` says how many images come before a record,
+    so many tokens, beside these messages that stay, for so many tokens that leave; so many of the first messages the
+    earlier summary tells of. `images_before` says how many images come before a record,
     `gap_tokens` how much stands in the gap. `beside` gives items with the size of what they take beside their own.
     """
 
     count: Callable[[Message], int]
     count_text: Callable[[str], int]
     originals: Callable[[int, int], Iterable[Shown]]
-    summarise: Callable[[Sequence[Shown], str, int, Sequence[Shown], int], Summary]
+    summarise: Callable[[Sequence[Shown], str, int, Sequence[Shown], int, int], Summary]
     images_before: Callable[[int], int]
     gap_tokens: Callable[[], int] = lambda: 0
     counter: str = ""
@@ -69,7 +71,9 @@ class Situation(Struct, frozen=True):
     hand, because no view could hold them: they have to leave. `number` is what the next decision gets. `ahead`
     is a summary under way, which is used if what it covers is still there; `prices` are those of the model's cache.
     `tight` says that what must stay does not fit, though giant outputs be cut to the strategy's share of the limit.
-    `given` is the limit before the margin for what may be billed above a count is taken from it.
+    `most_images` is how many the provider takes in one request.
+    `given` is the limit before the margin for what may be billed above a count is taken from it. `last` says that
+    nothing is left to try: even a summary goes that could be cut short instead.
     """
 
     blocks: tuple[Block, ...]
@@ -84,6 +88,8 @@ class Situation(Struct, frozen=True):
     prices: CachePrices | None = None
     tight: bool = False
     given: int = 0
+    most_images: int = NO_LIMIT
+    last: bool = False
 
     @property
     def size(self) -> int:

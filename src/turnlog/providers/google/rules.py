@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ...content import ToolCall
 from ...models import Target
 from ...rules import Rules
+from . import wire
 from .keys import NAME, camel_deep
 
 __all__ = ["SETTING_PATHS", "is_gemini_3", "rules", "tool_choice", "with_tool_choice"]
@@ -64,6 +66,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         strip_last=False,
         system="top",
         call_id_pattern=r"[\s\S]*",  # ids are optional, foreign ones taken (recorded, 200)
+        sent_without_id=_without_id,
         name_pattern=r"[A-Za-z_][A-Za-z0-9_.:-]*",  # google-genai, FunctionDeclaration.name
         name_max=128,
         arguments="object",
@@ -78,6 +81,12 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         media_max_base64=100 * 1024 * 1024,  # inline data of one request, Gemini API
         media_max_count=3_600,  # images of one request, image-understanding guide
     )
+
+
+def _without_id(call: ToolCall) -> bool:
+    """Whether a call stands without an id, as models of the Gemini API make them."""
+    inner = wire.spelled(wire.call(call), call.form).get("functionCall")
+    return not (isinstance(inner, dict) and inner.get("id"))
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:

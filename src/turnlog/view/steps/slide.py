@@ -27,9 +27,12 @@ def slide(situation: Situation) -> Decision | None:
 
 def enough_beside(situation: Situation, block: Block) -> int:
     """The size at which a block may stay: the goal, and for a summary the limit, as nothing else tells of what it
-    covers; but not where it leaves so little room that something would have to be decided again and again."""
-    is_small = block.is_summary and block.tokens <= (situation.marks.limit - situation.system) // 2
-    return situation.marks.limit if is_small else situation.marks.goal
+    covers, and more than that if half of it would fit (see `shortened`); but not where it leaves so little room that
+    something would have to be decided again and again."""
+    limit = situation.marks.limit
+    if not block.is_summary or block.tokens > (limit - situation.system) // 2:
+        return situation.marks.goal
+    return limit if situation.last else limit + block.tokens // 2
 
 
 def turns_over(situation: Situation) -> Decision | None:

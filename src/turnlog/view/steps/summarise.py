@@ -14,7 +14,7 @@ from ..blocks import Block, has_open_call, total
 from ..shown import Shown
 from ..situation import Ahead, Situation, applied, ranges_of
 
-__all__ = ["summarise", "summary_ahead"]
+__all__ = ["shortened", "summarise", "summary_ahead"]
 
 _LEAST_SUMMARY = 24
 """Tokens below which a summary says nothing."""
@@ -46,7 +46,7 @@ def summarise(situation: Situation) -> Decision | None:
     plan = _planned(situation)
     if plan is None:
         return None
-    summary = situation.means.summarise(plan.messages, plan.previous, plan.target, plan.beside, plan.size)
+    summary = situation.means.summarise(plan.messages, plan.previous, plan.target, plan.beside, plan.size, plan.known)
     failures = {"failures": list(summary.failures)} if summary.failures else {}
     if not summary.text.strip():
         return None
@@ -61,6 +61,20 @@ def summarise(situation: Situation) -> Decision | None:
     }
     decision = Decision("compact", plan.first, plan.last, "older turns summarised to fit the budget", detail)
     return _fitting(situation, decision, message)
+
+
+def shortened(situation: Situation) -> Decision | None:
+    """Cut the newest summary, where nothing else is left that could go: half of it tells more than none."""
+    block = next((block for block in reversed(situation.blocks) if block.is_summary and not block.stays), None)
+    if block is None or situation.size <= situation.marks.limit:
+        return None
+    standing = block.items[0].shown.message
+    whole = Message("user", (Text(text_of(standing).removesuffix(f"\n{_ENDS_HERE}")),))
+    # What stands at the same place is no part of the summary.
+    detail = {"kept": [[block.first, block.last]], "replacement": [msgspec.to_builtins(whole)], "at": block.first}
+    decision = Decision("compact", block.first, block.last, "the summary cut short to fit the budget", detail)
+    cut = _fitting(situation, decision, whole)
+    return None if cut is decision else cut
 
 
 def _fitting(situation: Situation, decision: Decision, message: Message) -> Decision:
@@ -92,16 +106,18 @@ def _cut_off(text: str, length: int) -> str:
     return lines if len(begin) - len(lines) < _LONG_LINE else begin.rpartition(" ")[0] or begin
 
 
-def summary_ahead(situation: Situation) -> tuple[Ahead, Sequence[Shown], str] | None:
-    """What a summary would have to cover if it were needed now, its messages and the summary before it."""
+def summary_ahead(situation: Situation) -> tuple[Ahead, Sequence[Shown], str, int] | None:
+    """What a summary would have to cover if it were needed now, its messages, the summary before it, and how many of
+    the first messages that one tells of."""
     plan = _planned(situation)
     if plan is None or situation.gap is not None:
         return None
-    return Ahead(plan.first, plan.last, tuple(plan.kept), plan.target), plan.messages, plan.previous
+    return Ahead(plan.first, plan.last, tuple(plan.kept), plan.target), plan.messages, plan.previous, plan.known
 
 
 class _Plan(Struct, frozen=True, eq=False):
-    """What is to be summarised, in how many tokens, and what stays beside it; `size` is what leaves the view."""
+    """What is to be summarised, in how many tokens, and what stays beside it; `size` is what leaves the view. Of the
+    messages, the earlier summary tells of the first, so many as are `known`."""
 
     first: int
     last: int
@@ -111,6 +127,7 @@ class _Plan(Struct, frozen=True, eq=False):
     target: int
     beside: Sequence[Shown]
     size: int
+    known: int
     at_end: bool
 
 
@@ -135,7 +152,12 @@ def _planned(situation: Situation) -> _Plan | None:
     around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
     beside = [item.raw for block in around for item in block.items]
     size = sum(block.tokens for block in going) + situation.size - situation.held
-    return _Plan(first, last, kept, originals, _earlier(middle), target, beside, size, cut.at_end)
+    previous = _earlier(middle)
+    since = min(
+        [block.first for block in going if not block.is_summary] + ([situation.gap[0]] if situation.gap else [])
+    )
+    known = sum(shown.records[-1] < since for shown in originals) if previous else 0
+    return _Plan(first, last, kept, originals, previous, target, beside, size, known, cut.at_end)
 
 
 def _heading(situation: Situation, first: int, last: int) -> str:
