@@ -1,13 +1,17 @@
-"""Real sessions with images under `max_history_images`: `bench/images.py` replays all there are."""
+"""Sessions with images: real ones under `max_history_images` (`bench/images.py` replays all there are), and more images
+than a provider takes."""
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import turnlog
 from image_sessions import CAPS, JUDGED, judge_images
+from turnlog.content import Message, ToolCall
 from turnlog.importers import read_file
 from turnlog.models import Target
 
@@ -16,6 +20,9 @@ FILES = (
     "ui-tars/event-stream-with-many-images.json",
     "cua/puppet.jsonl",
 )
+
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 @pytest.mark.parametrize("aim", JUDGED, ids=lambda aim: aim.provider)
@@ -27,3 +34,36 @@ def test_images_of_real_sessions(shared: Path, oracle: ModuleType, aim: Target, 
             asked, wrong = judge_images(session, aim, most, oracle, every=3)
             assert wrong == []
             assert asked > 3
+
+
+def test_more_images_than_a_provider_takes_go_by_decisions(oracle: ModuleType) -> None:
+    """From the hundredth screen on each request to Claude left out one more, and said nothing of it: the cache was
+    written anew at each step, and the log knew of nothing."""
+    aim = turnlog.target("anthropic", "claude-sonnet-4-5", max_tokens=99)
+    with turnlog.open("s", store=":memory:", target=aim) as session:
+        image = session.media(base64.b64decode(PIXEL), "image/png")
+        session.user(["Find the flight.", image])
+        before: list[object] = []
+        for n in range(130):
+            call = ToolCall(f"c{n}", "click", {"x": n})
+            session.add(Message("assistant", (call,)))
+            session.tool_result(call, [f"step {n}", image])
+            made = session.request()
+            messages = [strip(message) for message in made.request["messages"]]
+            assert made.losses == ()
+            held = str(messages).count("'type': 'image'")
+            assert 75 <= held <= 100 or n < 75
+            moved = made.cache is not None and made.cache.moved_by
+            assert moved or messages[: len(before)] == before
+            before = messages
+        assert oracle.check_anthropic(made.request) == []
+        decisions = [ruling.decision for ruling in session.explain().rulings]
+        assert [decision.action for decision in decisions] == ["images", "images"]
+        assert PIXEL in str(made.request["messages"][0])  # the task's own
+
+
+def strip(value: object) -> object:
+    """A message without the marks of the prompt cache."""
+    if isinstance(value, dict):
+        return {key: strip(inner) for key, inner in value.items() if key != "cache_control"}
+    return [strip(inner) for inner in value] if isinstance(value, list) else value

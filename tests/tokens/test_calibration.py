@@ -123,3 +123,14 @@ def test_three_misses_in_a_row_are_a_warning() -> None:
     assert (drift.model, drift.counter) == ("claude-x", "c:1")
     assert "claude-x" in str(drift)
     assert state.observe(bill(8_000, 3_000)).drift("anthropic", "c:1") is None
+
+
+@given(GROWTH, st.floats(1.0, 1.1))
+def test_a_few_bills_leave_the_margin_that_they_do_not_speak_for(growth: list[tuple[int, int]], ratio: float) -> None:
+    """Two small bills made the margin of an estimate that of a measure: the limit grew, and a request within it was
+    billed above the budget."""
+    state = Calibration()
+    for record in session(growth, ratio, 0):
+        state = state.observe(record)
+        assert state.scale("anthropic", "c:1", "estimated") >= ratio * 0.999  # bills are whole tokens
+    assert state.scale("anthropic", "c:1", "estimated") <= 1.15
