@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from turnlog.policy import read_budget
 from turnlog.records import Decision, MessageRecord, Note, PartialAnswer, Usage
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
+from turnlog.summarize.running import Run
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")
 CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5")
@@ -286,6 +289,40 @@ def test_a_summarizer_that_fails_is_told_of(tmp_path: Path) -> None:
     assert len(done.failures) == 1 and "no route to the model" in done.failures[0]
     assert event.kind == "compacted" and event.text.endswith(f"no summarizer could: {done.failures[0]}")
     session.close()
+
+
+@pytest.mark.parametrize(
+    "make_room", [Session.request, lambda session: session.compact(keep=1)], ids=["request", "compact"]
+)
+def test_a_slow_summarizer_has_its_time_once(
+    make_room: Callable[[Session], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that takes twice as long as was said: once until it gives up, and again for the very same summary
+    when its records have made it decide anew."""
+    waits: list[float] = []
+
+    def wait(run: Run, seconds: float) -> bool:
+        waits.append(seconds)
+        return answer.is_set()
+
+    monkeypatch.setattr(Run, "wait", wait)
+    answer, prompts = threading.Event(), []
+
+    def ask(prompt: str) -> str:
+        prompts.append(prompt)
+        answer.wait()
+        return "late"
+
+    store = MemoryStore()
+    with Session(store, store.create("s"), summarizer=ask, summary_timeout=5.0) as session:
+        session.switch(CHAT)
+        session.configure(budget=1_000, strategy="summarise")
+        for n in range(8):
+            session.user(f"Part {n}. " + "word " * 100)
+            session.assistant(f"Done with {n}. " + "word " * 100)
+        make_room(session)
+        assert (sum(waits), len(prompts)) == (5.0, 1)
+        answer.set()
 
 
 def test_a_pin_can_be_taken_back() -> None:

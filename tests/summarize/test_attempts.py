@@ -10,6 +10,7 @@ from scripted import PATIENCE, Blocked, Scripted, material, said, states
 from turnlog.errors import StoreError
 from turnlog.records import SummaryRecord
 from turnlog.summarize import Attempt, Background, Material, MemoryLedger, SummaryFailure, attempt, key_of
+from turnlog.summarize.running import Run
 
 OFFLINE = "Task: make the tests pass (#1)."
 GOOD = "Task: tests of invoice.py (#1). Open: rounding (#4)."
@@ -161,6 +162,25 @@ def test_a_slow_one_is_not_waited_for_and_its_late_text_is_kept() -> None:
         GOOD, "model/1", remembered=True
     )
     assert len(slow.asked) == 1
+
+
+def test_a_slow_one_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that waits again, for as long, when it decides the same once more; also for what was begun ahead."""
+    waits: list[float] = []
+
+    def wait(run: Run, seconds: float) -> bool:
+        waits.append(seconds)
+        return False
+
+    monkeypatch.setattr(Run, "wait", wait)
+    slow, ledger, ahead, given = Blocked(GOOD), MemoryLedger(), Background(), material()
+    ahead.start(given, slow, ledger)
+    try:
+        for _ in range(3):
+            attempt(given, [slow], offline=offline(), ledger=ledger, ahead=ahead, timeout=5)
+    finally:
+        slow.let.set()
+    assert waits == [5, 0, 0]
 
 
 def test_a_slow_one_without_a_background_is_let_go() -> None:

@@ -47,7 +47,8 @@ def attempt(
 
     Each of the ladder costs something: it is asked once at most for the same content, in a thread of its own,
     and has `timeout` seconds. `offline` costs nothing, is asked here and now, and never claimed. What `ahead`
-    has under way for this content is waited for rather than asked for again; what comes too late is left to it.
+    has under way for this content is waited for rather than asked for again, but not twice; what comes too late is
+    left to it.
 
     Never raises: exceptions, silence, refusals and texts that save nothing are failures in the result, and
     those of the ladder stand in the `ledger` too.
@@ -103,7 +104,8 @@ def _asked(
     except RuntimeError as error:  # no thread to be had
         failure = SummaryFailure(summarizer.id, "exception", str(error))
         return settle(ledger, key, failure) or failure
-    ended = run.wait(timeout)
+    # Records of the attempt make a decision be made again, for the same content: its time is over by then.
+    ended = run.wait(0 if run.given_up else timeout)
     text, failed = run.settle(ledger, unfinished=f"no answer in {timeout:g} s")
     if ahead is not None:
         (ahead.release if ended else ahead.keep)(run)

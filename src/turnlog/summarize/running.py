@@ -15,11 +15,13 @@ class Run:
     """Started when it is made, for a key that its maker has claimed.
 
     The thread computes and touches no store; whoever holds the run records how it ended (`settle`). It is a
-    daemon: it keeps no process alive. Raises RuntimeError if no thread can be started.
+    daemon: it keeps no process alive. `given_up` says that somebody waited for it in vain. Raises RuntimeError if
+    no thread can be started.
     """
 
     def __init__(self, summarizer: Summarizer, material: Material, key: str) -> None:
         self.key = key
+        self.given_up = False
         self._summarizer = summarizer.id
         self._text = ""
         self._failure: SummaryFailure | None = None
@@ -38,6 +40,7 @@ class Run:
         failure was recorded is recorded too; a second failure is not.
         """
         if not self._done.is_set():
+            self.given_up = True
             failure: SummaryFailure | None = SummaryFailure(self._summarizer, "timeout", unfinished)
         else:
             failure = self._failure
