@@ -414,21 +414,55 @@ def test_a_turn_whose_last_answer_broke_off_has_failed(session: Session) -> None
     assert [(one.status, one.reason) for one in session.turns()] == [("failed", told), ("completed", "")]
 
 
+NEEDS = "The call needs approval that nobody has given yet; it has not run."
+ALLOWED = "The call was approved; by what is on record it has not run yet."
+
+
 @pytest.mark.parametrize(
-    "decided, said", [("asked", "The call was canceled and did not run."), ("given", "It may have run")]
+    "decided, said, outcome, standing",
+    [
+        (("asked",), NEEDS, "canceled", "waits for approval"),
+        (("asked", "given"), ALLOWED, "lost", "approved, not started"),
+        (("given",), ALLOWED, "lost", "approved, not started"),
+        (("given", "asked"), NEEDS, "canceled", "waits for approval"),
+    ],
+    ids=["asked", "asked and given", "given", "given and asked again"],
 )
-def test_a_call_that_nobody_allowed_did_not_run(store: MemoryStore, decided: str, said: str) -> None:
-    """A model that is told of a call waiting for approval that it may have run goes to look for what it did."""
+def test_a_call_that_has_not_begun_did_not_run(
+    store: MemoryStore, decided: tuple[str, ...], said: str, outcome: str, standing: str
+) -> None:
+    """A model that is told of a call waiting for approval that it was canceled gives it up; of one that was approved,
+    that it may have run, goes to look for what it did."""
     session = session_in(store)
     with session.turn("go") as turn:
         (call,) = turn.receive(says("", "c1")).tool_calls
-        turn.ask_approval(call)
-        if decided == "given":
-            turn.approve(call)
-    assert said in session.request().request["messages"][-1]["content"]
-    assert session_in(store).request().body() == session.request().body()
+        for state in decided:
+            (turn.ask_approval if state == "asked" else turn.approve)(call)
+        prepared = turn.request()
+        assert prepared.request["messages"][-1]["content"] == said
+        assert prepared.edits[0].detail == f"call of 'weather' (c1) has no result: {standing}"
+    assert session_in(store).request().body() == session.request().body() == prepared.body()
     session.answer_unfinished()
-    assert said in session.request().request["messages"][-1]["content"]
+    assert (session.request().body(), session.calls()[0].outcome) == (prepared.body(), outcome)
+
+
+def test_what_is_said_of_a_call_follows_what_became_of_it(store: MemoryStore) -> None:
+    """A call that was approved and started of which it is still said that it has not run; or an answer that came
+    later beside one that stood in for it."""
+    session = session_in(store)
+    told = []
+    with session.turn("go") as turn:
+        (call,) = turn.receive(says("", "c1")).tool_calls
+        for step in (
+            turn.ask_approval,
+            turn.approve,
+            turn.tool_started,
+            lambda call: turn.tool_result(call, "4 degrees"),
+        ):
+            step(call)
+            told.append(turn.request().request["messages"][-1]["content"])
+            assert session_in(store).request().body() == turn.request().body()
+    assert told[:2] == [NEEDS, ALLOWED] and told[2].startswith("The call was interrupted.") and told[3] == "4 degrees"
 
 
 def test_opening_an_import_closes_no_turn_that_ended(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from threading import RLock
 
 from .caching import Sent, cache_prices, marked, use_of
-from .content import Outcome, images_in
+from .content import images_in
 from .landmarks import LandmarkReader
 from .log import Store
 from .models import Target
@@ -29,7 +29,7 @@ from .view.added import Added, Gauge, with_added
 from .view.blocks import Item, starts_block
 from .view.effects import lasting, stand_in_sizes, told
 from .view.ladder import situation_of
-from .view.ledger import LEDGER, fate_after, fate_of, open_calls
+from .view.ledger import LEDGER, Standing, fate_after, fate_of, open_calls
 from .view.select import as_decided, as_shown
 from .view.shown import Shown, starts_turn
 from .view.situation import Means, Situation, Summary
@@ -70,7 +70,7 @@ class Context:
         """What the bills at hand have taught of counts."""
         self.asked: Count | None = None
         """The size of the last request."""
-        self._fate: dict[tuple[int, str], Outcome] = {}
+        self._fate: dict[tuple[int, str], Standing] = {}
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
         self._images = (1, 0)
@@ -110,8 +110,8 @@ class Context:
         if isinstance(record.body, UsageRecord):
             self.calibration = self.calibration.observe(record.body)
             return
-        for (n, call_id), outcome in fate_after(record, self._fate).items():
-            self._fate[n, call_id] = outcome
+        for (n, call_id), standing in fate_after(record, self._fate).items():
+            self._fate[n, call_id] = standing
             concerned = next((piece for piece in reversed(self._pieces) if piece.start <= n), None)
             if concerned is not None:
                 concerned.plan = concerned.last = None
@@ -144,7 +144,7 @@ class Context:
         self.calibration = calibrated(window.records)
         self._fill(window.records)
 
-    def _known_fate(self, window: Window, first: int) -> dict[tuple[int, str], Outcome]:
+    def _known_fate(self, window: Window, first: int) -> dict[tuple[int, str], Standing]:
         """What the log knows of calls from record `first` on; also what stands where decisions hide it, but not what
         was taken back."""
         at_hand = [record for record in window.records if record.n >= first]

@@ -202,9 +202,9 @@ class Added:
             assert isinstance(call, ToolCall)
             several = self._runs[self._run_of[i]] > 1
             count = gauge.at_once if several and gauge.at_once is not None else gauge.message
-            outcome = fate_of_call(call, self._view[i].records, fate)
-            key = i, j, outcome, several
-            size = self._counted(key, Message("user", (synthetic_result(call, outcome),)), count)
+            standing = fate_of_call(call, self._view[i].records, fate)
+            key = i, j, standing, several
+            size = self._counted(key, Message("user", (synthetic_result(call, standing),)), count)
             if rules.results_together and self._run_of[i] in there:
                 size += self._joining(gauge)
             there.add(self._run_of[i])

@@ -16,31 +16,45 @@ import msgspec
 from ..content import Message, Outcome, Part, Text, ToolCall, ToolResult
 from ..rules import Rules
 from .clean import sendable_name
+from .ledger import Standing
 from .pairing import At, Pairs
 from .shown import Edit, Shown
 
 __all__ = ["Fate", "arrange", "fate_of_call", "synthetic_result", "with_parts"]
 
-Fate = Mapping[tuple[int, str], Outcome]
+Fate = Mapping[tuple[int, str], Standing]
 """What the log knows of calls without a result, by record number and call id."""
 
-_SAYS: dict[Outcome, str] = {
+_SAYS: dict[Standing, str] = {
     "ok": "The tool finished, but its result was lost.",
     "failed": "The tool failed; what it said was lost.",
     "timeout": "The tool ran out of time. It may have run, wholly or in part.",
     "canceled": "The call was canceled and did not run.",
     "aborted": "The call was interrupted. It may have run, wholly or in part; check before repeating it.",
     "lost": "No result of this call is on record. It may have run; check before repeating it.",
+    "asked": "The call needs approval that nobody has given yet; it has not run.",
+    # Not everybody puts on record that a tool begins, so this may not say more than the record does.
+    "approved": "The call was approved; by what is on record it has not run yet.",
 }
 
+_TOLD: dict[Standing, str] = {"asked": "waits for approval", "approved": "approved, not started"}
 
-def synthetic_result(call: ToolCall, outcome: Outcome) -> ToolResult:
+
+def synthetic_result(call: ToolCall, standing: Standing) -> ToolResult:
     """The result that stands in for one that nobody recorded: it says what is known, no more."""
+    outcome: Outcome
+    match standing:
+        case "asked":
+            outcome = "canceled"
+        case "approved" | "ok":
+            outcome = "lost"
+        case ended:
+            outcome = ended
     return ToolResult(
         call_id=call.id,
         name=call.name,
-        parts=(Text(_SAYS[outcome]),),
-        outcome="lost" if outcome == "ok" else outcome,
+        parts=(Text(_SAYS[standing]),),
+        outcome=outcome,
         kind=call.kind,
         synthetic=True,
     )
@@ -222,11 +236,11 @@ class _Arranger:
             if at in self.pairs.answers:
                 continue
             records = self.view[at[0]].records
-            outcome = fate_of_call(call, records, self.fate)
+            standing = fate_of_call(call, records, self.fate)
             sent = msgspec.structs.replace(call, id=self.new_ids.get(at, call.id))
-            result = synthetic_result(sent, outcome)
+            result = synthetic_result(sent, standing)
             self.out.append(Shown(Message("user", (result,)), records, "synthetic"))
-            detail = f"call of {call.name!r} ({call.id}) has no result: {outcome}"
+            detail = f"call of {call.name!r} ({call.id}) has no result: {_TOLD.get(standing, standing)}"
             self.edits.append(Edit("unanswered", detail, records))
 
     def _rest_of(self, i: int) -> None:
@@ -265,7 +279,7 @@ class _Arranger:
             self.edits.append(Edit("orphan", detail, records))
 
 
-def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Outcome:
+def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Standing:
     """What is known of a call without a result that stands in these records."""
     for n in records:
         if (n, call.id) in fate:
