@@ -300,6 +300,23 @@ def test_decisions_made_since_hold_no_longer(session: Session) -> None:
     assert said(session) == compacted
 
 
+def test_what_is_hidden_again_was_not_taken_back(session: Session) -> None:
+    """Going back past the undoing of a compaction that takes one turn back and claims to have taken back all that the
+    summary stands for."""
+    for word in ("four", "five"):
+        with session.turn(word * 200) as turn:
+            turn.receive(says(word * 200))
+    (made,) = session.compact(keep=1).decisions
+    hidden = tuple(n for n, account in session.explain().accounts.items() if account.fate == "summarised")
+    with session.turn("six") as turn:
+        turn.receive(says("sixth"))
+    session.undo_compaction()
+    done = session.rewind(turns=1)
+    assert (len(done.gone), done.hidden, done.again, done.ended) == (2, hidden, (made,), ())
+    assert str(done) == f"back to record {made}: 2 messages taken back, {len(hidden)} messages left out again"
+    assert done.gone == tuple(n for n, account in session.explain().accounts.items() if account.fate == "rewound")
+
+
 def test_no_summary_tells_what_was_taken_back(store: MemoryStore) -> None:
     """What the user took back must not come back through a summary that covers its place; and once such a summary
     was made, undoing would hide what it does not tell."""

@@ -31,9 +31,10 @@ class Rewind(Struct, frozen=True):
     """What going back does, by record numbers.
 
     `n` is the record that says it, 0 if that is only tried. The conversation is as it was at record `to`: the messages
-    `gone` leave it, those `back` come into it again (where `to` lies in what was taken back before, or before a
-    clearing), decisions `ended` hold no longer. `turns` are those that begin in what leaves. `files` are the changes
-    recorded in it, net: they stay on disk.
+    `gone` are taken back, those `back` come into it again (where `to` lies in what was taken back before, or before a
+    clearing), decisions `ended` hold no longer. Where what took a decision back is taken back, that is one of those
+    that hold `again`, and the messages `hidden` are left out by it as they were then. `turns` are those that begin in
+    what leaves. `files` are the changes recorded in it, net: they stay on disk.
     """
 
     n: int
@@ -44,11 +45,15 @@ class Rewind(Struct, frozen=True):
     ended: tuple[int, ...]
     turns: tuple[TurnInfo, ...]
     files: tuple[NetChange, ...]
+    hidden: tuple[int, ...] = ()
+    again: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         told = f"back to record {self.to}: {_counted(len(self.gone), 'message')} taken back"
         if self.back:
             told += f", {_counted(len(self.back), 'message')} shown again"
+        if self.hidden:
+            told += f", {_counted(len(self.hidden), 'message')} left out again"
         if self.files:
             told += f"; still changed on disk: {', '.join(change.path for change in self.files)}"
         return told
@@ -199,16 +204,19 @@ def _described(records: Sequence[Record], decision: Decision) -> Rewind:
     taken = [record for record in records if are.by(record.n) and not were.by(record.n)]
     numbers = {record.n for record in taken}
     root = root_of(record.body for record in records if isinstance(record.body, FileChange))
-    before, now, held = _shown(records), _shown(after), active_decisions(after)
+    before, now = _shown(records), _shown(after)
+    held_before, held = active_decisions(records), active_decisions(after)
     return Rewind(
         n=0,
         to=decision.first - 1,
         decision=decision,
-        gone=tuple(n for n in before if n not in now),
+        gone=tuple(n for n in before if n not in now and are.by(n)),
         back=tuple(n for n in now if n not in before),
-        ended=tuple(n for n in active_decisions(records) if n not in held),
+        ended=tuple(n for n in held_before if n not in held),
         turns=tuple(turn for turn in turns_of(records) if turn.first in numbers),
         files=tuple(net_changes(taken, root=root)),
+        hidden=tuple(n for n in before if n not in now and not are.by(n)),
+        again=tuple(n for n in held if n not in held_before and n <= len(records)),
     )
 
 

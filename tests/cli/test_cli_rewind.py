@@ -81,6 +81,8 @@ def test_as_json(store: SqliteStore, turnlog: Command) -> None:
             "gone": [4],
             "back": [],
             "ended": [7],
+            "hidden": [],
+            "again": [],
             "files": [
                 {"path": "a.txt", "action": "modified", "old_path": ""},
                 {"path": "b\x1b[2J", "action": "renamed", "old_path": "c"},
@@ -93,6 +95,25 @@ def test_as_json(store: SqliteStore, turnlog: Command) -> None:
     assert turnlog("rewind", "s", "--undo", "--json").rows == [
         {"decision": 9, "supersedes": 8, "back": [4], "before": 6, "after": 17}
     ]
+
+
+def test_a_decision_that_holds_again_is_said(store: SqliteStore, turnlog: Command) -> None:
+    """What an earlier compaction leaves out again was not taken back, and comes back with the undoing."""
+    store.append(
+        "s",
+        [
+            said("so it is"),
+            Draft(Decision("slide", 4, 4, "no room")),
+            said("more"),
+            Draft(Decision("undo", supersedes=9)),
+        ],
+    )
+    lines = turnlog("rewind", "s").out.splitlines()
+    assert lines[0].startswith("s: back to record 9, 1 message of 1 turn taken back: ")
+    assert lines[1:4] == ["    10  user       more", "decision 9 (slide) holds again", "1 message left out again"]
+    back = turnlog("rewind", "s", "--undo").out.splitlines()
+    assert back[0].startswith("s: took back decision 12, 2 messages shown again: ")
+    assert [line.split()[0] for line in back[1:]] == ["4", "10"]
 
 
 def test_the_other_commands_say_what_was_taken_back(store: SqliteStore, turnlog: Command) -> None:

@@ -20,6 +20,9 @@ from .terminal import counted, out_json, out_line, say
 
 __all__ = ["add_to"]
 
+_GONE = ("left out", "rewound", "summarised")
+"""What became of messages of which a request shows nothing."""
+
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
@@ -71,6 +74,8 @@ def _row(done: Rewind) -> dict[str, Any]:
         "gone": list(done.gone),
         "back": list(done.back),
         "ended": list(done.ended),
+        "hidden": list(done.hidden),
+        "again": list(done.again),
         "files": [{"path": change.path, "action": change.action, "old_path": change.old_path} for change in done.files],
     }
 
@@ -87,6 +92,10 @@ def _lines(
     decisions = {ruling.n: ruling.decision.action for ruling in sizes[0].rulings}
     for n in done.ended:
         yield f"decision {n} ({decisions[n]}) holds no longer"
+    for n in done.again:
+        yield f"decision {n} ({decisions[n]}) holds again"
+    if done.hidden:
+        yield f"{counted(len(done.hidden), 'message')} left out again"
     if done.files:
         yield f"{counted(len(done.files), 'file')} still changed on disk (turnlog diff {name} --rewound):"
         for change in done.files:
@@ -108,8 +117,8 @@ def _undo(arguments: Namespace) -> int:
         after = session.explain(aim=aim)
         messages = {record.n: record for record in session.history() if record.message is not None}
     taken = record.body.supersedes if isinstance(record.body, Decision) else 0
-    gone = [n for n, account in before.accounts.items() if account.fate == "rewound"]
-    back = [n for n in gone if after.accounts[n].fate != "rewound"]
+    gone = [n for n, account in before.accounts.items() if account.fate in _GONE]
+    back = [n for n in gone if after.accounts[n].fate not in _GONE]
     if arguments.json:
         sizes = {"before": before.shown, "after": after.shown}
         out_json({"decision": record.n, "supersedes": taken, "back": back, **sizes})
