@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from turnlog.content import Media, Message, Text, ToolCall, ToolResult
+from turnlog.errors import BudgetError
 from turnlog.models import target
-from turnlog.policy import Strategy
+from turnlog.policy import PRESETS, Strategy
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.summarize import Material
@@ -225,3 +229,35 @@ def test_results_that_a_strategy_keeps_leave_last_and_are_named() -> None:
     session.request()
     slides = [decision for decision in session.explain().rulings if decision.decision.action == "slide"]
     assert slides and "results that the strategy keeps are among them" in slides[-1].decision.why
+
+
+def test_the_page_has_every_field_of_a_strategy() -> None:
+    """A knob that nobody finds, or whose default is another than docs/budgets.md says."""
+    page = (Path(__file__).resolve().parents[1] / "docs" / "budgets.md").read_text("utf-8")
+    table = page.split("| field of `Strategy` |")[1].split("\n\n")[0]
+    told: dict[str, str] = {}
+    for names, default in re.findall(r"(?m)^\| (`.+?`) \| (.+?) \|", table):
+        told |= dict.fromkeys(re.findall(r"`(\w+)`", names), default)
+    words = {None: "none", True: "true", False: "false", "": '`""`', (): "`()`"}
+    fields = msgspec.structs.fields(Strategy)
+    assert told == {
+        one.name: f"{one.default:,}" if type(one.default) in (int, float) else words[one.default] for one in fields
+    }
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_giant_output_needs_the_step_cap(name: str) -> None:
+    """A preset of which docs/budgets.md says that one giant output is refused, or is not, and the other is true; the
+    step that it names as the way out must be one."""
+    preset = PRESETS[name]
+    session = opened(preset, 1_000)
+    session.user("the task")
+    session.add(Message("assistant", (ToolCall("c1", "read", arguments={}),)))
+    session.tool_result("c1", _long("out", 3_000))
+    if name in ("auto", "cap"):
+        assert "cap" in preset.steps and session.request()
+        return
+    with pytest.raises(BudgetError, match="a strategy with the step `cap`"):
+        session.request()
+    session.configure(strategy=msgspec.structs.replace(preset, steps=("cap", *preset.steps)))
+    assert session.request().edits[0].kind == "cap"

@@ -12,7 +12,7 @@ from turnlog.content import Message, Text
 from turnlog.log import Draft
 from turnlog.models import target
 from turnlog.opening import open as new_session
-from turnlog.records import MessageRecord, Usage, UsageRecord
+from turnlog.records import Decision, MessageRecord, Usage, UsageRecord
 from turnlog.stores import open_store
 
 HOSTILE = "rm\x1b[2J\u202egnp.exe\nforged line " + "x" * 200
@@ -109,6 +109,25 @@ def test_many_decisions_take_a_line_for_each_kind(turnlog: Any, tmp_path: Path) 
     assert told[1].startswith(f"edit slide: {edits[-1].detail} (records ") and len(told) == 3
     assert turnlog("request", "long", "--to", "openai-chat", "--explain").out.splitlines()[-2:] == told[:2]
     assert len(turnlog("request", "long", "--to", "openai-chat", "--explain", "--json").rows) == len(edits)
+
+
+def test_a_summary_that_leaves_is_told_by_what_it_stood_for(turnlog: Any, session: str) -> None:
+    """A summary that leaves as the number of the first of the messages that were gone before it did."""
+    turnlog("compact", session, "--keep", "1")
+    store = open_store("log.db")
+    made = list(store.landmarks(session))[-1]
+    assert isinstance(made.body, Decision)
+    first, last, at = made.body.first, made.body.last, made.n + 1
+    store.append(session, [Draft(Decision("slide", first, first, "no room"))])
+    told = [line.strip() for line in turnlog("why", session).out.splitlines() if "slide" in line]
+    assert told == [f"{at}  slide     summary of records {first} to {last}  no room"]
+    assert f"slide     summary of records {first} to {last}  no room" in turnlog("why", session, str(first)).out
+    undone = turnlog("undo", session).out
+    assert undone.startswith(f"took back decision {at}: slide, summary of records {first} to {last}, no room\n")
+    turnlog("undo", session)
+    store.append(session, [Draft(Decision("slide", first, first, "too large"))])  # no summary stands there any more
+    assert f"slide     record {first}  too large" in turnlog("why", session).out
+    store.close()
 
 
 def test_why_one_record(turnlog: Any, session: str) -> None:

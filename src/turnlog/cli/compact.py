@@ -56,7 +56,7 @@ def _compact(arguments: Namespace) -> int:
         out_json({"before": before, "after": done.after, "recorded": not dry, "decisions": decisions})
         return 0
     out_line(_sum(arguments.id, done, before, dry))
-    for line in decision_lines(rulings, explained.summaries):
+    for line in decision_lines(rulings, explained):
         out_line(line)
     out_line(fates(explained.accounts.values()))
     if dry:
@@ -94,7 +94,9 @@ def _undo(arguments: Namespace) -> int:
         out_json({**decision_json(ruling), **row})
         return 0
     decision = ruling.decision
-    out_line(f"took back decision {taken}: {decision.action}, {span(decision)}, {decision.why}".rstrip(", "))
+    out_line(
+        f"took back decision {taken}: {decision.action}, {span(ruling, before.rulings)}, {decision.why}".rstrip(", ")
+    )
     out_line(f"{counted(len(changed), 'message')} shown as before it: {saving(*sizes)}")
     left = [one for one in after.rulings if not one.ended_by and one.decision.action in SIZING]
     if left:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..errors import CorruptRecord
 from ..log import Store
 from ..records import Decision
-from ..view.effects import Rewinds
-from ..view.explain import Account, Fate, Ruling
+from ..view.effects import HIDING, Rewinds
+from ..view.explain import Account, Explanation, Fate, Ruling
 from .terminal import counted, say
 
 __all__ = ["decision_json", "decision_lines", "fates", "rewinds_of", "saving", "span"]
@@ -39,23 +40,39 @@ def saving(before: int, after: int) -> str:
     return f"{before:,} -> {after:,} tokens"
 
 
-def span(decision: Decision) -> str:
-    """The records that a decision is about."""
+def span(ruling: Ruling, rulings: Iterable[Ruling]) -> str:
+    """The records that a decision is about; `rulings` are all that there are."""
+    decision = ruling.decision
     if not decision.last:
         return ""
-    one = decision.first == decision.last
-    return f"record {decision.first}" if one else f"records {decision.first} to {decision.last}"
+    if decision.first != decision.last:
+        return f"records {decision.first} to {decision.last}"
+    summary = _summary_that_leaves(ruling, rulings) if decision.action in HIDING else None
+    # Only the place of a summary is on record, which is one of the records that it tells of.
+    return f"summary of records {summary.first} to {summary.last}" if summary else f"record {decision.first}"
 
 
-def decision_lines(rulings: Iterable[Ruling], summaries: Mapping[int, int]) -> Iterator[str]:
+def _summary_that_leaves(ruling: Ruling, rulings: Iterable[Ruling]) -> Decision | None:
+    """The decision whose summary stood where this one, of a single place, leaves out what it finds."""
+    standing = ruling.decision.detail.get("standing", ())
+    for one in sorted(rulings, key=attrgetter("n"), reverse=True):
+        held = one.n < ruling.n and (not one.ended_by or one.ended_by > ruling.n) and one.n not in standing
+        detail = one.decision.detail
+        if held and detail.get("replacement") and detail.get("at", one.n) == ruling.decision.first:
+            return one.decision
+    return None
+
+
+def decision_lines(rulings: Sequence[Ruling], found: Explanation) -> Iterator[str]:
     """A line for each decision: number, action, records, sizes, why; and the tokens of its summary if that is shown."""
+    summaries = found.summaries
     for ruling in rulings:
         decision = ruling.decision
         figures = saving(*ruling.figures) if ruling.figures else ""
         about = f"takes back decision {decision.supersedes}" if decision.supersedes else ""
         gone = f"(taken back by {ruling.ended_by})" if ruling.ended_by else ""
         told = f"(summary: {summaries[ruling.n]:,} tokens)" if ruling.n in summaries else ""
-        words = [span(decision), figures, about, decision.why, told, gone]
+        words = [span(ruling, [*found.rulings, *rulings]), figures, about, decision.why, told, gone]
         yield f"{ruling.n:>5}  {decision.action:<9} {'  '.join(word for word in words if word)}"
 
 

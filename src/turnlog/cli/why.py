@@ -69,7 +69,7 @@ def _all(name: str, found: Explanation, messages: dict[int, Record]) -> Iterator
     for title, rulings in (("decisions in force", held), ("taken back", gone)):
         if rulings:
             yield f"{title}:"
-            yield from decision_lines(rulings, found.summaries)
+            yield from decision_lines(rulings, found)
     yield f"{'record':>6}  {'role':<9}  {'became':<11}  {'by':<12}  {'tokens':>7}  {'saved':>7}"
     for n, record in messages.items():
         account, message = found.accounts[n], record.message
@@ -96,7 +96,7 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
     else:
         by = f" by decision {', '.join(map(str, account.by))}" if account.by else ""
         out_line(f"record {n}: {account.fate}{by}; {saving(account.tokens, account.shown)}")
-    for line in decision_lines(about, found.summaries):
+    for line in decision_lines(about, found):
         out_line(line)
     if account is not None and account.fate not in ("kept", "left out", "rewound"):
         for line in _shown_as(account, records):
