@@ -165,10 +165,11 @@ class _Arranger:
         """Whether results of one tool stand in the order of its calls, where nothing but that says which is whose."""
         if self.rules.sent_without_id is None or len(calls) < 2:
             return True
-        places: dict[str, list[At]] = {}
+        by_order = {call.name for _, call in calls if self.rules.sent_without_id(call)}
+        places: dict[str, list[At]] = {name: [] for name in by_order}
         for at, call in calls:
-            if at in self.pairs.answers and self.rules.sent_without_id(call):
-                places.setdefault(call.name, []).append(self.pairs.answers[at])
+            if call.name in by_order and at in self.pairs.answers:
+                places[call.name].append(self.pairs.answers[at])
         return all(found == sorted(found) for found in places.values())
 
     def _leads(self, results: list[At], zone: range) -> bool:
