@@ -206,7 +206,7 @@ def test_the_id_says_what_results_depend_on() -> None:
         ModelSummarizer(ask, name="a", reflective=True),
         ModelSummarizer(ask, name="a", input_limit=9),
     ]
-    assert [one.id for one in made] == ["a/prompt-1/100000", "b/prompt-1/100000", "a/requests-1/100000", "a/prompt-1/9"]
+    assert [one.id for one in made] == ["a/prompt-2/100000", "b/prompt-2/100000", "a/requests-2/100000", "a/prompt-2/9"]
 
 
 def test_what_cannot_work_is_refused_when_it_is_made() -> None:
@@ -236,7 +236,7 @@ def test_a_model_in_the_ladder() -> None:
     """The parts together: a model behind a plain function gives the summary."""
     model = ModelSummarizer(lambda prompt: "Task: make the tests pass (#1).\n", name="small")
     made = attempt(material(), [model], offline=Scripted("", "digest/1"), timeout=60)
-    assert made == Attempt("Task: make the tests pass (#1).", "small/prompt-1/100000")
+    assert made == Attempt("Task: make the tests pass (#1).", "small/prompt-2/100000")
 
 
 def test_earlier_notes_are_kept_when_the_transcript_is_cut() -> None:

@@ -18,7 +18,7 @@ from .transcript import Entry, entries_of, notes_of, requests_of
 
 __all__ = ["PROMPT_VERSION", "prompt_for"]
 
-PROMPT_VERSION = 1
+PROMPT_VERSION = 2
 """Goes up when a prompt changes: summaries are kept by it."""
 
 _ASKED_SHARE = 0.75
