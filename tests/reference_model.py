@@ -255,7 +255,8 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
                 found.append((line, count(together) - sum(map(count, joined))))
     said = [line for line in lines if line.message.role != "system" and not any(line is one for one in gone)]
     if not said:
-        return found if rules.system_only or not lines else [*found, (lines[-1], count(NOTHING))]
+        told = rules.system_only and any(not any(line is one for one in gone) for line in lines)
+        return found if told or not lines else [*found, (lines[-1], count(NOTHING))]
     answers = list(takewhile(lambda line: line.message.role == "assistant", said))
     calling = any(isinstance(part, ToolCall) for line in answers for part in line.message.parts)
     if answers and (rules.first == "user" or (rules.first == "not_call" and calling)):
