@@ -131,9 +131,8 @@ class Compactor:
                 return self._context.request(aim, marks=self._context.strategy.cache_marks)
             if not on_record:
                 return self._context.aside(aim, after, decisions)
-            lost += not self._record(
-                decisions
-            )  # and look again: what is at rest now is so for whoever opens the log next, too
+            # And look again: what is at rest now is so for whoever opens the log next, too.
+            lost += not self._record(decisions)
         raise Conflict(self._id, expected=last, actual=self._context.last)
 
     @_alone

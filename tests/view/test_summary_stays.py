@@ -80,9 +80,8 @@ def test_a_summary_leaves_only_for_what_must_stay(
     after = applied(before, decision)
     left = [item for block in after.blocks for item in block.items]
     if summary <= before.marks.limit // 2 and not any(item.shown.treatment == "summarised" for item in left):
-        assert (
-            sum(item.tokens for item in left) + summary - summary // 2 > before.marks.limit
-        )  # nor would half of it fit
+        # Nor would half of it fit.
+        assert sum(item.tokens for item in left) + summary - summary // 2 > before.marks.limit
 
 
 @pytest.mark.parametrize("lines", ["\n", " "], ids=["lines", "one paragraph"])
