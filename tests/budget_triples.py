@@ -402,7 +402,10 @@ class Play:
         if sum(error.floor.values()) <= error.limit:
             self.wrong("budget", f"refused though it fits: {error.floor}, limit {error.limit}")
         if self.sound and self.strategy.max_history_images is None and error.floor != floor:
-            if not capped or error.floor != alone:
+            between = all(
+                floor[what] <= tokens <= max(floor[what], alone[what]) for what, tokens in error.floor.items()
+            )
+            if not capped or not between:
                 self.wrong("budget", f"refused with {error.floor}, should be {floor}")
 
     def staying(self, lines: Sequence[model.Line], log: Sequence[Record]) -> list[model.Line]:
