@@ -208,8 +208,8 @@ class Compactor:
             return  # no summary is going to be asked for
         wanted = summary_ahead(situation)
         if wanted is not None:
-            ahead, messages, previous, known = wanted
-            material = self._material(messages, previous, ahead.target, (), 0, known)
+            ahead, messages, previous, news = wanted
+            material = self._material(messages, previous, ahead.target, (), 0, news)
             self._background.start(material, self._models[0], self._ledger)
             self._ahead = (ahead, tuple(self._context.decisions))
             self._context.refresh()
@@ -232,16 +232,28 @@ class Compactor:
         return self._summarise if lost < _PAID_TRIES else self._digest
 
     def _digest(
-        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int, known: int
+        self,
+        messages: Sequence[Shown],
+        previous: str,
+        target: int,
+        kept: Sequence[Shown],
+        size: int,
+        news: Sequence[Shown],
     ) -> Summary:
-        material = self._material(messages, previous, target, kept, size, known)
+        material = self._material(messages, previous, target, kept, size, news)
         made = attempt(material, (), offline=self._offline)
         return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
     def _summarise(
-        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int, known: int
+        self,
+        messages: Sequence[Shown],
+        previous: str,
+        target: int,
+        kept: Sequence[Shown],
+        size: int,
+        news: Sequence[Shown],
     ) -> Summary:
-        material = self._material(messages, previous, target, kept, size, known)
+        material = self._material(messages, previous, target, kept, size, news)
         made = attempt(
             material,
             self._models,
@@ -253,7 +265,13 @@ class Compactor:
         return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
     def _material(
-        self, messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int, known: int
+        self,
+        messages: Sequence[Shown],
+        previous: str,
+        target: int,
+        kept: Sequence[Shown],
+        size: int,
+        news: Sequence[Shown],
     ) -> Material:
         return Material(
             messages=tuple(messages),
@@ -262,7 +280,7 @@ class Compactor:
             count=self._context.count_text,
             kept=tuple(kept),
             size=size,
-            known=known,
+            news=tuple(news),
         )
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from threading import RLock
 
 from .caching import Sent, cache_prices, marked, use_of
-from .content import images_in
+from .content import images_in, media_in
 from .landmarks import LandmarkReader
 from .log import Store
 from .models import Target
@@ -37,7 +37,7 @@ from .window import Window, gap_tokens, read_window
 
 __all__ = ["Context", "Summarise"]
 
-Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown], int, int], Summary]
+Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown], int, Sequence[Shown]], Summary]
 """Writes a summary; arguments as in `turnlog.view.situation.Means`."""
 
 _REACH = 2
@@ -117,8 +117,8 @@ class Context:
                 concerned.plan = concerned.last = None
         for shown in as_shown(record):
             self._add(self._sizing.item(shown, record))
-        if self.gap is not None and self._added.orphaned:
-            self._load(self._counter)  # its call may be in the gap, and stays with it
+        if self.gap is not None and self._added.orphaned:  # its call may be in the gap, and stays with it
+            self._load(self._counter)
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
         marks = self._landmarks.read()
@@ -157,7 +157,7 @@ class Context:
         kept = {piece.start: (piece, behind) for piece, behind in pairwise(self._pieces)}
         self._items, self._pieces, self._lead = [], [], 0
         self._added = Added()
-        self._tokens = self._turns = self._shown_images = self._systems = 0
+        self._tokens = self._turns = self._shown_images = self._shown_media = self._systems = 0
         originals = (shown for record in records for shown in as_shown(record))
         sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self._lasting.items()}
         for place, shown, raw in as_decided(originals, self._lasting):
@@ -186,6 +186,7 @@ class Context:
         self._turns += starts_turn(shown)
         self._systems += shown.message.role == "system"
         self._shown_images += images_in(shown.message)
+        self._shown_media += media_in(shown.message)
         if shown.message.role == "system" and self._lead == len(self._items) - 1:
             self._lead += 1  # leading system text stands in the head
         elif len(self._items) - 1 == self._lead or starts_block(shown, before):
@@ -232,8 +233,8 @@ class Context:
         turns, images = self.strategy.max_history_turns, self.strategy.max_history_images
         if self.gap is not None or (turns is not None and self._turns > turns):
             return False
-        taken = self._plan(aim).rules.media_max_count
-        few = self._shown_images <= (taken if images is None else min(images, taken))
+        few = images is None or self._shown_images <= images
+        few = few and self._shown_media <= self._plan(aim).rules.media_max_count
         return few and self._whole(aim) <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Marks:
@@ -290,6 +291,7 @@ class Context:
                 self._counter.id,
                 lambda items: with_added(items, rules, self._fate, gauge),
                 gauge.at_once,
+                self.decisions,
             ),
             window=aim.input_limit,
             fixed=self._fixed(plan),
@@ -299,17 +301,15 @@ class Context:
             scale=self._scale(aim),
             known=aim.known,
             prices=cache_prices(aim.model),
-            most_images=rules.media_max_count,
+            most_media=rules.media_max_count,
         )
         limit = made.marks.limit
         return made
 
     def _gap_size(self) -> Callable[[], int]:
         """What counts the gap as it is now, whenever it is asked."""
-        if self.gap is None:
-            return int
-        sizes = (self._sizing.record, self._sizing.message)
-        return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, sizes)
+        held, sizes = (self.gap, self._within, self._lasting), (self._sizing.record, self._sizing.message)
+        return partial(gap_tokens, self._store, self._id, *held, sizes)
 
     def _images_before(self, n: int) -> int:
         """How many images the log holds before record `n`."""

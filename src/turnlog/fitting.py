@@ -157,7 +157,7 @@ class Fitter:
             self._seen.append(message)
             self._sizes.append(counting.message(message))
 
-    def _decided(self, counting: _Counting, aim: Target, most_images: int) -> Situation:
+    def _decided(self, counting: _Counting, aim: Target, most_media: int) -> Situation:
         originals = [Shown(message, (n,)) for n, message in enumerate(self._seen, start=1)]
         items = [
             Item(shown, self._size(shown, raw, counting), raw, place)
@@ -174,7 +174,7 @@ class Fitter:
             scale=counting.scale,
             known=aim.known,
             prices=cache_prices(aim.model),
-            most_images=most_images,
+            most_media=most_media,
         )
         made, situation = decide(situation, list(self._decisions.values()))
         for decision in made:
@@ -188,7 +188,12 @@ class Fitter:
 
     def _means(self, counting: _Counting, originals: Sequence[Shown]) -> Means:
         def summarise(
-            messages: Sequence[Shown], previous: str, target: int, kept: Sequence[Shown], size: int, known: int
+            messages: Sequence[Shown],
+            previous: str,
+            target: int,
+            kept: Sequence[Shown],
+            size: int,
+            news: Sequence[Shown],
         ) -> Summary:
             material = Material(
                 messages=tuple(messages),
@@ -197,7 +202,7 @@ class Fitter:
                 count=counting.text,
                 kept=tuple(kept),
                 size=size,
-                known=known,
+                news=tuple(news),
             )
             made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
             return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
@@ -208,7 +213,7 @@ class Fitter:
         def images_before(n: int) -> int:
             return sum(images_in(shown.message) for shown in originals[: n - 1])
 
-        return Means(counting.message, counting.text, read, summarise, images_before)
+        return Means(counting.message, counting.text, read, summarise, images_before, decisions=self._decisions)
 
     def _fitted(self, made: Prepared, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
         system = {n for n, message in enumerate(self._seen, start=1) if message.role == "system"}

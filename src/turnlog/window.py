@@ -89,12 +89,14 @@ def read_window(
 def gap_tokens(
     store: RecordStore,
     session_id: str,
-    gap: tuple[int, int],
+    gap: tuple[int, int] | None,
     within: frozenset[int],
     decisions: Mapping[int, Decision],
     sizes: Sizes,
 ) -> int:
-    """What of the conversation stands in a gap and is not at hand, in tokens. Reads all of it."""
+    """What of the conversation stands in a gap, if there is one, and is not at hand, in tokens. Reads all of it."""
+    if gap is None:
+        return 0
     effects = Effects.of(decisions)
     size = _sizer(effects, sizes)
     inside = ((max(first, gap[0]), min(last, gap[1])) for first, last in effects.shown_ranges(gap[1]))

@@ -310,3 +310,11 @@ def test_the_same_words_in_another_process() -> None:
         for seed in ("1", "2")
     }
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("heading", ["Previous conversation summary:", "[Summary of records 1 to 14.]", "Notes"])
+def test_a_digest_is_known_under_whatever_heading(heading: str) -> None:
+    """Under the heading of a preset of ours a digest was taken for somebody else's text, and carried whole beside the
+    originals that it was made of."""
+    earlier = digest(SESSION, 200)
+    assert digest(SESSION, 400, previous=f"{heading}\n{earlier}") == digest(SESSION, 400)

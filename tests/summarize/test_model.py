@@ -288,9 +288,9 @@ def test_an_asynchronous_summarizer_is_refused_where_it_is_given() -> None:
 def test_what_the_earlier_notes_tell_of_is_not_sent_again() -> None:
     """Each summary of a session sent all its originals once more: ten times the tokens, for notes that had them."""
     shown = tuple(said(n, "user", f"word {n}") for n in range(1, 7))
-    asked = Material(messages=shown, target=50, count=words, previous="#1 to #4 are noted.", known=4)
+    asked = Material(messages=shown, target=50, count=words, previous="#1 to #4 are noted.", news=shown[4:])
     prompt = prompt_of(asked)
     assert [n for n in range(1, 7) if f"word {n}" in prompt] == [5, 6]
     assert "#1 to #4 are noted." in prompt
-    first = Material(messages=shown, target=50, count=words, known=4)  # nothing tells of them
+    first = Material(messages=shown, target=50, count=words, news=shown[4:])  # nothing tells of them
     assert [n for n in range(1, 7) if f"word {n}" in prompt_of(first)] == [1, 2, 3, 4, 5, 6]

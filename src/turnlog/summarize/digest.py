@@ -25,7 +25,7 @@ from .reading import Said
 __all__ = ["Digest"]
 
 _TITLE = "Digest of records {} to {}; [n] is record n"
-_TITLED = re.compile(r"(?:\[[^\n]*\]\n)?Digest of records (\d+) to (\d+);")  # under the heading that a view may give it
+_TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # under the heading that a view gives it
 _EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files changed"
 _DONE, _ERRORS, _OPEN = "## Done and found", "## Errors", "## Open"
 _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _ERRORS: 0.05, _OPEN: 0.04}

@@ -72,7 +72,7 @@ def prompt_for(material: Material, *, limit: int, reflective: bool = False) -> s
     outcomes are quoted and asked for: a form for models that reason by themselves. Raises InputError if `limit` is too
     small for the instruction and anything besides, or there is nothing to summarise.
     """
-    new = material.messages[material.known :] if material.previous else material.messages
+    new = material.news if material.previous and material.news else material.messages
     entries = notes_of(material.previous) + (requests_of if reflective else entries_of)(new)
     if not entries:
         raise InputError("there is nothing to summarise")

@@ -19,7 +19,7 @@ class Material(Struct, frozen=True, kw_only=True):
     be all that the one before covered and what is new. `previous` is the summary that this one takes the place
     of, "" if there was none. `kept` stays in the view besides and need not be said again. `target` is the most
     tokens that the text may have, as `count` counts a text. `size` is how many tokens leave the view for it, 0 if that
-    is not known. So many of the first messages as `known` says, `previous` tells of.
+    is not known. `news` are those of the messages that `previous` does not tell of: all of them if there is none.
     """
 
     messages: tuple[Shown, ...]
@@ -28,7 +28,7 @@ class Material(Struct, frozen=True, kw_only=True):
     previous: str = ""
     kept: tuple[Shown, ...] = ()
     size: int = 0
-    known: int = 0
+    news: tuple[Shown, ...] = ()
 
 
 class Summarizer(Protocol):

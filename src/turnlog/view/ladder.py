@@ -49,7 +49,7 @@ def situation_of(
     scale: float = 1.0,
     known: bool = True,
     prices: CachePrices | None = None,
-    most_images: int = NO_LIMIT,
+    most_media: int = NO_LIMIT,
 ) -> Situation:
     """A view as it stands, beside its budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
     others as in `Situation`."""
@@ -59,7 +59,7 @@ def situation_of(
     first = own.marks(window, system, 0, scale=scale, known=known)
     given = own.marks(window, system, 0).limit
     situation = Situation(
-        blocks, fixed, first, strategy, means, pinned, number, gap, prices=prices, given=given, most_images=most_images
+        blocks, fixed, first, strategy, means, pinned, number, gap, prices=prices, given=given, most_media=most_media
     )
     floor = sum(capped_floor(situation).values())
     marks = own.marks(window, system, floor, scale=scale, known=known)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult, media_parts
+from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult, media_in
 from ..rules import Rules
 from .arrange import Fate, arrange, with_parts
 from .clean import clean, is_blank, sendable_name
@@ -233,7 +233,7 @@ def _said(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
 
 def count_media(view: Sequence[Shown]) -> int:
     """How many media parts a view holds, those inside tool results included."""
-    return sum(1 for shown in view for _ in media_parts(shown.message))
+    return sum(media_in(shown.message) for shown in view)
 
 
 def _media_count(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -48,20 +48,22 @@ class Means(Struct, frozen=True):
     `count` gives the tokens of a message and `count_text` those of a text; `count_at_once` those of a message with
     results of calls made at once, None if they are no others. `originals` reads the messages
     on record in a range, newest first. `summarise` writes a summary: of these messages, after this earlier summary, in
-    so many tokens, beside these messages that stay, for so many tokens that leave; so many of the first messages the
-    earlier summary tells of. `images_before` says how many images come before a record,
-    `gap_tokens` how much stands in the gap. `beside` gives items with the size of what they take beside their own.
+    so many tokens, beside these messages that stay, for so many tokens that leave; of the messages that are given last
+    the earlier summary does not tell. `decisions` are those in force. `images_before` says how many images come before
+    a record, `gap_tokens` how much stands in the gap. `beside` gives items with the size of what they take beside
+    their own.
     """
 
     count: Callable[[Message], int]
     count_text: Callable[[str], int]
     originals: Callable[[int, int], Iterable[Shown]]
-    summarise: Callable[[Sequence[Shown], str, int, Sequence[Shown], int, int], Summary]
+    summarise: Callable[[Sequence[Shown], str, int, Sequence[Shown], int, Sequence[Shown]], Summary]
     images_before: Callable[[int], int]
     gap_tokens: Callable[[], int] = lambda: 0
     counter: str = ""
     beside: Callable[[Sequence[Item]], Sequence[Item]] = lambda items: items
     count_at_once: Callable[[Message], int] | None = None
+    decisions: Mapping[int, Decision] = {}
 
 
 class Situation(Struct, frozen=True):
@@ -71,7 +73,7 @@ class Situation(Struct, frozen=True):
     hand, because no view could hold them: they have to leave. `number` is what the next decision gets. `ahead`
     is a summary under way, which is used if what it covers is still there; `prices` are those of the model's cache.
     `tight` says that what must stay does not fit, though giant outputs be cut to the strategy's share of the limit.
-    `most_images` is how many the provider takes in one request.
+    `most_media` is how many images, documents and the like the provider takes in one request.
     `given` is the limit before the margin for what may be billed above a count is taken from it. `last` says that
     nothing is left to try: even a summary goes that could be cut short instead.
     """
@@ -88,7 +90,7 @@ class Situation(Struct, frozen=True):
     prices: CachePrices | None = None
     tight: bool = False
     given: int = 0
-    most_images: int = NO_LIMIT
+    most_media: int = NO_LIMIT
     last: bool = False
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...content import Media, ToolResult, images_in
+from ...content import Media, ToolResult, images_in, media_in
 from ...records import Decision
 from ..blocks import Item, user_word
 from ..situation import Situation
@@ -24,13 +24,17 @@ def placeholder(step: int) -> str:
 def images_over(situation: Situation) -> Decision | None:
     """Replace all images but the newest `max_history_images`, if the strategy names that number. Where the provider
     takes no more than are there, a quarter more than needed goes, so that this is not done at every image."""
-    most, taken = situation.strategy.max_history_images, situation.most_images
-    if most is not None and most <= taken:
-        return _replace(situation, most, f"more than {most} images", everything=True)
-    if sum(images_in(item.shown.message) for block in situation.blocks for item in block.items) <= taken:
+    most, taken = situation.strategy.max_history_images, situation.most_media
+    over = None if most is None else _replace(situation, most, f"more than {most} images", everything=True)
+    if over is not None:
+        return over
+    shown = [item.shown.message for block in situation.blocks for item in block.items]
+    media = sum(map(media_in, shown))
+    if media <= taken:
         return None
-    why = f"more than {taken} images, which is all that the provider takes"
-    return _replace(situation, taken - taken // 4, why, everything=True)
+    others = media - sum(map(images_in, shown))
+    why = f"more than {taken} images and documents, which is all that the provider takes"
+    return _replace(situation, max(0, taken - taken // 4 - others), why, everything=True)
 
 
 def images(situation: Situation) -> Decision | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -11,6 +11,7 @@ from msgspec import Struct
 from ...content import Message, Text, text_of
 from ...records import Decision
 from ..blocks import Block, has_open_call, total
+from ..effects import Effects
 from ..shown import Shown
 from ..situation import Ahead, Situation, applied, ranges_of
 
@@ -46,7 +47,7 @@ def summarise(situation: Situation) -> Decision | None:
     plan = _planned(situation)
     if plan is None:
         return None
-    summary = situation.means.summarise(plan.messages, plan.previous, plan.target, plan.beside, plan.size, plan.known)
+    summary = situation.means.summarise(plan.messages, plan.previous, plan.target, plan.beside, plan.size, plan.news)
     failures = {"failures": list(summary.failures)} if summary.failures else {}
     if not summary.text.strip():
         return None
@@ -106,18 +107,18 @@ def _cut_off(text: str, length: int) -> str:
     return lines if len(begin) - len(lines) < _LONG_LINE else begin.rpartition(" ")[0] or begin
 
 
-def summary_ahead(situation: Situation) -> tuple[Ahead, Sequence[Shown], str, int] | None:
-    """What a summary would have to cover if it were needed now, its messages, the summary before it, and how many of
-    the first messages that one tells of."""
+def summary_ahead(situation: Situation) -> tuple[Ahead, Sequence[Shown], str, Sequence[Shown]] | None:
+    """What a summary would have to cover if it were needed now, its messages, the summary before it, and those of the
+    messages that this one does not tell of."""
     plan = _planned(situation)
     if plan is None or situation.gap is not None:
         return None
-    return Ahead(plan.first, plan.last, tuple(plan.kept), plan.target), plan.messages, plan.previous, plan.known
+    return Ahead(plan.first, plan.last, tuple(plan.kept), plan.target), plan.messages, plan.previous, plan.news
 
 
 class _Plan(Struct, frozen=True, eq=False):
     """What is to be summarised, in how many tokens, and what stays beside it; `size` is what leaves the view. Of the
-    messages, the earlier summary tells of the first, so many as are `known`."""
+    messages, the earlier summary does not tell of the `news`."""
 
     first: int
     last: int
@@ -127,7 +128,7 @@ class _Plan(Struct, frozen=True, eq=False):
     target: int
     beside: Sequence[Shown]
     size: int
-    known: int
+    news: Sequence[Shown]
     at_end: bool
 
 
@@ -152,12 +153,9 @@ def _planned(situation: Situation) -> _Plan | None:
     around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
     beside = [item.raw for block in around for item in block.items]
     size = sum(block.tokens for block in going) + situation.size - situation.held
-    previous = _earlier(middle)
-    since = min(
-        [block.first for block in going if not block.is_summary] + ([situation.gap[0]] if situation.gap else [])
-    )
-    known = sum(shown.records[-1] < since for shown in originals) if previous else 0
-    return _Plan(first, last, kept, originals, previous, target, beside, size, known, cut.at_end)
+    tells = _tells(situation, middle, cut.target)
+    news = [shown for shown in originals if not tells(shown.records[0])]
+    return _Plan(first, last, kept, originals, _earlier(middle), target, beside, size, news, cut.at_end)
 
 
 def _heading(situation: Situation, first: int, last: int) -> str:
@@ -191,6 +189,19 @@ def _earlier(middle: Sequence[Block]) -> str:
         if isinstance(part, Text)
     ]
     return "\n".join(text.removesuffix(f"\n{_ENDS_HERE}") for text in texts)
+
+
+def _tells(situation: Situation, middle: Sequence[Block], target: int) -> Callable[[int], bool]:
+    """Of which records the summaries in the middle tell: not of what was kept beside them, or left out since. One that
+    was cut short, or made where nobody else could or in far less room, tells of too little to count."""
+    numbers = {item.shown.records[0] for block in middle if block.is_summary for item in block.items}
+    whole = {
+        n: decision
+        for n, decision in situation.means.decisions.items()
+        if n in numbers and decision.detail.get("target", 0) * 2 >= target and not decision.detail.get("failures")
+    }
+    hidings = Effects.of(whole).hidings
+    return lambda n: any(hiding.covers(n) for hiding in hidings)
 
 
 def _span(situation: Situation, middle: Sequence[Block]) -> tuple[int, int]:
