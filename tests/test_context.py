@@ -323,3 +323,26 @@ def test_what_stands_before_its_call_says_nothing_of_it(entry: Body) -> None:
         assert session.add(Message("assistant", (ToolCall("c1", "rm", {}),))).n == 5
         bodies |= {session.request().body(), Session(store, store.info(name)).request().body()}
     assert len(bodies) == 1
+
+
+@pytest.mark.parametrize("strategy", ["auto", "sliding"])
+def test_what_is_pinned_in_a_gap_takes_nothing_along(strategy: str) -> None:
+    """The block behind the gap was taken for a part of the pinned answer in it: requests that fit were refused."""
+    store = opened(History((), {}, frozenset()))
+    session = Session(store, store.info("s"))
+    session.switch(CHAT)
+    session.configure(budget=100_000, strategy=strategy)
+    session.user("The task.")
+    pinned = session.assistant("The key is 42.")
+    for n in range(60):
+        session.add(Message("assistant", (ToolCall(f"c{n}", "read", {"path": str(n)}),)))
+        session.add(Message("user", (ToolResult(f"c{n}", "read", (Text("data " * 1_500),)),)))
+        if n == 20:
+            session.user("Say the key.")
+            pinned = session.assistant("The key is 42.")
+            session.user("Go on.")
+    session.pin(pinned.n)
+    session.user("And now?")
+    session.configure(budget=500)
+    assert "The key is 42." in str(session.request().request)
+    assert session.token_count < 200 or strategy == "auto"

@@ -8,12 +8,15 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from msgspec.structs import replace
 
 import turnlog
 from image_sessions import CAPS, JUDGED, judge_images
-from turnlog.content import Message, ToolCall
+from turnlog.content import Message, ToolCall, images_in
 from turnlog.importers import read_file
 from turnlog.models import Target
+from turnlog.policy import PRESETS
+from turnlog.records import Decision
 
 FILES = (
     "webvoyager/taskGitHub--0/interact_messages.json",
@@ -63,6 +66,35 @@ def test_more_images_than_a_provider_takes_go_by_decisions(oracle: ModuleType, p
         decisions = [ruling.decision for ruling in session.explain().rulings]
         assert [decision.action for decision in decisions] == ["images", "images"]
         assert PIXEL in str(made.request["messages"][0])  # the task's own
+
+
+@pytest.mark.parametrize(("pinned", "most"), [(30, None), (0, 100)])
+def test_what_must_stay_counts_among_what_a_provider_takes(pinned: int, most: int | None) -> None:
+    """With pinned screens, or the task's picture beside a hundred others, one more had to go at each request, and it
+    was one of those that must stay."""
+    aim = turnlog.target("anthropic", "claude-sonnet-4-5", max_tokens=99)
+    with turnlog.open("s", store=":memory:", target=aim) as session:
+        session.configure(strategy=replace(PRESETS["auto"], max_history_images=most))
+        image = session.media(base64.b64decode(PIXEL), "image/png")
+        task = session.user(["The task: as in this picture.", image])
+        for n in range(130):
+            session.assistant(f"step {n}")
+            record = session.user([f"screen {n}", image])
+            if n < pinned:
+                session.pin(record.n)
+            made = session.request()
+            assert made.losses == ()
+            shown = [one for one in made.view if one.treatment == "verbatim" and images_in(one.message)]
+            assert {one.records[0] for one in shown} >= {task.n, *pins(session)}
+        assert sum(images_in(one.message) for one in made.view) <= 100
+        actions = [ruling.decision.action for ruling in session.explain().rulings]
+        assert actions.count("images") < (5 if most is None else 40)
+
+
+def pins(session: turnlog.Session) -> set[int]:
+    """The numbers of the records that are pinned."""
+    found = (record.body for record in session.history())
+    return {body.first for body in found if isinstance(body, Decision) and body.action == "pin"}
 
 
 def strip(value: object) -> object:

@@ -306,10 +306,11 @@ def test_a_slow_summarizer_has_its_time_once(
         return answer.is_set()
 
     monkeypatch.setattr(Run, "wait", wait)
-    answer, prompts = threading.Event(), []
+    answer, asked, prompts = threading.Event(), threading.Event(), []
 
     def ask(prompt: str) -> str:
         prompts.append(prompt)
+        asked.set()
         answer.wait()
         return "late"
 
@@ -321,6 +322,7 @@ def test_a_slow_summarizer_has_its_time_once(
             session.user(f"Part {n}. " + "word " * 100)
             session.assistant(f"Done with {n}. " + "word " * 100)
         make_room(session)
+        assert asked.wait(60)  # a thread of its own asks
         assert (sum(waits), len(prompts)) == (5.0, 1)
         answer.set()
 

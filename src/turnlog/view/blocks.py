@@ -122,8 +122,8 @@ def _groups(items: Sequence[Item], gap: tuple[int, int] | None) -> list[list[Ite
     groups: list[list[Item]] = []
     before: Item | None = None
     for item in items:
-        if gap and before is not None and before.n < gap[0] and item.n > gap[1]:
-            before = None
+        if gap and before is not None and (before.n < gap[0] <= item.n or before.n <= gap[1] < item.n):
+            before = None  # something of the gap is between them, though one may be pinned in it
         alone = before is not None and (before.raw.message.role == "system" or starts_turn(before.raw))
         alone = alone or item.raw.message.role == "system"
         stands_in = before is not None and _stands_in([item]) != _stands_in([before])

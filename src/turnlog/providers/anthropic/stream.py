@@ -64,9 +64,10 @@ class _Block:
         else:
             self.broken = True
 
-    def end(self) -> None:
-        """Close it if nobody did: some servers end an answer without."""
-        if not self.closed:
+    def end(self, *, cut: bool) -> None:
+        """Close it if nobody did: some servers end an answer without. A call without input in an answer that was `cut`
+        had only begun."""
+        if not self.closed and not (cut and "input" in self.fields and not self.text.strip()):
             self.close()
             with suppress(FormatError):
                 self.check()
@@ -135,7 +136,7 @@ class StreamAssembler:
             case "message_stop":
                 self._ended = True
                 for begun in self._blocks.values():
-                    begun.end()
+                    begun.end(cut=self._message.get("stop_reason") == "max_tokens")
             case "error":
                 error = event.get("error")
                 said = error if isinstance(error, Mapping) else {"message": error}

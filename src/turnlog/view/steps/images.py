@@ -34,7 +34,7 @@ def images_over(situation: Situation) -> Decision | None:
         return None
     others = media - sum(map(images_in, shown))
     why = f"more than {taken} images and documents, which is all that the provider takes"
-    return _replace(situation, max(0, taken - taken // 4 - others), why, everything=True)
+    return _replace(situation, taken - taken // 4 - others, why, everything=True, in_all=True)
 
 
 def images(situation: Situation) -> Decision | None:
@@ -43,9 +43,17 @@ def images(situation: Situation) -> Decision | None:
     return _replace(situation, _NEWEST if most is None else most, "old images left out to fit the budget")
 
 
-def _replace(situation: Situation, newest: int, why: str, *, everything: bool = False) -> Decision | None:
+def _replace(
+    situation: Situation, newest: int, why: str, *, everything: bool = False, in_all: bool = False
+) -> Decision | None:
+    """Replace the oldest images until the goal is met, or `everything` but the newest, so many. The task's and pinned
+    ones stay besides; with `in_all` they count among those."""
     found = [one for block in situation.blocks for item in block.items for one in _images(item)]
     thumbnail = _thumbnail(situation)
+    if in_all:
+        staying = sum((item.n, path) == thumbnail or item.n in situation.pinned for item, path, _ in found)
+        found = [one for one in found if (one[0].n, one[1]) != thumbnail and one[0].n not in situation.pinned]
+        newest = max(0, newest - staying)
     excess = situation.held - situation.marks.goal
     texts: list[list[Any]] = []
     for item, path, media in found[: max(0, len(found) - newest)]:
