@@ -30,8 +30,8 @@ from .summarize import (
 )
 from .view.effects import failures_of, told
 from .view.ladder import SIZING, compact, decide, is_stalled
-from .view.shown import Edit, Shown
-from .view.situation import Ahead, Situation, Summary
+from .view.shown import Edit
+from .view.situation import Ahead, Situation, Summary, Wanted
 from .view.steps.summarise import summary_ahead
 
 __all__ = ["Compaction", "Compactor"]
@@ -206,10 +206,10 @@ class Compactor:
         situation = self._context.situation(aim, self._summarise)
         if is_stalled(self._context.past, situation.marks.limit - situation.system):
             return  # no summary is going to be asked for
-        wanted = summary_ahead(situation)
-        if wanted is not None:
-            ahead, messages, previous, news = wanted
-            material = self._material(messages, previous, ahead.target, (), 0, news)
+        found = summary_ahead(situation)
+        if found is not None:
+            ahead, wanted = found
+            material = Material.of(wanted, self._context.count_text)
             self._background.start(material, self._models[0], self._ledger)
             self._ahead = (ahead, tuple(self._context.decisions))
             self._context.refresh()
@@ -231,29 +231,13 @@ class Compactor:
         its summaries would be paid for and be of what is no longer all."""
         return self._summarise if lost < _PAID_TRIES else self._digest
 
-    def _digest(
-        self,
-        messages: Sequence[Shown],
-        previous: str,
-        target: int,
-        kept: Sequence[Shown],
-        size: int,
-        news: Sequence[Shown],
-    ) -> Summary:
-        material = self._material(messages, previous, target, kept, size, news)
+    def _digest(self, wanted: Wanted) -> Summary:
+        material = Material.of(wanted, self._context.count_text)
         made = attempt(material, (), offline=self._offline)
         return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 
-    def _summarise(
-        self,
-        messages: Sequence[Shown],
-        previous: str,
-        target: int,
-        kept: Sequence[Shown],
-        size: int,
-        news: Sequence[Shown],
-    ) -> Summary:
-        material = self._material(messages, previous, target, kept, size, news)
+    def _summarise(self, wanted: Wanted) -> Summary:
+        material = Material.of(wanted, self._context.count_text)
         made = attempt(
             material,
             self._models,
@@ -263,25 +247,6 @@ class Compactor:
             ahead=self._background,
         )
         return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
-
-    def _material(
-        self,
-        messages: Sequence[Shown],
-        previous: str,
-        target: int,
-        kept: Sequence[Shown],
-        size: int,
-        news: Sequence[Shown],
-    ) -> Material:
-        return Material(
-            messages=tuple(messages),
-            previous=previous,
-            target=target,
-            count=self._context.count_text,
-            kept=tuple(kept),
-            size=size,
-            news=tuple(news),
-        )
 
 
 def _pressed(situation: Situation, keep: int | None) -> Situation:

@@ -32,13 +32,13 @@ from .view.ladder import situation_of
 from .view.ledger import LEDGER, Standing, fate_after, fate_of, open_calls
 from .view.select import as_decided, as_shown
 from .view.shown import Shown, starts_turn
-from .view.situation import Means, Situation, Summary
+from .view.situation import Means, Situation, Summary, Wanted
 from .window import Window, gap_tokens, read_window
 
 __all__ = ["Context", "Summarise"]
 
-Summarise = Callable[[Sequence[Shown], str, int, Sequence[Shown], int, Sequence[Shown]], Summary]
-"""Writes a summary; arguments as in `turnlog.view.situation.Means`."""
+Summarise = Callable[[Wanted], Summary]
+"""Writes a summary."""
 
 _REACH = 2
 """So many times the limit of a request is kept in memory and looked at when something is decided."""

@@ -27,7 +27,7 @@ from .view.effects import failures_of, lasting
 from .view.ladder import decide, situation_of
 from .view.select import as_decided
 from .view.shown import Edit, Loss, Shown
-from .view.situation import Means, Situation, Summary
+from .view.situation import Means, Situation, Summary, Wanted
 
 __all__ = ["CountBody", "Fitted", "Fitter", "fit"]
 
@@ -187,23 +187,8 @@ class Fitter:
         return counting.message(shown.message)
 
     def _means(self, counting: _Counting, originals: Sequence[Shown]) -> Means:
-        def summarise(
-            messages: Sequence[Shown],
-            previous: str,
-            target: int,
-            kept: Sequence[Shown],
-            size: int,
-            news: Sequence[Shown],
-        ) -> Summary:
-            material = Material(
-                messages=tuple(messages),
-                previous=previous,
-                target=target,
-                count=counting.text,
-                kept=tuple(kept),
-                size=size,
-                news=tuple(news),
-            )
+        def summarise(wanted: Wanted) -> Summary:
+            material = Material.of(wanted, counting.text)
             made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
             return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
 

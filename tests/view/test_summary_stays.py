@@ -48,9 +48,7 @@ def situation(items: Sequence[Item], strategy: str, summary: str = "", more: int
         count,
         words,
         lambda first, last: (item.shown for item in reversed(items) if first <= item.n <= last),
-        lambda messages, previous, target, kept, size, news: Summary(
-            "".join(re.findall(r"\S+\s*", summary)[:target]).strip(), "test"
-        ),
+        lambda wanted: Summary("".join(re.findall(r"\S+\s*", summary)[: wanted.target]).strip(), "test"),
         lambda n: 0,
         beside=beside,
     )

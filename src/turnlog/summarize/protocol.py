@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from ..view.shown import Shown
+from ..view.situation import Wanted
 
 __all__ = ["Material", "Summarizer"]
 
@@ -29,6 +30,19 @@ class Material(Struct, frozen=True, kw_only=True):
     kept: tuple[Shown, ...] = ()
     size: int = 0
     news: tuple[Shown, ...] = ()
+
+    @classmethod
+    def of(cls, wanted: Wanted, count: Callable[[str], int]) -> Material:
+        """The material of a summary that a view wants."""
+        return cls(
+            messages=tuple(wanted.messages),
+            target=wanted.target,
+            count=count,
+            previous=wanted.previous,
+            kept=tuple(wanted.beside),
+            size=wanted.size,
+            news=tuple(wanted.news),
+        )
 
 
 class Summarizer(Protocol):

@@ -15,7 +15,7 @@ from .blocks import Block, Item, blocks_of, total
 from .effects import Effects, stand_ins
 from .shown import Shown
 
-__all__ = ["Ahead", "CachePrices", "Means", "Situation", "Summary", "applied", "ranges_of", "with_figures"]
+__all__ = ["Ahead", "CachePrices", "Means", "Situation", "Summary", "Wanted", "applied", "ranges_of", "with_figures"]
 
 
 class CachePrices(Struct, frozen=True):
@@ -34,6 +34,19 @@ class Ahead(Struct, frozen=True):
     target: int
 
 
+class Wanted(Struct, frozen=True, eq=False):
+    """A summary that is wanted: of these messages, oldest first, in so many tokens, in the place of the `previous` one
+    ("" if there is none), which does not tell of the `news` among them. `beside` it stays what need not be said again;
+    so many tokens as `size` says leave the view for it, 0 if that is not known."""
+
+    messages: Sequence[Shown]
+    previous: str
+    target: int
+    news: Sequence[Shown]
+    beside: Sequence[Shown] = ()
+    size: int = 0
+
+
 class Summary(Struct, frozen=True):
     """A summary: its text, who wrote it, and what went wrong before."""
 
@@ -47,17 +60,15 @@ class Means(Struct, frozen=True):
 
     `count` gives the tokens of a message and `count_text` those of a text; `count_at_once` those of a message with
     results of calls made at once, None if they are no others. `originals` reads the messages
-    on record in a range, newest first. `summarise` writes a summary: of these messages, after this earlier summary, in
-    so many tokens, beside these messages that stay, for so many tokens that leave; of the messages that are given last
-    the earlier summary does not tell. `decisions` are those in force. `images_before` says how many images come before
-    a record, `gap_tokens` how much stands in the gap. `beside` gives items with the size of what they take beside
-    their own.
+    on record in a range, newest first. `summarise` writes a summary. `decisions` are those in force. `images_before`
+    says how many images come before a record, `gap_tokens` how much stands in the gap. `beside` gives items with the
+    size of what they take beside their own.
     """
 
     count: Callable[[Message], int]
     count_text: Callable[[str], int]
     originals: Callable[[int, int], Iterable[Shown]]
-    summarise: Callable[[Sequence[Shown], str, int, Sequence[Shown], int, Sequence[Shown]], Summary]
+    summarise: Callable[[Wanted], Summary]
     images_before: Callable[[int], int]
     gap_tokens: Callable[[], int] = lambda: 0
     counter: str = ""

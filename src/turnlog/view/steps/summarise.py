@@ -12,8 +12,7 @@ from ...content import Message, Text, text_of
 from ...records import Decision
 from ..blocks import Block, has_open_call, total
 from ..effects import Effects
-from ..shown import Shown
-from ..situation import Ahead, Situation, applied, ranges_of
+from ..situation import Ahead, Situation, Wanted, applied, ranges_of
 
 __all__ = ["shortened", "summarise", "summary_ahead"]
 
@@ -47,7 +46,7 @@ def summarise(situation: Situation) -> Decision | None:
     plan = _planned(situation)
     if plan is None:
         return None
-    summary = situation.means.summarise(plan.messages, plan.previous, plan.target, plan.beside, plan.size, plan.news)
+    summary = situation.means.summarise(plan.wanted)
     failures = {"failures": list(summary.failures)} if summary.failures else {}
     if not summary.text.strip():
         return None
@@ -57,7 +56,7 @@ def summarise(situation: Situation) -> Decision | None:
         "replacement": [msgspec.to_builtins(message)],
         "at": plan.last + 1 if plan.at_end else plan.first,
         "summarizer": summary.by,
-        "target": plan.target,
+        "target": plan.wanted.target,
         **failures,
     }
     decision = Decision("compact", plan.first, plan.last, "older turns summarised to fit the budget", detail)
@@ -107,28 +106,23 @@ def _cut_off(text: str, length: int) -> str:
     return lines if len(begin) - len(lines) < _LONG_LINE else begin.rpartition(" ")[0] or begin
 
 
-def summary_ahead(situation: Situation) -> tuple[Ahead, Sequence[Shown], str, Sequence[Shown]] | None:
-    """What a summary would have to cover if it were needed now, its messages, the summary before it, and those of the
-    messages that this one does not tell of."""
+def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
+    """What a summary would have to cover if it were needed now."""
     plan = _planned(situation)
     if plan is None or situation.gap is not None:
         return None
-    return Ahead(plan.first, plan.last, tuple(plan.kept), plan.target), plan.messages, plan.previous, plan.news
+    # What stays beside it, and how much leaves for it, is not known yet.
+    wanted = msgspec.structs.replace(plan.wanted, beside=(), size=0)
+    return Ahead(plan.first, plan.last, tuple(plan.kept), wanted.target), wanted
 
 
 class _Plan(Struct, frozen=True, eq=False):
-    """What is to be summarised, in how many tokens, and what stays beside it; `size` is what leaves the view. Of the
-    messages, the earlier summary does not tell of the `news`."""
+    """The records that a summary covers, those of them that stay, what is wanted of it, and where it stands."""
 
     first: int
     last: int
     kept: Sequence[int]
-    messages: Sequence[Shown]
-    previous: str
-    target: int
-    beside: Sequence[Shown]
-    size: int
-    news: Sequence[Shown]
+    wanted: Wanted
     at_end: bool
 
 
@@ -155,7 +149,8 @@ def _planned(situation: Situation) -> _Plan | None:
     size = sum(block.tokens for block in going) + situation.size - situation.held
     tells = _tells(situation, middle, cut.target)
     news = [shown for shown in originals if not tells(shown.records[0])]
-    return _Plan(first, last, kept, originals, _earlier(middle), target, beside, size, news, cut.at_end)
+    wanted = Wanted(originals, _earlier(middle), target, news, beside, size)
+    return _Plan(first, last, kept, wanted, cut.at_end)
 
 
 def _heading(situation: Situation, first: int, last: int) -> str:
