@@ -185,7 +185,13 @@ def test_blocks_that_nobody_closed_end_with_the_answer() -> None:
     assert reply.message == Message("assistant", assembled(EVENTS).message.parts[:-1])
     begun = [event for event in events if event is not EVENTS[21] and event is not EVENTS[22]]
     cut = [{**one, "delta": {"stop_reason": "max_tokens"}} if one["type"] == "message_delta" else one for one in begun]
-    assert assembled(cut).fragments == (ToolCall("toolu_1", "look", raw=""),)  # of its input nothing had come
+    half = assembled(cut)
+    assert half.fragments == (ToolCall("toolu_1", "look", raw=""),)  # of its input nothing had come
+    block = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    whole = PROVIDER.parse_response({"type": "message", "content": [block], "stop_reason": "max_tokens"})
+    assert (whole.message.parts, whole.fragments) == ((), half.fragments)
+    ended = PROVIDER.parse_response({"type": "message", "content": [block], "stop_reason": "tool_use"})
+    assert (len(ended.message.parts), ended.fragments) == (1, ())
     odd = {"type": "image", "source": 5}
     reply = assembled([*events[:-1], {"type": "content_block_start", "index": 6, "content_block": odd}, events[-1]])
     assert (reply.complete, reply.fragments) == (True, (Opaque("anthropic", "image", odd),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...content import Message
+from ...content import Message, Part, ToolCall
 from ...errors import FormatError
 from ...records import Usage
 from ...view.shown import Edit
@@ -49,7 +49,8 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
     if not isinstance(content, Sequence) or isinstance(content, str):
         raise FormatError("expected a list of content blocks", path="response.content")
     blocks = [replayable(block) if isinstance(block, Mapping) else block for block in content]
-    parts, blobs = read_blocks(blocks, "response.content")
+    begun = _begun(blocks, message.get("stop_reason"))
+    parts, blobs = read_blocks(blocks[: len(blocks) - len(begun)], "response.content")
     usage = message.get("usage")
     return Reply(
         message=Message(role="assistant", parts=parts),
@@ -58,8 +59,18 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
         model=string(message, "model", "response"),
         stop=string(message, "stop_reason", "response"),
         response_id=string(message, "id", "response"),
+        fragments=begun,
         blobs=blobs,
     )
+
+
+def _begun(blocks: Sequence[Any], stop: Any) -> tuple[Part, ...]:
+    """The call that an answer had only begun when it reached its limit: the last block, and nothing of its input there.
+    An agent that ran it would run it without arguments; the guide on stop reasons has it asked for again."""
+    last = blocks[-1] if blocks and isinstance(blocks[-1], Mapping) else {}
+    if stop != "max_tokens" or last.get("type") != "tool_use" or last.get("input"):
+        return ()
+    return (ToolCall(string(last, "id", "response.content"), string(last, "name", "response.content"), raw=""),)
 
 
 def string(holder: Mapping[str, Any], key: str, path: str) -> str:

@@ -64,10 +64,9 @@ class _Block:
         else:
             self.broken = True
 
-    def end(self, *, cut: bool) -> None:
-        """Close it if nobody did: some servers end an answer without. A call without input in an answer that was `cut`
-        had only begun."""
-        if not self.closed and not (cut and "input" in self.fields and not self.text.strip()):
+    def end(self) -> None:
+        """Close it if nobody did: some servers end an answer without."""
+        if not self.closed:
             self.close()
             with suppress(FormatError):
                 self.check()
@@ -136,7 +135,7 @@ class StreamAssembler:
             case "message_stop":
                 self._ended = True
                 for begun in self._blocks.values():
-                    begun.end(cut=self._message.get("stop_reason") == "max_tokens")
+                    begun.end()
             case "error":
                 error = event.get("error")
                 said = error if isinstance(error, Mapping) else {"message": error}
@@ -179,7 +178,7 @@ class StreamAssembler:
             response_id=whole_reply.response_id,
             complete=complete,
             error=self._error or ("" if complete else "the stream ended before message_stop"),
-            fragments=tuple(fragments),
+            fragments=(*fragments, *whole_reply.fragments),
             blobs=whole_reply.blobs,
         )
 
