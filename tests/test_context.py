@@ -64,6 +64,25 @@ def test_pieces_make_the_same_request_as_the_whole(aim: Target, history: History
         assert json.loads(made.body()) == json.loads(msgspec.json.encode(made.request))
 
 
+@pytest.mark.parametrize("first_id", ["", "a"])
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_a_late_result_without_an_id_is_that_of_the_same_call_in_pieces(aim: Target, first_id: str) -> None:
+    """By its name it may answer a call of its own piece, or one long before: a session that was opened again paired it
+    with the one, the session that made it with the other."""
+    calls = [ToolCall(first_id, "search", {}), ToolCall("b", "read", {})]
+    messages = (
+        Message("user", (Text("Look."),)),
+        Message("assistant", tuple(calls)),
+        Message("user", (ToolResult("b", "read", (Text("read"),)),)),
+        Message("assistant", (ToolCall("c", "search", {}),)),
+        Message("user", (ToolResult("", "search", (Text("found"),)),)),
+    )
+    store = opened(History(messages, {}, frozenset()))
+    shown = [Shown(message, (n,)) for n, message in enumerate(messages, start=1)]
+    made = Context(store, "s").request(aim)
+    assert gist(made) == gist(follow(plan(Configuration(), aim), shown, store.get_blob))
+
+
 def _shown(n: int, message: Message | None) -> list[Shown]:
     return [] if message is None else [Shown(message, (n,))]
 

@@ -115,7 +115,7 @@ class Compactor:
     def request(self, aim: Target, *, on_record: bool = True) -> Prepared:
         """The next request for a target, within its budget, of the log as far as the context has taken it in. What has
         to be decided for it is put on record, unless it is for once only: for another target than the session's.
-        Raises BudgetError."""
+        Raises BudgetError, and Conflict if others append all the time."""
         lost = 0
         for _ in range(_RACES):
             last = self._context.last

@@ -21,12 +21,14 @@ At = tuple[int, int]
 
 class Pairs(Struct, frozen=True, gc=False):
     """`answers` maps each answered call to its result; `orphans` are results of no call,
-    `duplicates` further results of a call that has one, `waiting` the calls that have none."""
+    `duplicates` further results of a call that has one, `waiting` the calls that have none. `by_name` says that a
+    result without an id answers a call that has one: another call before it, were there more, might be its own."""
 
     answers: dict[At, At]
     orphans: frozenset[At]
     duplicates: frozenset[At]
     waiting: tuple[At, ...]
+    by_name: bool = False
 
 
 class Pairing:
@@ -39,6 +41,7 @@ class Pairing:
         self._orphans: set[At] = set()
         self._duplicates: set[At] = set()
         self._seen = 0
+        self._by_name = False
         self.answered: list[int] = []
         """The messages whose calls the last message answered."""
         self.orphaned = False
@@ -62,7 +65,7 @@ class Pairing:
     def pairs(self) -> Pairs:
         """What was found so far."""
         orphans, duplicates = frozenset(self._orphans), frozenset(self._duplicates)
-        return Pairs(dict(self._answers), orphans, duplicates, tuple(self.waiting))
+        return Pairs(dict(self._answers), orphans, duplicates, tuple(self.waiting), self._by_name)
 
     def _take(self, at: At, result: ToolResult) -> None:
         call = _open_call(self._open, result)
@@ -70,6 +73,7 @@ class Pairing:
             self._answers[call[0]] = at
             self._answered[call[1].id] = call[0], result
             self._open.remove(call)
+            self._by_name = self._by_name or call[1].id != result.call_id
             self.answered.append(call[0][0])
         elif result.call_id and result.call_id in self._answered:
             self._another(at, result)

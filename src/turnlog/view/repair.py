@@ -51,7 +51,7 @@ class Repaired(Struct, frozen=True, gc=False):
     """A view that its rules accept, and what had to change.
 
     `thinking_off` says that the request must go without thinking until the open tool loop closes,
-    `strays` that there were results of no call in it, or second ones.
+    `strays` that there were results of no call in it, or second ones, or some that more of a view might pair otherwise.
     """
 
     view: tuple[Shown, ...]
@@ -86,7 +86,7 @@ def mend(
     mended = _system(mended, rules, losses, leading=leading, behind=follows)
     if rules.merge_calls:
         mended = _join(mended)
-    strays = bool(pairs.orphans or pairs.duplicates)
+    strays = bool(pairs.orphans or pairs.duplicates or pairs.by_name)
     return Repaired(tuple(mended), tuple(edits), tuple(losses), strays=strays)
 
 
