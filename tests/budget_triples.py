@@ -55,6 +55,8 @@ PROXY = target("openai-chat", "claude-sonnet-4-5")
 """One provider's counter and another's rules."""
 IN_MEMORY = 20_000
 """Tokens that a session has at hand, however small its budget."""
+LEAST_CUT = 60
+"""Tokens to fewer than which no output is cut."""
 STEPS = ("mask", "images", "cap", "priority", "summarise", "slide")
 TOOLS = tuple(
     Tool(name, "a tool", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -402,11 +404,20 @@ class Play:
         if sum(error.floor.values()) <= error.limit:
             self.wrong("budget", f"refused though it fits: {error.floor}, limit {error.limit}")
         if self.sound and self.strategy.max_history_images is None and error.floor != floor:
+            least = {**floor, "the open turn": floor["the open turn"] - self.shorter(lines, log)}
             between = all(
-                floor[what] <= tokens <= max(floor[what], alone[what]) for what, tokens in error.floor.items()
+                least[what] <= tokens <= max(floor[what], alone[what]) for what, tokens in error.floor.items()
             )
             if not capped or not between:
                 self.wrong("budget", f"refused with {error.floor}, should be {floor}")
+
+    def shorter(self, lines: Sequence[model.Line], log: Sequence[Record]) -> int:
+        """Tokens by which outputs of the open turn that were cut before it was refused may be smaller than the most
+        that they may take: their ends are of so many characters, which are no tokens."""
+        stays = model.staying(lines, model.pins(log))
+        there = [line for why, group in stays if why == "the open turn" for line in group]
+        outputs = sum(1 for line in there for _ in model.outputs(line, self.count))
+        return outputs * LEAST_CUT // 10 if "cap" in self.strategy.steps else 0
 
     def staying(self, lines: Sequence[model.Line], log: Sequence[Record]) -> list[model.Line]:
         """What cannot be left out."""

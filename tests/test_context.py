@@ -344,6 +344,23 @@ def test_what_stands_before_its_call_says_nothing_of_it(entry: Body) -> None:
     assert len(bodies) == 1
 
 
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_the_task_is_at_hand_behind_a_call_that_nobody_answered(aim: Target) -> None:
+    """The beginning that is read was cut where no call waits: ahead of the task, where a transcript begins in the
+    midst of an answer. Another message was then taken for the task, and the task left out."""
+    store = opened(History((), {}, frozenset()))
+    session = Session(store, store.info("s"))
+    session.switch(aim)
+    session.configure(budget=2_000, strategy="sliding")
+    session.add(Message("assistant", (ToolCall("c", "read", {"path": "a"}),)))
+    session.user("The task.")
+    for n in range(20):
+        session.assistant("data " * 1_500)
+        session.user(f"Question {n}.")
+    assert "The task." in str(session.request().request)
+    assert "The task." in str(Session(store, store.info("s")).request().request)
+
+
 @pytest.mark.parametrize("strategy", ["auto", "sliding"])
 def test_what_is_pinned_in_a_gap_takes_nothing_along(strategy: str) -> None:
     """The block behind the gap was taken for a part of the pinned answer in it: requests that fit were refused."""

@@ -138,18 +138,19 @@ def _beginning(
     """The first records up to the first user message, and on as far as `room` tokens reach; no call is among them
     without its result, if that can be helped."""
     oldest: list[Record] = []
+    task = 0  # so many of them lead to the first user message, which stays whatever is open ahead of it
     whole = 0  # so many of them stand before a place where no call waits for its result
     waiting: set[str] = set()
-    task_seen = False
     for record in _read(store, session_id, iter(segments), reverse=False):
         room -= size(record)
-        if record.n >= begin or (room < 0 and task_seen):
+        if record.n >= begin or (room < 0 and task):
             break
         oldest.append(record)
-        task_seen = task_seen or any(starts_turn(shown) for shown in as_shown(record))
+        if not task and any(starts_turn(shown) for shown in as_shown(record)):
+            task = len(oldest)
         _see(record, waiting)
         whole = len(oldest) if not waiting else whole
-    return oldest[:whole] or oldest
+    return oldest[: max(task, whole)] or oldest
 
 
 def _block_begin(records: Sequence[Record]) -> int | None:
