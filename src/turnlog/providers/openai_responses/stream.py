@@ -126,20 +126,24 @@ class StreamAssembler:
     def _so_far(self, whole: Mapping[int, dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[Part, ...]]:
         """Items that can be read as they are, and fragments of the others, in order: of those that are not among the
         `whole`, what their deltas said."""
+        ids = {item["id"] for item in whole.values() if isinstance(item.get("id"), str)}
+
+        def is_missing(index: int, item: dict[str, Any]) -> bool:
+            there = whole.get(index)  # the same item, or another where a server left some out of its list
+            return item.get("id") not in ids and (there is None or None not in (item.get("id"), there.get("id")))
+
+        found: list[tuple[int, dict[str, Any] | _Open]] = list(whole.items())
+        found += [(index, item) for index, item in self._done.items() if is_missing(index, item)]
+        found += [(index, opened) for index, opened in self._open.items() if is_missing(index, opened.item)]
         items: list[dict[str, Any]] = []
         fragments: list[Part] = []
-        ids = {item["id"] for item in whole.values() if isinstance(item.get("id"), str)}
-        for index in sorted({*whole, *self._open}):
-            if index in whole:
-                items.append(whole[index])
-                continue
-            opened = self._open[index]
-            if opened.item.get("id") in ids:
-                continue  # it was done under another index
-            if opened.item.get("type") == "message":
-                items.extend(_half_message(opened))
+        for _, one in sorted(found, key=lambda entry: entry[0]):
+            if isinstance(one, dict):
+                items.append(one)
+            elif one.item.get("type") == "message":
+                items.extend(_half_message(one))
             else:
-                fragments.append(_fragment(opened))
+                fragments.append(_fragment(one))
         return items, tuple(fragments)
 
 
