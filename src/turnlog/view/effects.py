@@ -41,10 +41,14 @@ __all__ = [
     "stand_in_sizes",
     "stand_ins",
     "told",
+    "untold",
 ]
 
 HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
 """Actions of decisions that leave records out of the conversation."""
+
+_SETTLED = frozenset({"clear", "priority", "rewind"})
+"""Those of them after which nothing tells of what left."""
 
 _HIDES_SYSTEM = frozenset({"rewind"})
 
@@ -311,6 +315,17 @@ def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
             detail = f"{verb} by decision {n}: {decision.why}".rstrip(": ")
             found.append(Edit(decision.action, detail, (decision.first,), through=decision.last))
     return tuple(found)
+
+
+def untold(decisions: Mapping[int, Decision], standing: Collection[int], last: int) -> list[tuple[int, int]]:
+    """Ranges of records up to `last` that decisions left out for want of room and that no summary stands for: not what
+    a user cleared or took back, nor what went because it was worth little. `standing` are the numbers of the decisions
+    whose summaries are shown."""
+    hiding = {n: one for n, one in decisions.items() if one.action in HIDING}
+    settled = {n: one for n, one in hiding.items() if n in standing or one.action in _SETTLED}
+    edges = [0, *(edge for ends in Effects.of(hiding).shown_ranges(last) for edge in ends), last + 1]
+    hidden = [(before + 1, after - 1) for before, after in zip(edges[::2], edges[1::2], strict=True)]
+    return _common([one for one in hidden if one[0] <= one[1]], Effects.of(settled).shown_ranges(last))
 
 
 def failures_of(decisions: Iterable[Decision]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from ...content import Message, Text, text_of
 from ...records import Decision
 from ..blocks import Block, has_open_call, total
-from ..effects import Effects
+from ..effects import Effects, stand_ins, untold
 from ..situation import Ahead, Situation, Wanted, applied, ranges_of
 
 __all__ = ["shortened", "summarise", "summary_ahead"]
@@ -54,7 +54,7 @@ def summarise(situation: Situation) -> Decision | None:
     detail = {
         "kept": ranges_of(plan.kept),
         "replacement": [msgspec.to_builtins(message)],
-        "at": plan.last + 1 if plan.at_end else plan.first,
+        "at": plan.last + 1 if plan.at_end else plan.begin,
         "summarizer": summary.by,
         "target": plan.wanted.target,
         **failures,
@@ -100,10 +100,11 @@ def _fitting(situation: Situation, decision: Decision, message: Message) -> Deci
 
 
 def _cut_off(text: str, length: int) -> str:
-    """The beginning of a text, up to the end of a line, or of a word where the line is long."""
+    """The beginning of a text, up to the end of a line, or of a word where the line is long or most of it."""
     begin = text[:length]
     lines = begin.rpartition("\n")[0]
-    return lines if len(begin) - len(lines) < _LONG_LINE else begin.rpartition(" ")[0] or begin
+    short = len(begin) - len(lines) < min(_LONG_LINE, len(lines))
+    return lines if short else begin.rpartition(" ")[0] or begin
 
 
 def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
@@ -113,16 +114,18 @@ def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
         return None
     # What stays beside it, and how much leaves for it, is not known yet.
     wanted = msgspec.structs.replace(plan.wanted, beside=(), size=0)
-    return Ahead(plan.first, plan.last, tuple(plan.kept), wanted.target), wanted
+    return Ahead(plan.begin, plan.last, tuple(plan.kept), wanted.target), wanted
 
 
 class _Plan(Struct, frozen=True, eq=False):
-    """The records that a summary covers, those of them that stay, what is wanted of it, and where it stands."""
+    """The records that a summary covers, those of them that stay, what is wanted of it, the first record of the blocks
+    that it takes the place of, and whether it stands at their end."""
 
     first: int
     last: int
     kept: Sequence[int]
     wanted: Wanted
+    begin: int
     at_end: bool
 
 
@@ -134,7 +137,8 @@ def _planned(situation: Situation) -> _Plan | None:
     new = any(not block.is_summary for block in going) or situation.gap is not None
     if not new or cut.target < _LEAST_SUMMARY:
         return None
-    first, last = _span(situation, middle)
+    begin, last = _span(situation, cut.start, cut.end)
+    first = _told_from(situation, cut.start, cut.end)
     told = [block for block in situation.blocks if block not in going and not block.is_summary]
     kept = [item.n for block in told for item in block.items if first <= item.n <= last]
     target = cut.target
@@ -150,7 +154,7 @@ def _planned(situation: Situation) -> _Plan | None:
     tells = _tells(situation, middle, cut.target)
     news = [shown for shown in originals if not tells(shown.records[0])]
     wanted = Wanted(originals, _earlier(middle), target, news, beside, size)
-    return _Plan(first, last, kept, wanted, cut.at_end)
+    return _Plan(first, last, kept, wanted, begin, cut.at_end)
 
 
 def _heading(situation: Situation, first: int, last: int) -> str:
@@ -194,16 +198,36 @@ def _tells(situation: Situation, middle: Sequence[Block], target: int) -> Callab
         n: decision
         for n, decision in situation.means.decisions.items()
         if n in numbers and decision.detail.get("target", 0) * 2 >= target and not decision.detail.get("failures")
+        if not any(text_of(shown.message).endswith(_ENDS_HERE) for shown in stand_ins(n, decision)[1])
     }
     hidings = Effects.of(whole).hidings
     return lambda n: any(hiding.covers(n) for hiding in hidings)
 
 
-def _span(situation: Situation, middle: Sequence[Block]) -> tuple[int, int]:
-    gap = situation.gap
+def _span(situation: Situation, start: int, end: int) -> tuple[int, int]:
+    """The first and last record of blocks `start` to `end`, and of what is not at hand."""
+    middle, gap = situation.blocks[start:end], situation.gap
     firsts = [block.first for block in middle] + ([gap[0]] if gap else [])
     lasts = [block.last for block in middle] + ([gap[1]] if gap else [])
     return min(firsts), max(lasts)
+
+
+def _told_from(situation: Situation, start: int, end: int) -> int:
+    """The first record that a summary of blocks `start` to `end` covers: with what was left out just ahead, and what
+    the summaries among them cover, which may stand behind it."""
+    blocks = situation.blocks
+    first = _span(situation, start, end)[0]
+    before = blocks[start - 1].last if start else first
+    left = [one for one, last in _untold(situation) if before < one and last < first]
+    standing = {item.shown.records[0] for block in blocks[start:end] if block.is_summary for item in block.items}
+    decisions = situation.means.decisions
+    return min([first, *left, *(decisions[n].first for n in standing if n in decisions)])
+
+
+def _untold(situation: Situation) -> list[tuple[int, int]]:
+    """Ranges of records that have left and that nothing shown tells of."""
+    standing = {item.shown.records[0] for block in situation.blocks if block.is_summary for item in block.items}
+    return untold(situation.means.decisions, standing, situation.number)
 
 
 def _cut(situation: Situation) -> _Cut:
@@ -248,14 +272,16 @@ def _behind_gap(situation: Situation, index: int) -> int:
 
 
 def _head_end(situation: Situation, room: int) -> int:
-    """Behind the beginning that stays: up to the summary that stands there already, else so much as `room` holds."""
-    blocks = situation.blocks
+    """Behind the beginning that stays: up to the summary that stands there already, or to where something was left
+    out that no summary tells of, else so much as `room` holds."""
+    blocks, users_only = situation.blocks, situation.strategy.user_tokens > 0
+    hole = _first_hole(situation)
     standing = next((i for i, block in enumerate(blocks) if block.is_summary), None)
-    if standing is not None:
-        return standing
+    if standing is not None and not users_only:
+        return min(standing, hole)
     used = 0
     for i, block in enumerate(blocks):
-        if situation.gap and block.first > situation.gap[1]:
+        if i == hole or (situation.gap and block.first > situation.gap[1]):
             return i
         if block.stays == "system text":
             continue
@@ -264,6 +290,18 @@ def _head_end(situation: Situation, room: int) -> int:
         if i == len(blocks) - 1 or (used > room and not (leading and block.stays)):
             return i
     return len(blocks)
+
+
+def _first_hole(situation: Situation) -> int:
+    """The first block, behind the task, before which something was left out that nothing tells of."""
+    blocks, holes = situation.blocks, _untold(situation)
+    task = next((i for i, block in enumerate(blocks) if block.stays != "system text"), len(blocks))
+    found = (
+        i
+        for i in range(task + 1, len(blocks))
+        if any(blocks[i - 1].last < first and last < blocks[i].first for first, last in holes)
+    )
+    return next(found, len(blocks))
 
 
 def _newest_start(blocks: Sequence[Block], start: int, room: int, *, beside_kept: bool = False) -> int:
