@@ -8,6 +8,7 @@ import pytest
 
 import turnlog
 from turnlog.errors import InputError
+from turnlog.summarize import Material
 from turnlog.tokens import counter_for
 
 
@@ -81,3 +82,107 @@ def test_a_summarizer_that_fails_is_told() -> None:
     assert len(fitted.failures) == 1 and "ConnectionError: 529 overloaded" in fitted.failures[0]
     assert fitter.fit(body(31)).failures[:1] == fitted.failures
     assert turnlog.fit(body(30), max_tokens=600, strategy="summarise").failures == ()
+
+
+class Counted:
+    """A summarizer that counts how often it is asked."""
+
+    id = "counted/1"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def summarize(self, material: Material, /) -> str:
+        self.asked += 1
+        return f"Notes {self.asked}: the module is being ported, step by step. " * 3
+
+
+def grown(fitter: turnlog.Fitter, model: Counted, change: str) -> tuple[int, int]:
+    """A conversation of 90 exchanges that is changed now and then in a way that agents do: how often the summarizer was
+    asked, and how many requests did not begin with the one before."""
+    history: list[dict[str, Any]] = []
+    system, before, moved = "Answer briefly.", list[Any](), 0
+    for n in range(90):
+        history += body(1)["messages"][: 1 if n == 0 else 0]
+        said = [{"role": "system", "content": system}, *history]
+        sent = fitter.fit({"model": "gpt-4o", "messages": said}).request["messages"][1:]
+        moved += sent[: len(before)] != before
+        before = sent[:-1]
+        if n % 7 == 6 and change == "the last message":
+            history[-1] = {"role": "user", "content": f"No: do step {n} otherwise. " * 5}
+        elif n % 7 == 6 and change == "system text":
+            system = f"Answer briefly. It is {n} o'clock."
+        history += [
+            {"role": "assistant", "content": f"Step {n} is done. " * 8},
+            {"role": "user", "content": f"Go on with step {n + 1}. " * 8},
+        ]
+    return model.asked, moved
+
+
+def test_what_was_decided_holds_where_something_later_changes() -> None:
+    """A turn that is tried again, a clock in the system text: each made all decisions again, paid for another summary
+    and moved the prefix, though nothing that they cover had changed."""
+    found = {}
+    for change in ("nothing", "the last message", "system text"):
+        model = Counted()
+        found[change] = grown(turnlog.Fitter(max_tokens=2_000, summarizer=model), model, change)
+    assert 1 < found["nothing"][0] == found["nothing"][1]
+    assert found["the last message"][0] <= found["nothing"][0] + 1
+    assert found["system text"] == found["nothing"]
+
+
+def test_conversations_by_turns_keep_their_decisions() -> None:
+    """One Fitter for two conversations decided everything again at each request."""
+    both, moved = Counted(), 0
+    one = turnlog.Fitter(max_tokens=2_000, summarizer=both)
+    before: dict[str, list[Any]] = {"a": [], "b": []}
+    said: dict[str, list[Any]] = {name: [{"role": "user", "content": f"The task of {name}."}] for name in before}
+    for n in range(60):
+        for name, messages in said.items():
+            made = one.fit({"model": "gpt-4o", "messages": messages})
+            other = "b" if name == "a" else "a"
+            assert f"task of {other}" not in str(made.request)
+            sent = made.request["messages"]
+            moved += sent[: len(before[name])] != before[name]
+            before[name] = sent
+            messages += [
+                {"role": "assistant", "content": f"Step {n} of {name} is done. " * 8},
+                {"role": "user", "content": f"Go on with step {n + 1}. " * 8},
+            ]
+    assert 1 < both.asked == moved < 12
+
+
+def test_a_message_that_was_changed_is_nowhere_as_it_was() -> None:
+    """What covers a message that the caller changed since has to be decided again: a summary would go on telling it."""
+    fitter = turnlog.Fitter(max_tokens=1_500)
+    told = body(40)
+    told["messages"][6]["content"] = "The password of the test system is swordfish-77."
+    assert "swordfish-77" in str(fitter.fit(told).request)
+    told["messages"][6]["content"] = "Go on."
+    assert "swordfish-77" not in str(fitter.fit(told).request)
+
+
+def test_sizes_are_those_of_the_model_that_is_asked_now() -> None:
+    """Counted for one model and sent to another, a history would be cut too late, or too much."""
+    messages = [
+        {"role": role, "content": f"{n} 请把账单模块移植到十进制，并检查所有测试。"}
+        for n in range(60)
+        for role in ("user", "assistant")
+    ]
+    told = {"model": "gpt-4", "messages": [*messages, {"role": "user", "content": "然后呢？"}]}
+    fitter = turnlog.Fitter(max_tokens=2_500)
+    fitter.fit({"model": "gpt-4o", "messages": messages[:41]})
+    assert fitter.fit(told).request == turnlog.fit(told, max_tokens=2_500).request
+
+
+def test_no_request_is_larger_than_a_known_window() -> None:
+    """A budget for a large model went along to a small one: the request was refused by the provider."""
+    session = turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o"), budget=32_000)
+    for message in body(200)["messages"]:
+        session.add(turnlog.Message(message["role"], (turnlog.Text(message["content"]),)))
+    assert turnlog.count(session.request().request).tokens > 8_192
+    session.switch(turnlog.target("openai-chat", "gpt-4"))
+    assert turnlog.count(session.request().request).tokens < 8_192 > session.tokens_available
+    assert turnlog.fit({**body(200), "model": "gpt-4"}, max_tokens=32_000).tokens < 8_192
+    unknown = turnlog.fit({**body(200), "model": "my-own"}, max_tokens=200_000)
+    assert unknown.request["messages"] == body(200)["messages"]

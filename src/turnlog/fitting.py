@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from msgspec import Struct
@@ -38,6 +39,9 @@ _DECISIONS = 1_000_000_000
 """Numbers of a fitter's decisions start above this, so that they are no message's."""
 
 _ATTEMPTS = 8
+
+_HISTORIES = 4
+"""So many histories are remembered: tries of a turn, and conversations by turns."""
 
 _WORD = Message("user", (Text("a word"),))
 
@@ -101,7 +105,10 @@ class Fitter:
     default to the body's own. `counter` counts in place of the built-in one: a `Counter`, or any function from a list
     of the provider's messages to tokens. `summarizer` writes summaries; the default needs no model.
 
-    A history that does not begin with the one seen before is taken as a new one.
+    A history that differs from those seen before is taken as one of its own from there on: a turn that is tried again,
+    a message that was changed, another conversation. What was decided on the messages ahead of the first difference
+    holds; system text may change. The last few histories are remembered; for more conversations at a time, give each a
+    Fitter of its own.
     """
 
     def __init__(
@@ -122,10 +129,7 @@ class Fitter:
         self._models = as_ladder(summarizer)
         self._ledger = MemoryLedger()
         self._offline = Digest(Memory())
-        self._seen: list[Message] = []
-        self._sizes: list[int] = []
-        self._decisions: dict[int, Decision] = {}
-        self._spare = 0
+        self._histories: list[_History] = []  # the one that was asked for last at the end
 
     def fit(self, body: Mapping[str, Any]) -> Fitted:
         """The request for this history. Errors as `turnlog.fit`."""
@@ -136,57 +140,60 @@ class Fitter:
         counting = _Counting(
             self._counter if self._counter is not None else counter_for(aim.provider, aim.model), ways, parsed
         )
-        self._follow(parsed.messages, counting)
+        history = self._history(parsed.messages, counting)
         for retry in range(_ATTEMPTS):
-            situation = self._decided(counting, aim, ways.rules.media_max_count)
+            situation = self._decided(history, counting, aim, ways.rules.media_max_count)
             shown = [item.shown for block in situation.blocks for item in block.items]
             made = follow(ways, shown, counting.blob)
             tokens = counting.request(made)
             limit = situation.marks.limit
             if tokens <= limit:
-                return self._fitted(made, tokens, ways, counting)
-            self._spare += (tokens - limit) << retry  # a whole request may count more than its messages one by one
+                return _fitted(history, made, tokens, ways, counting)
+            history.spare += (tokens - limit) << retry  # a whole request may count more than its messages one by one
         raise BudgetError(limit, {"the request": tokens}, given=situation.given)
 
-    def _follow(self, messages: Sequence[Message], counting: _Counting) -> None:
-        """Take in the history: what is new of it, or all if it is another one."""
-        known = len(self._seen)
-        if list(messages[:known]) != self._seen:
-            self._seen, self._sizes, self._decisions, self._spare, known = [], [], {}, 0, 0
-        for message in messages[known:]:
-            self._seen.append(message)
-            self._sizes.append(counting.message(message))
+    def _history(self, messages: Sequence[Message], counting: _Counting) -> _History:
+        """The history that these messages go on with, and what is new of it taken in."""
+        found, same = _History(), 0
+        for known in reversed(self._histories):
+            begins = known.common(messages)
+            if begins == len(known.seen):
+                found, same = known, begins
+                self._histories.remove(known)
+                break
+            if begins > same:
+                found, same = known, begins
+        if same < len(found.seen):
+            found = found.until(same)
+        self._histories = [*self._histories[1 - _HISTORIES :], found]
+        found.take(messages, counting)
+        return found
 
-    def _decided(self, counting: _Counting, aim: Target, most_media: int) -> Situation:
-        originals = [Shown(message, (n,)) for n, message in enumerate(self._seen, start=1)]
+    def _decided(self, history: _History, counting: _Counting, aim: Target, most_media: int) -> Situation:
+        originals = [Shown(message, (n,)) for n, message in enumerate(history.seen, start=1)]
         items = [
-            Item(shown, self._size(shown, raw, counting), raw, place)
-            for place, shown, raw in as_decided(originals, self._decisions)
+            Item(shown, history.size(shown, raw, counting), raw, place)
+            for place, shown, raw in as_decided(originals, history.decisions)
         ]
         situation = situation_of(
             items,
             self._budget,
             self._strategy,
-            self._means(counting, originals),
+            self._means(history, counting, originals),
             window=aim.input_limit,
-            fixed=counting.fixed + self._spare,
-            number=_DECISIONS + len(self._decisions) + 1,
+            fixed=counting.fixed + history.spare,
+            number=_DECISIONS + len(history.decisions) + 1,
             scale=counting.scale,
             known=aim.known,
             prices=cache_prices(aim.model),
             most_media=most_media,
         )
-        made, situation = decide(situation, list(self._decisions.values()))
+        made, situation = decide(situation, list(history.decisions.values()))
         for decision in made:
-            self._decisions[_DECISIONS + len(self._decisions) + 1] = decision
+            history.decisions[_DECISIONS + len(history.decisions) + 1] = decision
         return situation
 
-    def _size(self, shown: Shown, raw: Shown, counting: _Counting) -> int:
-        if shown is raw and shown.treatment == "verbatim":
-            return self._sizes[raw.records[0] - 1]
-        return counting.message(shown.message)
-
-    def _means(self, counting: _Counting, originals: Sequence[Shown]) -> Means:
+    def _means(self, history: _History, counting: _Counting, originals: Sequence[Shown]) -> Means:
         def summarise(wanted: Wanted) -> Summary:
             material = Material.of(wanted, counting.text)
             made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
@@ -198,23 +205,67 @@ class Fitter:
         def images_before(n: int) -> int:
             return sum(images_in(shown.message) for shown in originals[: n - 1])
 
-        return Means(counting.message, counting.text, read, summarise, images_before, decisions=self._decisions)
+        return Means(counting.message, counting.text, read, summarise, images_before, decisions=history.decisions)
 
-    def _fitted(self, made: Prepared, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
-        system = {n for n, message in enumerate(self._seen, start=1) if message.role == "system"}
-        changes = tuple(
-            Edit(decision.action, decision.why, (decision.first,), through=decision.last)
-            for decision in lasting(self._decisions, system).values()
-        )
-        return Fitted(
-            request=made.request,
-            edits=(*changes, *made.edits),
-            losses=made.losses,
-            tokens=tokens,
-            marks=marks_of(made.view, ways, counting.blob),
-            decisions=tuple(self._decisions.values()),
-            view=made.view,
-        )
+
+class _History(Struct, eq=False):
+    """Messages, their sizes by one counter, and what was decided on them. `spare` tokens are left free, since whole
+    requests were found to count so much more than their messages."""
+
+    seen: list[Message] = []
+    sizes: list[int] = []
+    counter: str = ""
+    decisions: dict[int, Decision] = {}
+    spare: int = 0
+
+    def common(self, messages: Sequence[Message]) -> int:
+        """With how many of its messages these begin. System text in the same place counts as the same, whatever it
+        says, unless something in it was shortened: otherwise nothing is decided on it."""
+        for i, (own, one) in enumerate(zip(self.seen, messages, strict=False)):
+            if own != one and not (own.role == one.role == "system" and i + 1 not in self._shortened()):
+                return i
+        return min(len(self.seen), len(messages))
+
+    def _shortened(self) -> set[int]:
+        details = [decision.detail for decision in self.decisions.values()]
+        return {entry[0] for detail in details for key in ("texts", "cuts") for entry in detail.get(key, ())}
+
+    def until(self, same: int) -> _History:
+        """One of its own with the first messages of this, and the decisions that were made on these alone."""
+        made = takewhile(lambda one: max(one[1].last, one[1].detail.get("at", 0) - 1) <= same, self.decisions.items())
+        return _History(self.seen[:same], self.sizes[:same], self.counter, dict(made), self.spare)
+
+    def take(self, messages: Sequence[Message], counting: _Counting) -> None:
+        """Take in the history as it is now."""
+        known = len(self.seen) if self.counter == counting.id else 0
+        for i, own in enumerate(self.seen[:known]):
+            if own != messages[i]:
+                self.sizes[i] = counting.message(messages[i])
+        self.sizes[known:] = [counting.message(message) for message in messages[known:]]
+        self.seen, self.counter = list(messages), counting.id
+
+    def size(self, shown: Shown, raw: Shown, counting: _Counting) -> int:
+        """Tokens of a message as it is shown."""
+        if shown is raw and shown.treatment == "verbatim":
+            return self.sizes[raw.records[0] - 1]
+        return counting.message(shown.message)
+
+
+def _fitted(history: _History, made: Prepared, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
+    system = {n for n, message in enumerate(history.seen, start=1) if message.role == "system"}
+    changes = tuple(
+        Edit(decision.action, decision.why, (decision.first,), through=decision.last)
+        for decision in lasting(history.decisions, system).values()
+    )
+    return Fitted(
+        request=made.request,
+        edits=(*changes, *made.edits),
+        losses=made.losses,
+        tokens=tokens,
+        marks=marks_of(made.view, ways, counting.blob),
+        decisions=tuple(history.decisions.values()),
+        view=made.view,
+    )
 
 
 class _Counting:
@@ -224,6 +275,7 @@ class _Counting:
         self._parsed = parsed
         self._ways = ways
         self._counter = counter if not callable(counter) else None
+        self.id = self._counter.id if self._counter is not None else "the caller's"
         self._count_body = counter if callable(counter) else None
         tools = ways.local.tools
         self.fixed = 0

@@ -31,9 +31,9 @@ class Marks(Struct, frozen=True):
 class Budget(Struct, frozen=True, omit_defaults=True):
     """How much of a model's input window requests may fill.
 
-    `max_tokens` is the limit of a request, all of it included; 0 takes it from the model's window: what is
-    left after `safety` (a share of the window), `answer` (tokens kept for the answer) and `system` (tokens
-    kept for system text and tools, if they take less).
+    `max_tokens` is the limit of a request, all of it included; 0, or more than the window of a known model, takes it
+    from that: what is left after `safety` (a share of the window), `answer` (tokens kept for the answer) and `system`
+    (tokens kept for system text and tools, if they take less).
 
     `trigger` says when to act and `goal` how far to go then. A number up to 1 is a share: of the limit for
     `trigger`, and for `goal` of what the limit leaves beside the parts that can never go. A
@@ -55,7 +55,7 @@ class Budget(Struct, frozen=True, omit_defaults=True):
         the window is that of a known model.
         """
         limit = self.max_tokens
-        if not limit:
+        if not limit or (known and limit > window):
             limit = int(window * (1 - self.safety)) - self.answer - max(0, self.system - fixed)
         limit = max(0, int(limit / scale))
         trigger = int(self.trigger * limit if self.trigger <= 1 else self.trigger / scale)
@@ -81,7 +81,7 @@ class Strategy(Struct, frozen=True, omit_defaults=True):
     - `keep_turns`: so many newest turns stay verbatim when older ones are summarised.
     - `recent`: share of the conversation, newest first, that stays verbatim when the rest is summarised.
     - `keep_results`: calls and their results stay when what is around them is summarised. Should they no longer fit
-      all the same, the oldest leave as the last resort, and the decision says so.
+      beside half of the summary, the oldest are told in it, and the decision says so; `keep_turns` gives way after them.
     - `user_tokens`: so many tokens of the newest user messages stay when all else is summarised.
     - `grades`: sizes in tokens: under the first nothing is done, up to the second the middle is
       summarised, above it everything but the last three to five exchanges.

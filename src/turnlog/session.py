@@ -176,7 +176,8 @@ class Session(Lifecycle):
     def switch(self, aim: Target, *, why: str = "") -> tuple[Loss, ...]:
         """Make requests for another target from here on. Settings that both providers have are carried
         over, `aim.settings` laid over them. Returns what the target cannot take of settings and of the
-        conversation so far; the log keeps that, and switching back brings the conversation back."""
+        conversation so far; the log keeps that, and switching back brings it back, but for what a
+        request decided for a smaller window (`undo_compaction`)."""
         self._context.refresh()
         made = plan(self.configuration, target_of(aim))
         usual = make_target(aim.provider, aim.model)

@@ -15,7 +15,21 @@ from .blocks import Block, Item, blocks_of, total
 from .effects import Effects, stand_ins
 from .shown import Shown
 
-__all__ = ["Ahead", "CachePrices", "Means", "Situation", "Summary", "Wanted", "applied", "ranges_of", "with_figures"]
+__all__ = [
+    "Ahead",
+    "CachePrices",
+    "Means",
+    "RESULTS_TOO",
+    "Situation",
+    "Summary",
+    "Wanted",
+    "applied",
+    "ranges_of",
+    "with_figures",
+]
+
+RESULTS_TOO = "; results that the strategy keeps are among them, as nothing else was left"
+"""What a decision says by which such results leave."""
 
 
 class CachePrices(Struct, frozen=True):

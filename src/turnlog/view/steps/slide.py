@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...records import Decision
 from ..blocks import Block
-from ..situation import Situation, ranges_of
+from ..situation import RESULTS_TOO, Situation, ranges_of
 
 __all__ = ["enough_beside", "leave", "slide", "turns_over"]
 
@@ -21,7 +21,7 @@ def slide(situation: Situation) -> Decision | None:
             held -= block.tokens
     why = "the oldest messages left out to fit the budget"
     if situation.strategy.keep_results and any(block.has_results for block in going):
-        why = f"{why}; results that the strategy keeps are among them, as nothing else was left"
+        why += RESULTS_TOO
     return leave(situation, "slide", going, why)
 
 

@@ -12,7 +12,7 @@ from ...content import Message, Text, text_of
 from ...records import Decision
 from ..blocks import Block, has_open_call, total
 from ..effects import Effects, stand_ins, untold
-from ..situation import Ahead, Situation, Wanted, applied, ranges_of
+from ..situation import RESULTS_TOO, Ahead, Situation, Wanted, applied, ranges_of
 
 __all__ = ["shortened", "summarise", "summary_ahead"]
 
@@ -39,6 +39,7 @@ class _Cut(Struct, frozen=True, eq=False):
     kept: tuple[Block, ...]
     target: int
     at_end: bool = False
+    results_too: bool = False
 
 
 def summarise(situation: Situation) -> Decision | None:
@@ -59,7 +60,8 @@ def summarise(situation: Situation) -> Decision | None:
         "target": plan.wanted.target,
         **failures,
     }
-    decision = Decision("compact", plan.first, plan.last, "older turns summarised to fit the budget", detail)
+    why = "older turns summarised to fit the budget" + (RESULTS_TOO if plan.results_too else "")
+    decision = Decision("compact", plan.first, plan.last, why, detail)
     return _fitting(situation, decision, message)
 
 
@@ -119,7 +121,7 @@ def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
 
 class _Plan(Struct, frozen=True, eq=False):
     """The records that a summary covers, those of them that stay, what is wanted of it, the first record of the blocks
-    that it takes the place of, and whether it stands at their end."""
+    that it takes the place of, whether it stands at their end, and whether results leave that the strategy keeps."""
 
     first: int
     last: int
@@ -127,6 +129,7 @@ class _Plan(Struct, frozen=True, eq=False):
     wanted: Wanted
     begin: int
     at_end: bool
+    results_too: bool
 
 
 def _planned(situation: Situation) -> _Plan | None:
@@ -154,7 +157,7 @@ def _planned(situation: Situation) -> _Plan | None:
     tells = _tells(situation, middle, cut.target)
     news = [shown for shown in originals if not tells(shown.records[0])]
     wanted = Wanted(originals, _earlier(middle), target, news, beside, size)
-    return _Plan(first, last, kept, wanted, begin, cut.at_end)
+    return _Plan(first, last, kept, wanted, begin, cut.at_end, cut.results_too)
 
 
 def _heading(situation: Situation, first: int, last: int) -> str:
@@ -258,9 +261,30 @@ def _cut(situation: Situation) -> _Cut:
     else:
         end = _newest_start(blocks, start, left - target - kept, beside_kept=True)
     end = _behind_gap(situation, end)
-    middle = blocks[start:end]
-    results = tuple(b for b in middle if strategy.keep_results and b.has_results and not b.stays)
-    return _Cut(start, end, results, target)
+    if not (strategy.keep_turns or strategy.keep_results):
+        return _Cut(start, end, (), target)
+    return _with_kept(situation, start, end, head, target)
+
+
+def _with_kept(situation: Situation, start: int, end: int, head: int, target: int) -> _Cut:
+    """The cut in which the strategy's turns and results stay. Where they do not fit beside half of the summary, they
+    would have to leave: then they are told instead, the oldest results first, until the goal is met."""
+    blocks, marks = situation.blocks, situation.marks
+    results = [block for block in blocks[start:end] if situation.strategy.keep_results and block.has_results]
+    results = [block for block in results if not block.stays]
+    staying = sum(block.tokens for block in blocks[start:end] if block.stays)
+    held = staying + total(blocks[end:])
+    if held + total(results) <= marks.limit - head - target // 2:
+        target = min(target, marks.limit - head - held - total(results))
+        return _Cut(start, end, tuple(results), target)
+    room = marks.goal - head - target
+    if held > room:
+        end = _newest_start(blocks, end, room - staying, beside_kept=True)
+        return _Cut(start, end, (), target, results_too=bool(results))
+    fitting = [*results]
+    while total(fitting) > room - held:
+        fitting.pop(0)
+    return _Cut(start, end, tuple(fitting), target, results_too=len(fitting) < len(results))
 
 
 def _behind_gap(situation: Situation, index: int) -> int:
