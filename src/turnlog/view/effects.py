@@ -321,11 +321,20 @@ def untold(decisions: Mapping[int, Decision], standing: Collection[int], last: i
     """Ranges of records up to `last` that decisions left out for want of room and that no summary stands for: not what
     a user cleared or took back, nor what went because it was worth little. `standing` are the numbers of the decisions
     whose summaries are shown."""
-    hiding = {n: one for n, one in decisions.items() if one.action in HIDING}
+    hiding: dict[int, Decision] = {}
+    for n, one in reversed([*decisions.items()]):
+        lasts = n in standing or one.action in _SETTLED
+        if one.action in HIDING and (lasts or not any(_covers_all(later, one) for later in hiding.values())):
+            hiding[n] = one
     settled = {n: one for n, one in hiding.items() if n in standing or one.action in _SETTLED}
     edges = [0, *(edge for ends in Effects.of(hiding).shown_ranges(last) for edge in ends), last + 1]
     hidden = [(before + 1, after - 1) for before, after in zip(edges[::2], edges[1::2], strict=True)]
     return _common([one for one in hidden if one[0] <= one[1]], Effects.of(settled).shown_ranges(last))
+
+
+def _covers_all(later: Decision, earlier: Decision) -> bool:
+    """Whether a later decision plainly hides all that an earlier one did: so it is with most of a long session's."""
+    return later.first <= earlier.first and earlier.last <= later.last and not later.detail.get("kept")
 
 
 def failures_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
