@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
@@ -10,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging import errors_of
-from turnlog import CacheUse, Strategy, target
+from turnlog import Budget, CacheUse, Strategy, target
 from turnlog.caching import Sent, use_of
 from turnlog.content import Message, Text
 from turnlog.log import Store
 from turnlog.models import Target
+from turnlog.records import Decision
 from turnlog.request import Plan
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
@@ -92,6 +94,43 @@ def test_new_tools_move_everything() -> None:
     session.configure(tools=[{"name": "ls", "parameters": {"type": "object", "properties": {}}}])
     use = session.request().cache
     assert use is not None and (use.shared, use.moved_by, use.why) == (0, 0, "the tools or settings are others")
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda session: session.switch(target("openai-chat", "gpt-4o-mini")),
+        lambda session: session.switch(target("google", "gemini-2.5-pro")),
+        lambda session: session.configure(budget=2_900),
+        lambda session: session.configure(strategy="mask"),
+    ],
+    ids=["model", "provider", "budget", "strategy"],
+)
+def test_what_stands_in_no_request_moves_none(between: Callable[[Session], object]) -> None:
+    """The same bytes as before, said to be served from no cache, because a configuration is another one since."""
+    session = opened(CHAT, 3_000)
+    step(session, 1)
+    before, size = session.request().body(), session.token_count
+    between(session)
+    session.switch(CHAT, why="as before")
+    made = session.request()
+    assert (made.body(), made.cache) == (before, CacheUse(size, size, size))
+
+
+def test_what_another_model_had_decided_is_named_on_coming_back() -> None:
+    """Nobody would look for the smaller window that a conversation went through, where tools are said to be others."""
+    session = opened(CHAT, 100_000)
+    session.configure(budget=Budget())
+    for n in range(100):
+        step(session, n)
+    size = session.request() and session.token_count
+    session.switch(target("openai-chat", "gpt-4"))  # a window of 8,192 tokens
+    session.request()
+    session.switch(CHAT, why="more room")
+    use = session.request().cache
+    [decision] = [record for record in session.history() if isinstance(record.body, Decision)]
+    assert use is not None and 0 < use.shared < use.tokens < use.previous == size
+    assert (use.moved_by, use.why) == (decision.n, decision.body.why)  # type: ignore[union-attr]
 
 
 def _marked(request: dict[str, Any]) -> list[Any]:

@@ -39,7 +39,7 @@ class Sent(Struct, frozen=True, eq=False):
 
 def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
     """How `now` begins, beside `before`."""
-    if now.plan is not before.plan and now.plan.local != before.plan.local:
+    if now.plan is not before.plan and _front(now.plan) != _front(before.plan):
         return CacheUse(now.tokens, before.tokens, 0, why="the tools or settings are others")
     if now.declared != before.declared:
         return CacheUse(now.tokens, before.tokens, 0, why="no tools are given, and others are declared from the calls")
@@ -52,6 +52,12 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
         return CacheUse(now.tokens, before.tokens, shared, why=why)
     moved_by = min(later, key=lambda n: (later[n].detail.get("changes_from", later[n].first), n))
     return CacheUse(now.tokens, before.tokens, shared, moved_by, later[moved_by].why)
+
+
+def _front(plan: Plan) -> tuple[object, ...]:
+    """What a plan puts ahead of a conversation. A budget, or why and where its configuration was made, is in no
+    request: it differs whenever a session went to another model and came back."""
+    return plan.local.settings, plan.local.tools, plan.local.form
 
 
 def _shared(now: Sent, before: Sent) -> tuple[int, bool]:
