@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -25,6 +26,7 @@ from turnlog.log import Draft, Held, Inventory, Piece, SessionInfo, Store
 from turnlog.records import MessageRecord, Note
 from turnlog.retention import Limits, collect, is_over, plan
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
+from turnlog.stores.holds import HoldFolder
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -200,6 +202,46 @@ def test_a_hold_that_is_a_link_is_refused(whole: bool, kind: str, tmp_path: Path
             with pytest.raises(StoreError, match=re.escape(str(at))):
                 turnlog.open("s", store=store)
         assert not (tmp_path / "x").exists()
+
+
+@needs_fork
+@pytest.mark.parametrize("kind", ["sqlite", "files"])
+def test_what_says_that_a_session_is_in_use_goes_with_the_last(kind: str, tmp_path: Path) -> None:
+    """A folder that stays beside every store for nothing, or one that is taken away from who has a session open."""
+    place = {"sqlite": f"{tmp_path}/s.db", "files": f"files:{tmp_path}/folder"}[kind]
+    folder = _open_folder(kind, tmp_path)
+    with turnlog.open("a", store=place):
+        with turnlog.open("b", store=place):
+            assert sorted(os.listdir(folder)) == ["a", "b"]
+        assert os.listdir(folder) == ["a"]
+        with closing(open_store(place, read_only=True)) as store:
+            assert store.inventory().in_use == {"a"}
+    assert not folder.exists()
+    folder.mkdir()
+    open_store(place, read_only=True).close()
+    assert folder.exists()
+
+
+@needs_fork
+def test_a_folder_that_others_take_away_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening that fails because another process opened, or closed its store, at the same moment."""
+    folder, times = tmp_path / "open", []
+
+    def disturbed(path: Path) -> None:
+        times.append(path)
+        if len(times) == 1:  # made by another just before, and taken away just after
+            raise FileExistsError(errno.EEXIST, "File exists")
+        path.mkdir()
+        if len(times) == 2:  # taken away before the file is made in it
+            path.rmdir()
+        if len(times) == 3:  # made by another just before
+            raise FileExistsError(errno.EEXIST, "File exists")
+
+    monkeypatch.setattr("turnlog.stores.holds.make_private", disturbed)
+    hold = HoldFolder(folder).take("s")
+    assert hold is not None and HoldFolder(folder).taken() == {"s"} and len(times) == 3
+    hold.close()
+    assert os.listdir(folder) == []
 
 
 # -- what stays --------------------------------------------------------------------------------------

@@ -288,6 +288,7 @@ class FilesStore(FilesRetention):
 
     def close(self) -> None:
         """See `Store.close`."""
+        self._leave_holds()
         self._closed = True
 
     def _check_open(self, *, write: bool = False) -> None:

@@ -119,5 +119,10 @@ class FilesRetention:
                 size += self._folder.file(stem, kind).stat().st_size
         return size
 
+    def _leave_holds(self) -> None:
+        """Take away what holds leave in the store, if nobody has one: for whoever closes it."""
+        if not self._read_only:
+            self._holds().leave()
+
     def _holds(self) -> HoldFolder:
         return HoldFolder(self.path / "open")

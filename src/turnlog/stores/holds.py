@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from stat import S_ISDIR
 from types import TracebackType
 from typing import Self
 
@@ -50,8 +51,8 @@ class Hold:
 
 
 class HoldFolder:
-    """The files by session id. The empty folder stays until it is cleared: to remove one takes milliseconds, to make
-    a file in it and remove that a tenth of one."""
+    """The files by session id. Their folder stays until a store is closed and it is empty: to make and remove a folder
+    takes a millisecond or two, to make a file in it and remove that a tenth of one at most."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -85,15 +86,21 @@ class HoldFolder:
             try:
                 return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             except FileNotFoundError:  # there is no folder yet, or it was taken away just now
-                try:
-                    make_private(self._path)
-                except OSError as error:
-                    raise StoreError(f"{self._path} cannot be made: {error.strerror}") from error
+                self._make()
             except OSError as error:
                 if path.is_symlink():
                     raise StoreError(f"{path} is a link, and no file of turnlog's; take it away") from error
                 raise StoreError(f"{path} cannot be made: {error.strerror}") from error
         raise StoreError(f"{path} cannot be made: its folder is taken away again and again")
+
+    def _make(self) -> None:
+        """Make the folder. Another may make it just now, and take it away again before it is looked at."""
+        try:
+            make_private(self._path)
+        except OSError as error:
+            with suppress(FileNotFoundError):
+                if not isinstance(error, FileExistsError) or not S_ISDIR(os.lstat(self._path).st_mode):
+                    raise StoreError(f"{self._path} cannot be made: {error.strerror}") from error
 
     def _names(self) -> list[str]:
         """What in the folder may be a session's: a desktop or an editor puts files into any folder."""
@@ -132,6 +139,10 @@ class HoldFolder:
                 hold = self.take(name, alone=True)
                 if hold is not None:
                     hold.close()
+        self.leave()
+
+    def leave(self) -> None:
+        """Take the folder away if nothing is in it. Whoever is about to make a file in it makes it again."""
         with suppress(OSError):  # not empty, or not there
             self._path.rmdir()
 

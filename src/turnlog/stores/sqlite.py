@@ -325,6 +325,7 @@ class SqliteStore(SqliteRetention):
 
     def close(self) -> None:
         """See `Store.close`."""
+        self._leave_holds()
         self._database.close()
 
 

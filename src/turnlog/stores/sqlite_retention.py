@@ -108,6 +108,11 @@ class SqliteRetention:
                     db.execute("pragma incremental_vacuum(1)")  # Python takes one step of a statement without rows
         self._database.fold_log()
 
+    def _leave_holds(self) -> None:
+        """Take away what holds leave beside the store, if nobody has one: for whoever closes it."""
+        if not self._database.read_only:
+            self._holds().leave()
+
     def _holds(self) -> HoldFolder:
         real = Path(os.path.realpath(self.path))  # SQLite's own side files stand beside the real one too
         return HoldFolder(real.with_name(f"{real.name}-open"))
