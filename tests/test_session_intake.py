@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 import turnlog
 from turnlog.content import Media, Message, Text, ToolCall
-from turnlog.errors import InputError
+from turnlog.errors import FormatError, InputError
+from turnlog.records import PartialAnswer
 from turnlog.session import Session
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")
@@ -58,6 +60,69 @@ def test_what_could_not_come_back_is_refused(session: Session, mistake: Any) -> 
         mistake(session)
     again = Session(session._store, session._store.info("trip"))
     assert again.request().request["messages"] == [{"role": "user", "content": "precious"}]
+
+
+AIMS = {
+    "openai-chat": CHAT,
+    "openai-responses": turnlog.target("openai-responses", "gpt-5"),
+    "anthropic": CLAUDE,
+    "google": turnlog.target("google", "gemini-2.5-pro"),
+}
+QUOTA = {"error": {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED"}}
+
+
+@pytest.mark.parametrize("provider", AIMS)
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"error": {"message": "Slow down.", "type": "requests", "code": "rate"}}, "requests, rate: Slow down."),
+        ({"error": {"message": "Bad.", "type": "quota", "param": None, "code": "quota"}}, "quota: Bad."),
+        ({"type": "error", "error": {"type": "overloaded_error", "message": "Busy."}}, "overloaded_error: Busy."),
+        (QUOTA, "RESOURCE_EXHAUSTED, 429: Quota exceeded."),
+        ([QUOTA], "RESOURCE_EXHAUSTED, 429: Quota exceeded."),
+        ({"object": "error", "message": "No.", "type": "BadRequestError", "code": 400}, "BadRequestError, 400: No."),
+        ({"error": {"message": "Busy."}, "choices": []}, "Busy."),
+        ({"error": {"message": "Busy."}, "candidates": None}, "Busy."),
+        ({"error": "no such model"}, "no such model"),
+        ({"error": {"code": 1}}, "{'code': 1}"),
+    ],
+)
+def test_an_error_body_is_refused_with_what_it_says(provider: str, body: Any, said: str, session: Session) -> None:
+    """A loop that goes on while there are calls ends in silence, with an empty answer on record, or nobody is told
+    that the rate limit was reached."""
+    session.switch(AIMS[provider])
+    with session.turn("hello") as turn:
+        records = len(session.history())
+        for receive in (session.receive, turn.receive):
+            with pytest.raises(FormatError, match=f"^response: this is an error, not an answer: {re.escape(said)}$"):
+                receive(body)
+        assert len(session.history()) == records
+
+
+CUT = {"message": "cut"}
+SAID = {"candidates": [{"content": {"parts": [{"text": "so"}]}}]}
+FAILED = {"status": "failed", "output": [], "error": {"code": "x", "message": "cut"}}
+
+
+@pytest.mark.parametrize(
+    ("provider", "answer", "text", "reason"),
+    [
+        ("openai-chat", {"choices": [{"message": {"content": "so"}}], "error": CUT}, "so", "cut"),
+        ("google", {**SAID, "error": CUT}, "so", "cut"),
+        ("google", {"promptFeedback": {"blockReason": "OTHER"}, "error": CUT}, "", "cut"),
+        ("openai-responses", FAILED, "", "x: cut"),
+        ("openai-chat", [{"choices": [{"delta": {"content": "so"}}]}, {"error": CUT}], "so", "cut"),
+        ("google", [SAID, QUOTA], "so", "Quota exceeded."),
+    ],
+)
+def test_an_answer_that_an_error_ended_is_kept(
+    provider: str, answer: Any, text: str, reason: str, session: Session
+) -> None:
+    """Words that a model said and somebody paid for, thrown away because an error stands beside them."""
+    session.switch(AIMS[provider])
+    got = session.receive(answer)
+    assert isinstance(got.record.body, PartialAnswer)
+    assert (got.text, got.complete, got.record.body.reason) == (text, False, reason)
 
 
 def test_settings_add_up_and_survive_opening_with_the_same_target(session: Session, tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from .costs import Cost, cost
 from .errors import InputError
 from .models import Target
 from .providers.protocol import Reply
+from .providers.refusals import is_refusal
 from .records import MessageRecord, Record
 
-__all__ = ["Answer", "Content", "is_stream", "media_of", "parts_of", "target_of"]
+__all__ = ["Answer", "Content", "is_stream", "media_of", "parts_of", "target_of", "whole_of"]
 
 Content = str | Part | Sequence[str | Part]
 """What a message is given as: text, a part, or several."""
@@ -68,10 +69,15 @@ def target_of(aim: Target) -> Target:
 
 
 def is_stream(answer: Any) -> bool:
-    """Whether an answer comes in chunks: an iterable that is no whole response."""
-    if isinstance(answer, (Mapping, str, bytes)) or hasattr(answer, "model_dump"):
+    """Whether an answer comes in chunks: an iterable that is no whole response, nor a list of one error."""
+    if isinstance(whole_of(answer), (Mapping, str, bytes)) or hasattr(answer, "model_dump"):
         return False
     return hasattr(answer, "__iter__") or hasattr(answer, "__next__")
+
+
+def whole_of(answer: Any) -> Any:
+    """The answer itself, or the error in a list of one: what Google's REST API gives where a stream was asked for."""
+    return answer[0] if isinstance(answer, list) and len(answer) == 1 and is_refusal(answer[0]) else answer
 
 
 def media_of(data: bytes, mime: str, name: str = "") -> Media:

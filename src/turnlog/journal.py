@@ -11,7 +11,7 @@ import msgspec
 from .content import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult
 from .context import Context
 from .errors import Conflict, InputError
-from .exchange import Answer, Content, is_stream, parts_of
+from .exchange import Answer, Content, is_stream, parts_of, whole_of
 from .intake import admitted
 from .log import Draft, Store
 from .models import Target
@@ -78,7 +78,7 @@ class Journal:
             raise InputError("this stream is asynchronous: `await areceive(stream)` takes it")
         if is_stream(answer):
             return self._receive_stream(answer, asked)
-        return self._keep(provider(asked.provider).parse_response(answer), asked)
+        return self._keep(provider(asked.provider).parse_response(whole_of(answer)), asked)
 
     async def areceive(self, chunks: AsyncIterable[Any], asked: Target) -> Answer:
         """Put a streamed answer on record; arguments and errors as for `Session.areceive`."""

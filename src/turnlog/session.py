@@ -326,7 +326,7 @@ class Session(Lifecycle):
 
         `aim` is the target that was asked, if it was not the session's own. A stream that ends early is
         recorded as far as it came, marked as interrupted; an error of the stream itself is raised again
-        after that.
+        after that. Raises FormatError, and records nothing, for what is no answer: an error body, with what it says.
         """
         return self._journal.receive(answer, self._aim(aim))
 

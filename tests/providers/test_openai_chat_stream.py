@@ -280,8 +280,8 @@ def test_custom_and_legacy_calls_stream() -> None:
 
 def test_what_is_no_answer() -> None:
     """Fails if an error object or nonsense is recorded as an answer."""
-    refused = PROVIDER.parse_response({"error": {"message": "blocked"}, "choices": []})
-    assert refused == Reply(message=Message("assistant"), complete=False, error="blocked")
+    empty = PROVIDER.parse_response({"choices": []})
+    assert empty == Reply(message=Message("assistant"), complete=False, error="the response holds no answer")
     for nonsense in ({"object": "list"}, "text", {"choices": [{"message": "a"}]}):
         with pytest.raises(FormatError):
             PROVIDER.parse_response(nonsense)

@@ -112,7 +112,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Reads a request body. Raises FormatError with the path of what cannot be read."""
 
     parse_response: Callable[[Any], Reply]
-    """Reads a whole response. Raises FormatError."""
+    """Reads a whole response. Raises FormatError, for a body that is nothing but an error with what that says."""
 
     assembler: Callable[[], Assembler]
     """A fresh assembler for one streamed answer."""

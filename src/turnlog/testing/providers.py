@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable
 
 from ..content import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from ..errors import FormatError
 from ..models import Target
 from ..providers.protocol import Provider
 from ..records import Configuration
@@ -91,11 +92,21 @@ def _an_empty_stream_is_incomplete(provider: Provider, target: Target, histories
     assert reply.error, "an incomplete answer must say what is known"
 
 
+def _an_error_is_no_answer(provider: Provider, target: Target, histories: int) -> None:
+    said = ""
+    try:
+        provider.parse_response({"error": {"type": "rate_limit", "message": "Slow down."}})
+    except FormatError as error:
+        said = str(error)
+    assert "rate_limit: Slow down." in said, "an error body must be refused with what it says"
+
+
 PROVIDER_CHECKS: tuple[Callable[[Provider, Target, int], None], ...] = (
     _never_raises,
     _is_deterministic,
     _tidies_once,
     _reads_what_it_writes,
     _an_empty_stream_is_incomplete,
+    _an_error_is_no_answer,
 )
 """The promises one by one, for test runners that report them so."""

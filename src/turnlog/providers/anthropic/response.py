@@ -10,6 +10,7 @@ from ...errors import FormatError
 from ...records import Usage
 from ...view.shown import Edit
 from ..protocol import Reply
+from ..refusals import refuse_error
 from ..values import check_depth, prune
 from .parse import read_blocks
 from .shapes import BLOCK
@@ -35,10 +36,7 @@ def plain(value: Any, what: str) -> dict[str, Any]:
 def parse_response(response: Any) -> Reply:
     """Read a whole response. Raises FormatError, for an error body too."""
     message = plain(response, "response")
-    if message.get("type") == "error":
-        error = message.get("error")
-        said = error.get("message") if isinstance(error, Mapping) else error
-        raise FormatError(f"this is an error, not a message: {said if isinstance(said, str) else ''}", path="response")
+    refuse_error(message)
     return read_reply(message)
 
 

@@ -8,6 +8,7 @@ response is read as a stream of one, so that both give the same answer.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -15,6 +16,7 @@ from ...content import Message, Part, Reasoning, Text
 from ...errors import FormatError
 from ...records import Usage
 from ..protocol import Reply
+from ..refusals import refuse_error
 from .checked import check_json, typed
 from .keys import FREE, NAME, camel
 from .partial import PartialCall, starts_partial
@@ -30,7 +32,10 @@ _URLSAFE = str.maketrans("-_", "+/")
 
 def parse_response(response: Any) -> Reply:
     """The answer in a whole response: a GenerateContentResponse of the SDK, its JSON in either
-    spelling, or the list of responses that a stream came as. Raises FormatError."""
+    spelling, or the list of responses that a stream came as. Raises FormatError, for an error body too."""
+    whole = response[0] if isinstance(response, list) and len(response) == 1 else response
+    if isinstance(whole, Mapping):
+        refuse_error(whole)
     assembler = ResponseAssembler()
     assembler.feed(response)
     return assembler.reply()

@@ -12,6 +12,7 @@ from ...content import Form, Message, Opaque, Part, Text, ToolCall, sha256_hex
 from ...errors import FormatError
 from ...records import Usage
 from ..protocol import Reply
+from ..refusals import refuse_error
 from ..values import check_types
 from .media import decode_base64
 from .parse import MessageReader
@@ -26,11 +27,12 @@ _CUT_SHORT = ("", "length", "content_filter")
 
 
 def parse_response(response: Any) -> Reply:
-    """Read a whole response: an SDK object or its JSON as a dict. Raises FormatError."""
+    """Read a whole response: an SDK object or its JSON as a dict. Raises FormatError, for an error body too."""
     data = plain(response, "response")
+    refuse_error(data)
     choice = first_choice(data)
     if choice is None:
-        if "choices" not in data and "error" not in data:
+        if "choices" not in data:
             raise FormatError("no choices; is this a Chat Completions response?", path="choices")
         wire: Any = {}
         error = error_text(data) or "the response holds no answer"

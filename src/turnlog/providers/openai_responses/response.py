@@ -9,6 +9,7 @@ from ...content import Message, Opaque, Part, Reasoning, ToolCall
 from ...errors import FormatError
 from ...records import Usage
 from ..protocol import Reply
+from ..refusals import refuse_error
 from ..values import fits
 from .calls import read_call
 from .items import check_item, read_output
@@ -26,12 +27,13 @@ _UNFINISHED = ("incomplete", "in_progress")
 
 
 def parse_response(response: Any) -> Reply:
-    """A whole response as a reply. Raises FormatError.
+    """A whole response as a reply. Raises FormatError, for an error body too.
 
     A response that failed, or that is still running, is not complete; one that was cut off by a
     limit is, and `stop` says by which.
     """
     whole = as_dict(response, "response")
+    refuse_error(whole)
     if not isinstance(whole.get("output"), list):
         raise FormatError("expected a list; is this a response of the Responses API?", path="response.output")
     return read_response(whole)

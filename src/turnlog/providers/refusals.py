@@ -1,0 +1,50 @@
+"""Bodies that are an error and no answer: sent with a status of 400 and above, by some gateways with 200."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import FormatError
+from .values import brief
+
+__all__ = ["is_refusal", "refuse_error"]
+
+_ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "content")
+"""What answers stand under: bodies that have any of them and an error too are answers that broke off."""
+
+_KINDS = ("type", "status", "code")
+"""What an error is called by: OpenAI and Anthropic say `type`, OpenAI `code` too, Google `status` and `code`."""
+
+
+def refuse_error(body: Mapping[str, Any]) -> None:
+    """Raises FormatError, with what the provider said, for a whole body that is nothing but an error."""
+    error = _error_in(body)
+    if error is not None:
+        raise FormatError(f"this is an error, not an answer: {_said(error)}", path="response")
+
+
+def is_refusal(answer: Any) -> bool:
+    """Whether this is a body that is nothing but an error, as it came: a mapping."""
+    return isinstance(answer, Mapping) and _error_in(answer) is not None
+
+
+def _error_in(body: Mapping[str, Any]) -> Any:
+    """The error that is all of a body; None of an answer. A response of the Responses API that failed is one."""
+    if isinstance(body.get("output"), list) or any(body.get(key) for key in _ANSWERS):
+        return None
+    error = body.get("error")
+    if not error and "error" in (body.get("type"), body.get("object")):
+        error = {key: value for key, value in body.items() if value != "error"}  # nothing is wrapped: vLLM's
+    return error or None
+
+
+def _said(error: Any) -> str:
+    """What an error is called and says, e.g. `rate_limit_error: Slow down`."""
+    if not isinstance(error, Mapping):
+        return error if isinstance(error, str) else brief(error)
+    message = error.get("message")
+    if not isinstance(message, str) or not message:
+        return brief(error)
+    kinds = [kind if isinstance(kind, str) else brief(kind) for key in _KINDS if (kind := error.get(key))]
+    return f"{', '.join(dict.fromkeys(kinds))}: {message}" if kinds else message
