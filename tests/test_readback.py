@@ -89,8 +89,25 @@ def test_numbers_are_taken_as_models_write_them() -> None:
     read = Message("user", (ToolResult("r1", "read_back", (Text("second of 5"),)),))
     for number, line in ((5.0, 2), ("5", "2"), (" 5 ", 2.0)):
         assert answered(number, line) == read
+    for named in ("#5", "(#5)", "[5]", "[#5]", "(5)", "record 5", "Record #5", " record [5] "):
+        assert answered(named, 2) == read
     told = Text("give `record`, the number of a record, as an integer from 1 on")
-    for wrong in (True, 5.5, "5.0", "five", float("inf"), float("nan"), [5]):
+    unclear = (
+        "#5 to #6",
+        "records 5",
+        "[5",
+        "5)",
+        "(5]",
+        "-5",
+        "#0",
+        "#",
+        "record",
+        "##5",
+        "#5.",
+        "message 5",
+        "#" + "5" * 19,
+    )
+    for wrong in (True, 5.5, "5.0", "five", float("inf"), float("nan"), [5], *unclear):
         assert answered(wrong) == Message("user", (ToolResult("r1", "read_back", (told,), "failed"),))
 
 
@@ -105,6 +122,28 @@ def test_a_record_of_media_says_so() -> None:
     assert session.read_back(alone.n) == named
     assert session.read_back(nameless.n) == "[image: not text, it cannot be read back]"
     assert session.read_back(result.n) == session.read_back(result.n, lines=(1, 2)) == f"it shows\n{named}"
+
+
+def test_media_cannot_be_read_back_by_a_model() -> None:
+    """A model that was promised every record, asked for an image, and was told that it has what it asked for."""
+    store = MemoryStore()
+    session = Session(store, store.create("s"))
+    shot = session.media(b"\x89PNG", "image/png")
+    records = [session.user([shot]), session.add(Message("user", (ToolResult("c1", "look", (shot,)),)))]
+    records += [
+        session.user(["see", shot]),
+        session.add(Message("user", (ToolResult("c2", "look", (Text("a"), shot)),))),
+    ]
+    records += [session.add(Message("assistant", (ToolCall("c3", "look", {}), shot))), session.user("")]
+    outcomes = []
+    for record in records:
+        answer = session.answer_read_back(ToolCall("r", "read_back", {"record": record.n})).message
+        assert answer is not None
+        [result] = answer.parts
+        assert isinstance(result, ToolResult) and result.parts == (Text(session.read_back(record.n)),)
+        outcomes.append(result.outcome)
+    assert outcomes == ["failed", "failed", "ok", "ok", "ok", "ok"]
+    assert "Images and other media have no text and cannot be read back." in turnlog.READ_BACK.description
 
 
 @pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,11 +24,15 @@ _TO_THE_END = 1 << 62
 _DIGITS = 19
 """Of a number in a text: those of more are none that a record could have."""
 
+_NAMED = re.compile(r"(?i)(?:record\s+)?(?:#?(\d+)|\[#?(\d+)\]|\(#?(\d+)\))")
+"""A record as summaries and placeholders name it, and models after them: `#4`, `(#4)`, `[4]`, `record 4`."""
+
 READ_BACK = Tool(
     name="read_back",
     description=(
-        "Read back a record of this conversation that is no longer shown in full: one that was summarised, masked, "
-        "shortened or left out. Summaries and placeholders name the numbers of the records that they stand for."
+        "Read back the text of a record of this conversation that is no longer shown in full: one that was summarised, "
+        "masked, shortened or left out. Summaries and placeholders name the numbers of the records that they stand "
+        "for. Images and other media have no text and cannot be read back."
     ),
     parameters={
         "type": "object",
@@ -75,12 +80,20 @@ def read_back(store: RecordStore, session_id: str, n: int, lines: tuple[int, int
     """The text of message record `n`, as it is on record; with `lines`, from line to line, counted from 1. A line of
     over 1,000 characters counts as one for each 1,000, so that it can be read in pieces.
 
-    Raises InputError if there is no such message, or no such lines.
+    Media are named, as they are no text. Raises InputError if there is no such message, or no such lines.
     """
+    return _read(_message(store, session_id, n), n, lines)
+
+
+def _message(store: RecordStore, session_id: str, n: int) -> Message:
     found = list(store.read(session_id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
     message = found[0].message if found else None
     if message is None:
         raise InputError(f"record {n!r} of session {session_id!r} is no message that could be read back")
+    return message
+
+
+def _read(message: Message, n: int, lines: tuple[int, int] | None) -> str:
     text = "\n".join(_texts(message))
     if lines is None:
         return text
@@ -105,22 +118,29 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[str, bool]:
-    """What a call of `READ_BACK` gets for an answer, and whether that is what it asked for, not an error. Raises
-    InputError if it is a call of another tool."""
+    """What a call of `READ_BACK` gets for an answer, and whether that is what it asked for, not an error: of a record
+    of nothing but media it is not. Raises InputError if it is a call of another tool."""
     if call.name != READ_BACK.name:
         raise InputError(f"call {call.id!r} is one of {call.name!r}: answer it with `tool_result`")
     asked = call.arguments if isinstance(call.arguments, dict) else {}
     first, last = asked.get("first_line"), asked.get("last_line")
     lines = None if first is None and last is None else (_number(first, 1), _number(last, _TO_THE_END))
-    n = _number(asked.get("record"), 0)
+    n = _record(asked.get("record"))
     if n < 1:
         return "give `record`, the number of a record, as an integer from 1 on", False
     if Rewinds.of(store.landmarks(session_id)).by(n):
         return f"record {n} was taken back: it is no longer part of this conversation", False
     try:
-        return read_back(store, session_id, n, lines), True
+        message = _message(store, session_id, n)
+        return _read(message, n, lines), not _is_media(message)
     except InputError as error:
         return str(error), False
+
+
+def _record(value: Any) -> int:
+    """The number of a record, also as one is named where it is told of; 0 for what is none."""
+    named = _NAMED.fullmatch(value.strip()) if isinstance(value, str) else None
+    return _number(next(filter(None, named.groups())) if named else value, 0)
 
 
 def _number(value: Any, default: int) -> int:
@@ -145,6 +165,13 @@ def _texts(message: Message) -> list[str]:
             inside = (inner for inner in part.parts if isinstance(inner, (Text, Media)))
             texts += [inner.text if isinstance(inner, Text) else _named(inner) for inner in inside]
     return texts
+
+
+def _is_media(message: Message) -> bool:
+    """Whether a message holds media, and nothing beside them that is read back."""
+    inside = (part.parts if isinstance(part, ToolResult) else (part,) for part in message.parts)
+    kinds = {type(part) for parts in inside for part in parts}
+    return Media in kinds and kinds.isdisjoint((Text, ToolCall))
 
 
 def _named(media: Media) -> str:
