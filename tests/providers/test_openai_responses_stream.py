@@ -196,6 +196,19 @@ def test_an_item_that_cannot_be_read_takes_nothing_back(
     assert assembler.reply() == before
 
 
+def test_an_id_that_is_no_text_names_nothing() -> None:
+    """A bare TypeError in the place of all that had come, for a search whose id some server spelled as an object."""
+    search = {"type": "web_search_call", "id": {"text": "ws"}, "status": "completed"}
+    said = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
+    said["content"] = [{"type": "output_text", "text": "so", "annotations": []}]
+    items = [
+        {"type": "response.output_item.done", "output_index": i, "item": one} for i, one in enumerate((search, said))
+    ]
+    assert text_of(collected(items).message) == "so"
+    last = {"type": "response.completed", "response": {"status": "completed", "output": []}}
+    assert text_of(collected([*items, last]).message) == "so"
+
+
 def test_an_error_in_the_stream_is_the_replys(fake_server: Callable[..., Any]) -> None:
     """An error that became a complete answer would end the turn in silence."""
     error = {"type": "error", "code": "server_error", "message": "The model is overloaded.", "param": None}

@@ -126,11 +126,11 @@ class StreamAssembler:
     def _so_far(self, whole: Mapping[int, dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[Part, ...]]:
         """Items that can be read as they are, and fragments of the others, in order: of those that are not among the
         `whole`, what their deltas said."""
-        ids = {item["id"] for item in whole.values() if isinstance(item.get("id"), str)}
+        ids = {_id(item) for item in whole.values()} - {None}
 
         def is_missing(index: int, item: dict[str, Any]) -> bool:
             there = whole.get(index)  # the same item, or another where a server left some out of its list
-            return item.get("id") not in ids and (there is None or None not in (item.get("id"), there.get("id")))
+            return _id(item) not in ids and (there is None or None not in (_id(item), _id(there)))
 
         found: list[tuple[int, dict[str, Any] | _Open]] = list(whole.items())
         found += [(index, item) for index, item in self._done.items() if is_missing(index, item)]
@@ -162,6 +162,11 @@ def _half_message(opened: _Open) -> list[dict[str, Any]]:
     ]
     head = {key: value for key, value in opened.item.items() if key not in ("id", "status", "content")}
     return [{**head, "role": "assistant", "content": content}] if content else []
+
+
+def _id(item: Mapping[str, Any]) -> str | None:
+    found = item.get("id")
+    return found if isinstance(found, str) else None
 
 
 def _fragment(opened: _Open) -> Part:
