@@ -45,9 +45,10 @@ class Journal:
         self._tell = tell
         self._checkpoint = checkpoint
 
-    def append(self, *bodies: Body) -> tuple[Record, ...]:
-        """Put these on record, all or none."""
-        return self._append(bodies)
+    def append(self, *bodies: Body, expected: int | None = None) -> tuple[Record, ...]:
+        """Put these on record, all or none. With `expected`, the number of the last record as the caller knows it,
+        raises Conflict if somebody else appended since."""
+        return self._append(bodies, expected=expected)
 
     def append_at(self, make: Callable[[int], Sequence[Body]]) -> tuple[Record, ...]:
         """Put on record what `make` makes of the number that the first of it gets. Raises Conflict if others

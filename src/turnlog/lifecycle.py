@@ -190,6 +190,10 @@ class Lifecycle(SessionLog):
             self._journal.append(*(MessageRecord(Message("user", (result,))) for result in results))
         return found
 
+    def _living(self) -> str:
+        """The id of the turn that is open here, if one is."""
+        return self._turn.id if self._turn is not None else ""
+
     def _give_up_turn(self) -> None:
         self._warn_of_unbegun()
         if self._turn is not None:

@@ -6,7 +6,8 @@ settings stay as they are, and so do files on disk: `Rewind.files` names those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -14,8 +15,8 @@ from msgspec import Struct
 from .calls import CallInfo, calls_of
 from .content import ToolResult
 from .diffs import NetChange, net_changes, root_of
-from .errors import InputError
-from .records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record
+from .errors import Conflict, InputError
+from .records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, TurnOpened
 from .turns import TurnInfo, turns_of
 from .view.effects import Rewinds, active_decisions
 from .view.ladder import SIZING
@@ -25,6 +26,15 @@ __all__ = ["Rewind", "Rewinder"]
 
 _SHAPING = SIZING | {"clear"}
 """Actions of decisions that leave something out of what is said between a rewind and its undoing."""
+
+_INSISTS = (True, True, False, False, False)
+"""For each try, whether it is given up where somebody else appends first. Where others append all the time every such
+one is; the next appends behind what came, and is taken back if that should have had a say in it."""
+
+
+class _Append(Protocol):
+    def __call__(self, *bodies: Body, expected: int | None = None) -> tuple[Record, ...]:
+        """Put these on record. With `expected`, raises Conflict if that is not the last record."""
 
 
 class Rewind(Struct, frozen=True):
@@ -60,39 +70,53 @@ class Rewind(Struct, frozen=True):
 
 
 class Rewinder:
-    """Goes back in one session's conversation. `read` gives its whole log, `append_at` puts on record what is made of
-    the number that it gets, `living` the id of a turn that this process has open."""
+    """Goes back in one session's conversation. `read` gives its log from a record on, `living` the id of a turn that
+    this process has open."""
 
     def __init__(
-        self,
-        read: Callable[[], Sequence[Record]],
-        append_at: Callable[[Callable[[int], Sequence[Body]]], tuple[Record, ...]],
-        living: Callable[[], str],
+        self, session_id: str, read: Callable[[int], Iterable[Record]], append: _Append, living: Callable[[], str]
     ) -> None:
+        self._id = session_id
         self._read = read
-        self._append_at = append_at
+        self._append = append
         self._living = living
 
     def rewind(self, turns: int | None, to: int | None, why: str, *, dry_run: bool) -> Rewind:
         """Go back. Arguments and errors as for `Session.rewind`."""
         if dry_run:
-            return _rewound(self._closed(), turns, to, why)
+            return _rewound(self._closed([]), turns, to, why)
         made: list[Rewind] = []
 
-        def decided(n: int) -> Sequence[Body]:
-            made[:] = [_rewound(self._closed(), turns, to, why)]
-            return (made[0].decision,)
+        def decided(records: Sequence[Record]) -> Decision:
+            made[:] = [_rewound(records, turns, to, why)]
+            return made[0].decision
 
-        (record,) = self._append_at(decided)
+        record = self._decide(decided, _decides)
         return msgspec.structs.replace(made[0], n=record.n)
 
     def undo(self) -> Record:
         """Take the last rewind back. Errors as for `Session.undo_rewind`."""
-        return self._append_at(lambda n: (_undone(self._closed()),))[0]
+        return self._decide(_undone, lambda record: _decides(record) or _is_said(record))
 
-    def _closed(self) -> Sequence[Record]:
-        """The log, in which no turn is open."""
-        records = self._read()
+    def _decide(self, decide: Callable[[Sequence[Record]], Decision], concerns: Callable[[Record], bool]) -> Record:
+        """Put on record what is decided on the log as it stands. What others append meanwhile comes after that, unless
+        it `concerns` the decision, which then is made anew. Raises Conflict if such records come all the time."""
+        records: list[Record] = []
+        for insists in _INSISTS:
+            decision = decide(self._closed(records))
+            try:
+                (made,) = self._append(decision, expected=len(records) if insists else None)
+            except Conflict:
+                continue
+            meanwhile = () if insists else self._read(len(records) + 1)
+            if not any(concerns(record) for record in meanwhile if record.n < made.n):
+                return made
+            self._append(Decision("undo", why="others decided something meanwhile", supersedes=made.n))
+        raise Conflict(self._id, expected=len(records), actual=made.n)
+
+    def _closed(self, records: list[Record]) -> Sequence[Record]:
+        """The log, in which no turn is open; `records` are what is read of it."""
+        records.extend(self._read(len(records) + 1))
         newest = turns_of(records)[-1:]
         left = newest[0].id if newest and newest[0].is_open else ""
         if found := self._living() or left:
@@ -184,6 +208,11 @@ def _end(info: CallInfo) -> int:
 def _speaks(record: Record) -> bool:
     message = record.message
     return message is not None and message.role == "user" and _is_said(record)
+
+
+def _decides(record: Record) -> bool:
+    """Whether a record says what the conversation is from there on, or that somebody goes on with it."""
+    return isinstance(record.body, (Decision, TurnOpened))
 
 
 def _is_said(record: Record) -> bool:

@@ -75,7 +75,7 @@ class Session(Lifecycle):
         self._services.on_close(self._compactor.close)
         self._usual: tuple[Configuration, Target] | None = None
         self._summaries = summarizer, summary_timeout
-        self._rewinder = Rewinder(self.history, self._journal.append_at, lambda: self._turn.id if self._turn else "")
+        self._rewinder = Rewinder(info.id, self.records, self._journal.append, self._living)
 
     # -- turns -----------------------------------------------------------------------------------
 
