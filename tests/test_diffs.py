@@ -19,11 +19,13 @@ from turnlog.diffs import (
     patch_lines,
     place_of,
     read_hunks,
+    relative_to,
     reverse_hunks,
     root_of,
     write_hunks,
 )
 from turnlog.diffs.composing import compose
+from turnlog.diffs.paths import common_root
 from turnlog.errors import InputError
 from turnlog.records import FileChange, Record
 from turnlog.testing.edits import File, edit_sequence, git_judges, has_git
@@ -222,6 +224,56 @@ def test_paths_are_relative_to_where_work_was_done() -> None:
     assert [net.path for net in net_changes(changed(inside), root="/p/src")] == ["a"]
     assert root_of([FileChange("/q/x/a", "created"), FileChange("/q/y/b", "created")]) == "/q"
     assert place_of("C:\\work\\a.py", "C:\\work") == "C:/work/a.py"
+    assert relative_to("/a", "/") == "a"
+
+
+def test_two_folders_are_shown_from_the_one_that_holds_both() -> None:
+    """Files of one name in two folders made one; or one of the two left out of every patch."""
+    api = FileChange("README", "modified", before="1", after="2", root="/p/api")
+    web = FileChange("README", "modified", before="3", after="1", root="/p/web")
+    assert summary(api, web) == [("modified", "api/README", ""), ("modified", "web/README", "")]
+    far = FileChange("x", "created", after="1", root="/q")
+    assert [(net.path, net.applies) for net in net_changes(changed(api, far))] == [("/q/x", False), ("README", True)]
+    assert [net.path for net in net_changes(changed(api, web), root="web")] == ["/p/api/README", "README"]
+    assert common_root(["C:\\p\\api", "C:/p/web"]) == "C:/p"
+    assert common_root(["C:/p", "D:/p"]) == common_root(["C:/p", "C:/q"]) == "C:/p"
+    assert common_root(["p", "/p"]) == "p"
+    assert common_root([]) == ""
+
+
+def test_a_log_without_roots_reads_on() -> None:
+    """Logs of before name no root: they are read as they were, and gone on with they tell of the same files."""
+    old = FileChange("a", "modified", before="1", after="2")
+    assert summary(old) == [("modified", "a", "")]
+    new = FileChange("a", "modified", before="2", after="1", root="/p")
+    assert summary(old, new) == []
+    assert summary(old, FileChange("b", "renamed", old_path="a", root="/p")) == [("renamed", "b", "a")]
+
+
+def test_a_second_telling_changes_nothing() -> None:
+    """A rename told again was a second file; a deletion told again the end of one that never was."""
+    one, two = sha256_hex(b"1"), sha256_hex(b"2")
+    there = FileChange("b", "renamed", old_path="a", before=one, after=one)
+    back = FileChange("a", "renamed", old_path="b", before=one, after=one)
+    gone = FileChange("b", "deleted", before=one)
+    assert summary(there, there) == [("renamed", "b", "a")]
+    assert summary(there, there, gone, gone) == [("deleted", "a", "")]
+    assert summary(there, there, back, back) == []
+    deleted, made = FileChange("a", "deleted", before=one), FileChange("b", "created", after=one)
+    assert summary(deleted, there) == [("renamed", "b", "a")]
+    assert summary(deleted, made, there) == [("deleted", "a", ""), ("created", "b", "")]
+    assert summary(made, gone, gone) == []
+    assert summary(made, gone, FileChange("b", "modified", before=one, after=two)) == [("created", "b", "")]
+
+
+def test_a_windows_path_is_one_where_the_root_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backslash in a name made part of a path; or, where a system separates by it, a patch that writes elsewhere."""
+    assert place_of("C:\\win", "/p") == "/p/C:\\win"
+    assert place_of("C:\\win", "D:\\p") == place_of("C:\\win") == "C:/win"
+    assert is_inside("C:\\win")
+    monkeypatch.setattr("turnlog.diffs.paths._PARTS_AT_BACKSLASH", True)
+    assert not is_inside("C:\\win")
+    assert not is_inside("..\\a")
 
 
 @pytest.mark.parametrize(

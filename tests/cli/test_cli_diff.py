@@ -46,6 +46,24 @@ def store(tmp_path: Path) -> SqliteStore:
     return made
 
 
+def test_files_of_two_folders(tmp_path: Path, turnlog: Command) -> None:
+    """Files of one name in two folders shown as one; or a folder that can be given as it stands in the patch, not."""
+    made = SqliteStore(tmp_path / "log.db")
+    made.create("s")
+    one, two = (made.put_blob(data) for data in (b"1\n", b"2\n"))
+    for root in ("/p/api", "/p/web"):
+        made.append("s", [said("go"), Draft(FileChange("README", "modified", before=one, after=two, root=root))])
+    made.close()
+    shown = turnlog("diff", "s")
+    assert [line for line in shown.out.splitlines() if line.startswith("+++")] == [
+        "+++ b/api/README",
+        "+++ b/web/README",
+    ]
+    assert (shown.code, shown.err) == (0, "")
+    assert "+++ b/web/README" in turnlog("diff", "s", "--turn", "2").out
+    assert "+++ b/README" in turnlog("diff", "s", "--turn", "2", "--root", "web").out
+
+
 def test_the_box_of_changes(store: SqliteStore, turnlog: Command) -> None:
     """Files, lines and totals at a glance, of a session and of one turn."""
     store.close()

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from ..diffs import FileDiff, NetChange, file_diff, net_changes, patch_lines, root_of
+from ..diffs import FileDiff, NetChange, file_diff, net_changes, patch_lines, place_of, root_of
 from ..errors import BlobMissing, CorruptRecord, InputError
 from ..export import visible
 from ..log import Store
@@ -72,8 +72,8 @@ def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
             say(f"left out: {counted(len(gone), 'file change')} that a rewind took back, see --rewound")
         chosen = gone if arguments.rewound else [record for record in chosen if not rewinds.by(record.n)]
     # A turn's paths are relative to what the whole session's are.
-    root = arguments.root or root_of(record.body for record in records if isinstance(record.body, FileChange))
-    return net_changes(chosen, root=root)
+    own = root_of(record.body for record in records if isinstance(record.body, FileChange))
+    return net_changes(chosen, root=place_of(arguments.root, own))
 
 
 def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int]:

@@ -73,20 +73,21 @@ class _File(Struct):
 def net_changes(records: Iterable[Record], *, root: str = "") -> list[NetChange]:
     """What became of each file over these records, by path; records of other kinds are passed over.
 
-    `root` is the folder that paths are given relative to; if empty, `root_of` these records.
+    `root` is the folder that paths are given relative to; it starts from `root_of` these records if it is relative,
+    and is that if it is empty. The same change may be told several times, by watches inside of each other.
     """
-    fold, changes = _Fold(), list[FileChange]()
-    for record in records:
-        if isinstance(record.body, FileChange):
-            changes.append(record.body)
-            fold.take(record.n, record.body)
-    shown = place_of(root) if root else root_of(changes)
+    changes = [(record.n, record.body) for record in records if isinstance(record.body, FileChange)]
+    fold = _Fold(common_root(change.root for _, change in changes))
+    for n, change in changes:
+        fold.take(n, change)
+    shown = place_of(root, root_of(change for _, change in changes))
     return sorted((_relative(change, shown) for change in fold.net()), key=lambda change: change.path)
 
 
 def root_of(changes: Iterable[FileChange]) -> str:
-    """The folder to show paths relative to: the one that was worked in, as far as the changes say; else, if
-    all paths are absolute, the one that holds all files. "" if paths are relative to begin with."""
+    """The folder to show paths relative to: the one that was worked in, or that holds those that were, as far as
+    the changes say; else, if all paths are absolute, the one that holds all files. "" if paths are relative to
+    begin with."""
     roots, folders = dict[str, None](), dict[str, None]()
     for change in changes:
         roots.setdefault(change.root)
@@ -101,30 +102,33 @@ def _relative(change: NetChange, root: str) -> NetChange:
 
 
 class _Fold:
-    """The files met so far: those that are there by place, and those that are gone but were."""
+    """The files met so far: those that are there by place, and those that are gone but were.
 
-    def __init__(self) -> None:
+    A place that was met and where no file is has none: who tells that one went from there tells again what was told
+    already, of a watch inside of another. `home` is where a relative path starts that comes without a root.
+    """
+
+    def __init__(self, home: str) -> None:
+        self._home = home
         self._there: dict[str, _File] = {}
         self._gone: list[_File] = []
-        self._origins: set[str] = set()
+        self._met_places: set[str] = set()
+        self._last_gone: dict[str, _File] = {}
 
     def take(self, n: int, change: FileChange) -> None:
         """One change more."""
-        place = place_of(change.path, change.root)
+        root = change.root or self._home
+        place = place_of(change.path, root)
         if change.action == "renamed":
-            self._renamed(n, change, place_of(change.old_path, change.root), place)
+            self._renamed(n, change, place_of(change.old_path, root), place)
             return
         file = self._there.get(place)
         if file is None:
-            was_there = change.action != "created" and place not in self._origins
+            was_there = change.action != "created" and place not in self._met_places
             file = self._there[place] = self._met(n, change, place if was_there else None, place)
         file.last = n
         if change.action == "deleted":
-            del self._there[place]
-            if file.origin is not None:
-                _step(file, Step(change.before or None, ""))
-                file.place = None
-                self._gone.append(file)
+            self._leave(self._there.pop(place), place, Step(change.before or None, ""))
             return
         if not file.mode and file.origin is not None:
             file.old_mode = file.old_mode or change.old_mode
@@ -134,21 +138,42 @@ class _Fold:
 
     def _met(self, n: int, change: FileChange, origin: str | None, place: str) -> _File:
         """A file that these records name for the first time."""
-        if origin is not None:
-            self._origins.add(origin)
+        self._met_places.update((origin or place, place))
         return _File(origin, place, [], "" if origin is None else change.old_mode, change.mode, n, n)
 
     def _renamed(self, n: int, change: FileChange, old: str, new: str) -> None:
-        file = self._there.pop(old, None) or self._met(n, change, None if old in self._origins else old, new)
+        file = self._there.pop(old, None)
+        if file is None and old in self._met_places:
+            file = self._again(n, change, old, new)
+        file = file or self._met(n, change, old, new)
         over = self._there.pop(new, None)
-        if over is not None and over.origin is not None:
-            _step(over, Step(None, ""))
-            over.place, over.last = None, n
-            self._gone.append(over)
+        if over is not None and over is not file:
+            over.last = n
+            self._leave(over, new, Step(None, ""))
+        self._met_places.add(new)
         file.place, file.last, file.mode = new, n, change.mode or file.mode
         self._there[new] = file
         if change.before or change.after or change.patch:
             _step(file, Step(change.before or None, change.after or None, change.patch))
+
+    def _again(self, n: int, change: FileChange, old: str, new: str) -> _File:
+        """The file that is told to have gone from where none is: the one at its new place, if that was told before;
+        else, if it was told as deleted, that one; else another."""
+        there, gone = self._there.get(new), self._last_gone.get(old)
+        if there is not None:
+            return there
+        if gone is not None and change.after:
+            self._gone.remove(self._last_gone.pop(old))
+            return gone
+        return self._met(n, change, None, new)
+
+    def _leave(self, file: _File, place: str, step: Step) -> None:
+        """A file went from a place, and from the world."""
+        if file.origin is not None:
+            _step(file, step)
+            file.place = None
+            self._gone.append(file)
+            self._last_gone[place] = file
 
     def net(self) -> Iterator[NetChange]:
         """What is left of it all."""

@@ -5,6 +5,7 @@ A path is a text as `os.fsdecode` makes it: bytes that are no UTF-8 stand as lon
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Iterable
@@ -12,17 +13,21 @@ from collections.abc import Iterable
 __all__ = ["common_root", "is_inside", "place_of", "quoted", "relative_to"]
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+_TOP = re.compile(r"/?|[A-Za-z]:")
+_PARTS_AT_BACKSLASH = os.sep == "\\"
+"""Whether this system takes a backslash in a name for a separator."""
 _ESCAPES = {7: b"\\a", 8: b"\\b", 9: b"\\t", 10: b"\\n", 11: b"\\v", 12: b"\\f", 13: b"\\r", 34: b'\\"', 92: b"\\\\"}
 
 
 def place_of(path: str, root: str = "") -> str:
     """Where a file is, in one spelling: with `/`, without `.` and `..`; absolute if `path` or `root` is.
 
-    `root` is the folder that a relative path starts from. Windows paths keep their drive.
+    `root` is the folder that a relative path starts from. Windows paths keep their drive; where `root` is none, a
+    backslash is a letter of a name like any other.
     """
-    windows = bool(_DRIVE.match(path) or (root and _DRIVE.match(root)))
+    windows = not root.startswith("/") and bool(_DRIVE.match(path) or _DRIVE.match(root))
     path, root = (text.replace("\\", "/") if windows else text for text in (path, root))
-    if not path.startswith("/") and not _DRIVE.match(path) and root:
+    if not path.startswith("/") and not (windows and _DRIVE.match(path)) and root:
         path = f"{root}/{path}"
     normal = posixpath.normpath(path) if path else ""
     return normal.replace("//", "/", 1) if normal.startswith("//") and not windows else normal
@@ -30,29 +35,32 @@ def place_of(path: str, root: str = "") -> str:
 
 def relative_to(place: str, root: str) -> str:
     """`place` as seen from the folder `root` if it is inside, else as it is. Both as `place_of` has them."""
-    return place[len(root) + 1 :] if root and place.startswith(root.rstrip("/") + "/") else place
+    return place.removeprefix(root.rstrip("/") + "/") if root else place
 
 
 def common_root(roots: Iterable[str]) -> str:
-    """Of the folders that work was done in, the one that holds all others, else the first; "" if there are
-    none."""
+    """The deepest folder that holds all folders that work was done in; the first of them if that is none but the
+    top of the disk; "" if there are none."""
     places = list(dict.fromkeys(place_of(root) for root in roots if root))
-    for root in places:
-        if all(other == root or other.startswith(root.rstrip("/") + "/") for other in places):
-            return root
-    return places[0] if places else ""
+    try:
+        common = posixpath.commonpath(places)
+    except ValueError:  # none, or some relative and some not
+        common = ""
+    return common if len(places) == 1 or not _TOP.fullmatch(common) else places[0] if places else ""
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path stays inside the folder that it is relative to, and out of git's own.
+    """Whether a path, as `place_of` has it, stays inside the folder that it is relative to, and out of git's own.
 
-    What is applied must not write anywhere else: no absolute path, no `..`, no `.git`, no drive.
+    What is applied must not write anywhere else: no absolute path, no `..`, no `.git`, no drive. A backslash is part
+    of a name, but where this system separates by it.
     """
     names = path.split("/")
     return (
         bool(path)
         and "\0" not in path
-        and not _DRIVE.match(path)
+        and not (_PARTS_AT_BACKSLASH and "\\" in path)
+        and not (len(names) > 1 and _TOP.fullmatch(names[0]))
         and not any(name in ("", ".", "..") or _is_git(name) for name in names)
     )
 
