@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import turnlog
 from turnlog import Session
 from turnlog.diffs import file_diff, net_changes, patch_lines
 from turnlog.errors import InputError
+from turnlog.filelook import Folder
 from turnlog.filewatch import FileRecorder, LeftOut
 from turnlog.records import FileChange, Note
 from turnlog.stores import MemoryStore
@@ -133,6 +135,118 @@ def test_a_second_watch_begins_where_the_first_ended(session: Session, tmp_path:
     assert isinstance(first, FileChange)
     assert isinstance(second, FileChange)
     assert first.after == second.before
+
+
+def test_a_time_that_was_set_back_hides_nothing(
+    session: Session, store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cp -p` gives a file another content and the old time; what a file system says of its last change tells."""
+    monkeypatch.setattr("turnlog.filelook._RACY_NS", -(10**12))  # as if all had been written long ago
+    write(tmp_path, a=b"AAA", b=b"BBB", big=b"1" * 20)
+    for name in ("a", "b", "big"):
+        os.utime(tmp_path / name, (10**9, 10**9))
+    times = {name: (tmp_path / name).stat().st_ctime_ns for name in ("a", "big")}
+    files = FileRecorder(tmp_path, session._append, store.put_blob, file_limit=10)
+    with files, files.watch() as watched:
+        while any((tmp_path / name).stat().st_ctime_ns == time for name, time in times.items()):
+            shutil.copy2(tmp_path / "b", tmp_path / "a")
+            write(tmp_path, big=b"2" * 20)
+            os.utime(tmp_path / "big", (10**9, 10**9))
+    assert changes_of(session) == [("modified", "a", "")]
+    ((path, why),) = ((one.path, one.why) for one in watched.left_out)
+    assert (path, why.endswith("so its content may be the same")) == ("big", True)
+
+
+def test_a_time_that_was_set_back_just_now_hides_nothing(session: Session, store: MemoryStore, tmp_path: Path) -> None:
+    """A file with an old time that was written a moment before a look may be written again in that moment: its time is
+    no reason not to read it again, and one that is too large to be read may not come by with the same times."""
+    write(tmp_path, a=b"AAA", big=b"1" * 20)
+    for name in ("a", "big"):
+        os.utime(tmp_path / name, (10**9, 10**9))
+    assert not Folder(tmp_path, (), 10, 10).look()["a"].settled
+    files = FileRecorder(tmp_path, session._append, store.put_blob, file_limit=10)
+    write(tmp_path, big=b"2" * 20)
+    os.utime(tmp_path / "big", (10**9, 10**9))
+    with files, files.watch() as watched:
+        write(tmp_path, big=b"3" * 20)
+        os.utime(tmp_path / "big", (10**9, 10**9))
+    assert [one.path for one in watched.left_out] == ["big"]
+
+
+def test_files_of_two_folders_stay_apart(session: Session, store: MemoryStore, tmp_path: Path) -> None:
+    """Two files of one name made one: a change that nobody made, or none where both changed."""
+    write(tmp_path, api__README=b"api 1\n", web__README=b"web 1\n")
+    before = {"api/README": File(b"api 1\n"), "web/README": File(b"web 1\n")}
+    with session.turn("one", watch=tmp_path / "api"):
+        write(tmp_path, api__README=b"api 2\n")
+    with session.turn("two", watch=tmp_path / "web"):
+        write(tmp_path, web__README=b"api 1\n")
+    net = net_changes(session.history())
+    assert [(change.action, change.path) for change in net] == [("modified", "api/README"), ("modified", "web/README")]
+    if has_git():
+        diffs = [file_diff(change, store.get_blob) for change in net]
+        patch = b"".join(line for diff in diffs if diff for line in patch_lines(diff))
+        after = {"api/README": File(b"api 2\n"), "web/README": File(b"api 1\n")}
+        assert git_judges(before, after, patch) == ""
+
+
+def test_a_folder_in_another_has_the_same_files(session: Session, tmp_path: Path) -> None:
+    """One change told as two files, by the name that it has in each folder, or in a folder that has two names."""
+    write(tmp_path, real__src__a=b"1")
+    (tmp_path / "linked").symlink_to(tmp_path / "real")
+    with session.turn("one", watch=tmp_path / "real"), session.files(tmp_path / "linked" / "src") as files:
+        with files.watch():
+            write(tmp_path, real__src__a=b"2")
+        files.record("a", b"2", b"3")
+        write(tmp_path, real__src__a=b"3")
+    assert changes_of(session) == [("modified", "a", ""), ("modified", "a", "")]
+    assert [change.path for change in net_changes(session.history())] == ["a"]
+    assert [change.path for change in net_changes(session.history(), root=str(tmp_path / "real"))] == ["src/a"]
+
+
+def test_what_a_watch_passes_over_is_not_denied(session: Session, tmp_path: Path) -> None:
+    """A file behind a link, or ignored, that was recorded as made and is there, told as deleted by the watch around."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "outside")
+    with session.turn("one", watch=tmp_path / "in") as turn:
+        files = turn.files(tmp_path / "in")
+        for name in ("link/a", "node_modules/b"):
+            (tmp_path / "in" / name).parent.mkdir(exist_ok=True)
+            (tmp_path / "in" / name).write_bytes(b"1")
+            files.record(name, None, b"1")
+        files.record("never made", None, b"1")
+    assert changes_of(session) == [
+        ("created", "link/a", ""),
+        ("created", "node_modules/b", ""),
+        ("created", "never made", ""),
+        ("deleted", "never made", ""),
+    ]
+
+
+def test_what_a_tool_tells_is_told_of_what_was_before_it(session: Session, tmp_path: Path) -> None:
+    """A file that came to be unseen and was then changed by a tool, told as one that had always been there."""
+    with session.turn("one", watch=tmp_path) as turn:
+        write(tmp_path, a=b"1")
+        turn.files(tmp_path).record("a", b"1", b"2")
+        write(tmp_path, a=b"2")
+    assert changes_of(session)[-1] == ("modified", "a", "")
+    assert [(change.action, change.path) for change in net_changes(session.history())] == [("created", "a")]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names there")
+def test_a_name_that_looks_like_a_windows_path(session: Session, store: MemoryStore, tmp_path: Path) -> None:
+    """Shown as another file, and left out of the patch as if it stood elsewhere."""
+    with session.turn("one", watch=tmp_path) as turn:
+        (tmp_path / "C:\\win").write_bytes(b"1\n")
+        turn.files(tmp_path).record("D:\\win", None, b"2\n")
+        (tmp_path / "D:\\win").write_bytes(b"2\n")
+    net = net_changes(session.history())
+    assert [(change.path, change.applies) for change in net] == [("C:\\win", True), ("D:\\win", True)]
+    if has_git():
+        diffs = [file_diff(change, store.get_blob) for change in net]
+        patch = b"".join(line for diff in diffs if diff for line in patch_lines(diff))
+        assert git_judges({}, {"C:\\win": File(b"1\n"), "D:\\win": File(b"2\n")}, patch) == ""
 
 
 def test_what_is_too_large_is_left_out_and_said(session: Session, store: MemoryStore, tmp_path: Path) -> None:

@@ -368,6 +368,19 @@ def test_files_of_a_watched_folder_are_told(store: MemoryStore, tmp_path: Path) 
     session.close()
 
 
+def test_what_a_killed_tool_recorded_is_not_told_as_unrecorded(store: MemoryStore, tmp_path: Path) -> None:
+    """A tool's own folder inside the watched one gives its files other names; they are on record all the same."""
+    (tmp_path / "src").mkdir()
+    session = opened(store, target=CHAT)
+    turn = session.turn("go", watch=tmp_path)
+    turn.__enter__()
+    with turn.files(tmp_path / "src") as files, files.watch():
+        (tmp_path / "src" / "a").write_text("y")
+    resumed = opened(store).resumed
+    assert resumed is not None and resumed.recovered.files == ()
+    session.close()
+
+
 def test_nothing_recovered_is_false() -> None:
     """Who asks `if session.resumed.recovered` wants to know whether there is something to say."""
     assert not Recovered()

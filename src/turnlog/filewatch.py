@@ -1,30 +1,29 @@
 """File changes as they happen: recorded one by one, or found by looking at a folder before and after.
 
-A look remembers of each file its size, times and hash, and puts its content aside in a temporary file, so
-that what was there before can be kept once it turns out to have changed. Only files that changed become
-blobs of the store.
+Only files that changed become blobs of the store. What happens is recorded once and in order, though watches stand
+inside of each other: one that begins has those that are open tell what they alone could see, and what it tells is
+news to none of them.
 """
 
 from __future__ import annotations
 
 import os
-import stat
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import IO, Literal
+from threading import RLock
+from typing import Literal
 
 from msgspec import Struct
 
 from .content import sha256_hex
 from .diffs import is_inside, place_of, relative_to
 from .errors import InputError
+from .filelook import Folder, Seen, differences
 from .records import Body, FileChange, Note, Record
 
-__all__ = ["FILE_LIMIT", "FileRecorder", "IGNORED", "LeftOut", "TOTAL_LIMIT", "Watched"]
+__all__ = ["FILE_LIMIT", "FileRecorder", "IGNORED", "LeftOut", "TOTAL_LIMIT", "Watched", "Watches"]
 
 IGNORED = (
     *(".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"),
@@ -39,14 +38,7 @@ FILE_LIMIT = 5 << 20
 TOTAL_LIMIT = 256 << 20
 """Bytes that a recorder puts aside of all files together, on disk."""
 
-_FILES_LIMIT = 50_000
-_RACY_NS = 2_000_000_000
-"""A file that was written this short a time before a look may be written again within the same time stamp
-(2 s on FAT): such are read again."""
-
-
-_TICK_NS = 20_000_000
-"""So far may the time that a system gives to a file lie behind its clock."""
+_PERHAPS = "; only the time of its last change tells, so its content may be the same"
 
 
 class LeftOut(Struct, frozen=True):
@@ -57,32 +49,24 @@ class LeftOut(Struct, frozen=True):
 
 
 class Watched(Struct):
-    """What a watch found, filled when it ends: records of changes, and files that were left out."""
+    """What a watch found, complete when it ends: records of changes, without those that were recorded by others while
+    it lasted, and files that were left out."""
 
     records: tuple[Record, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
 
-class _Seen(Struct, frozen=True):
-    """A file at a look. `sha256` is empty if it was not read, `why` then says why. `offset` is where its
-    content was put aside, -1 if it was not. `settled`: no write can have the same time stamp any more."""
+class Watches:
+    """The watches that are open in one session."""
 
-    size: int
-    mtime: int
-    inode: int
-    mode: str
-    settled: bool
-    sha256: str = ""
-    offset: int = -1
-    why: str = ""
-
-    def is_like(self, other: _Seen) -> bool:
-        """Whether two looks see the same file, by what the system says of it."""
-        return (self.size, self.mtime, self.inode) == (other.size, other.mtime, other.inode)
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.open: list[_Watch] = []
 
 
 class FileRecorder:
-    """Records changes of the files under `root`. `append` records bodies, `put_blob` keeps contents.
+    """Records changes of the files under `root`. `append` records bodies, `put_blob` keeps contents, `watches` are
+    those that record in the same log.
 
     Close it, or use it as a context manager, to let go of what it put aside.
     """
@@ -92,20 +76,18 @@ class FileRecorder:
         root: str | Path,
         append: Callable[..., tuple[Record, ...]],
         put_blob: Callable[[bytes], str],
+        watches: Watches | None = None,
         *,
         ignore: Sequence[str] = IGNORED,
         file_limit: int = FILE_LIMIT,
         total_limit: int = TOTAL_LIMIT,
     ) -> None:
         self.root = Path(os.path.abspath(root))
+        self._real = os.path.realpath(root)  # a folder that has two names is one
+        self.folder = Folder(self.root, ignore, file_limit, total_limit)
         self._append = append
         self._put_blob = put_blob
-        self._ignore = tuple(ignore)
-        self._file_limit = file_limit
-        self._total_limit = total_limit
-        self._aside: IO[bytes] | None = None
-        self._size = 0
-        self._last: dict[str, _Seen] = {}
+        self._watches = watches or Watches()
 
     def __enter__(self) -> FileRecorder:
         return self
@@ -115,9 +97,7 @@ class FileRecorder:
 
     def close(self) -> None:
         """Let go of the contents that were put aside."""
-        if self._aside is not None:
-            self._aside.close()
-        self._aside, self._size, self._last = None, 0, {}
+        self.folder.close()
 
     def record(
         self,
@@ -156,127 +136,67 @@ class FileRecorder:
             call_record=call_record,
             old_mode="" if before is None else mode,
             mode="" if after is None else mode,
+            root=self._real,
         )
-        return self._append(change)[0]
+        with self._watches.lock:
+            for watch in self._watches.open:
+                if watch.doubts(change, "" if before is None else sha256_hex(before)):
+                    watch.settle()
+            return self.put_on_record([change], [])[0]
 
     def place(self, path: str | Path) -> str:
         """A path as it is recorded: relative to the root, with `/`. Raises InputError if it is outside."""
         text = os.fspath(path)
-        for root in (str(self.root), os.path.realpath(self.root)):
+        for root in (str(self.root), self._real):
             place = relative_to(place_of(text, root), place_of(root))
             if is_inside(place):
                 return place
         raise InputError(f"{text!r} is no file inside of {str(self.root)!r}; name one under the root")
+
+    def told_of(self, change: FileChange, *, old: bool = False) -> str:
+        """The path under the root of the file that a change on record is of, as it was called before if `old`; empty if
+        it is elsewhere."""
+        place = place_of((old and change.old_path) or change.path, change.root or self._real)
+        found = relative_to(place, place_of(self._real))
+        return "" if found == place else found
 
     @contextmanager
     def watch(self, *, call_record: int = 0) -> Iterator[Watched]:
         """Look at the folder now and when the block ends, however it ends, and record what changed.
 
         Links are not followed and not recorded. A file that came to be with the content of one that went
-        is renamed. What was left out is in a note, and in the `Watched` that this gives.
+        is renamed. What was left out is in a note, and in the `Watched` that this gives. What was recorded while it
+        lasts, one by one or by a watch inside of it, is not recorded again; what such a one could not see is
+        recorded when that begins.
         """
-        before, found = self._look(), Watched()
+        with self._watches.lock:
+            for one in self._watches.open:
+                one.settle()
+            mine = _Watch(self, call_record)
+            self._watches.open.append(mine)
         try:
-            yield found
+            yield mine.found
         finally:
-            changes, left_out = self._compared(before, self._look(), call_record)
-            bodies: list[Body] = list(changes)
-            if left_out:
-                text = "changed, and not kept: " + "; ".join(f"{each.path} ({each.why})" for each in left_out)
-                bodies.append(Note("files", text, [{"path": each.path, "why": each.why} for each in left_out]))
-            found.records = self._append(*bodies) if bodies else ()
-            found.left_out = tuple(left_out)
+            with self._watches.lock:
+                self._watches.open.remove(mine)
+                mine.settle()
 
     def touched(self, since: datetime) -> list[str]:
         """The files whose times say that they were made, changed or moved at `since` or later. That some are gone
         cannot be told."""
-        least = int(since.timestamp() * 1000) * 1_000_000 - _TICK_NS
-        files = self._files(self.root, "")
-        return [path for path, status in files if max(status.st_mtime_ns, status.st_ctime_ns) >= least]
+        return self.folder.touched(since.timestamp())
 
-    # -- looking ---------------------------------------------------------------------------------
-
-    def _look(self) -> dict[str, _Seen]:
-        now = time.time_ns()
-        seen: dict[str, _Seen] = {}
-        for path, status in self._files(self.root, ""):
-            mode = "" if os.name == "nt" else "100755" if status.st_mode & stat.S_IXUSR else "100644"
-            settled = status.st_mtime_ns < now - _RACY_NS
-            found = _Seen(status.st_size, status.st_mtime_ns, status.st_ino, mode, settled)
-            known = self._last.get(path)
-            if known is not None and known.settled and known.is_like(found):
-                found = _with(found, known.sha256, known.offset, known.why)
-            elif len(seen) >= _FILES_LIMIT:
-                found = _with(found, "", -1, f"there are more than {_FILES_LIMIT:,} files")
-            elif status.st_size > self._file_limit:
-                found = _with(found, "", -1, f"{status.st_size:,} bytes, the limit is {self._file_limit:,}")
-            else:
-                found = self._read(path, found, known)
-            seen[path] = found
-        self._last = seen
-        return seen
-
-    def _files(self, folder: Path, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
-        """Regular files under a folder and what the system says of them. One that goes meanwhile is not
-        there; a folder that cannot be read has none."""
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:
-            return
-        for entry in entries:
-            if any(fnmatchcase(entry.name, pattern) for pattern in self._ignore):
-                continue
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    yield from self._files(Path(entry.path), f"{prefix}{entry.name}/")
-                elif entry.is_file(follow_symlinks=False):
-                    yield prefix + entry.name, entry.stat(follow_symlinks=False)
-            except OSError:
-                continue
-
-    def _read(self, path: str, found: _Seen, known: _Seen | None) -> _Seen:
-        """A file with its hash, its content put aside unless that is done already."""
-        try:
-            with open(self.root / path, "rb") as file:
-                data = file.read(self._file_limit + 1)
-        except OSError as error:
-            return _with(found, "", -1, f"it cannot be read: {error.strerror}")
-        name = sha256_hex(data)
-        if known is not None and known.sha256 == name and known.size == len(data):
-            return _with(found, name, known.offset, known.why)
-        if self._size + len(data) > self._total_limit:
-            return _with(found, name, -1, f"more than {self._total_limit:,} bytes would have to be put aside")
-        if self._aside is None:
-            import tempfile  # 10 ms of import, which only a watch needs
-
-            self._aside = tempfile.TemporaryFile(prefix="turnlog-")  # noqa: SIM115 - open as long as the recorder
-        self._aside.seek(self._size)
-        self._aside.write(data)
-        offset, self._size = self._size, self._size + len(data)
-        return _Seen(len(data), found.mtime, found.inode, found.mode, found.settled, name, offset)
-
-    def _kept(self, seen: _Seen) -> str:
-        """The blob of a file as it was seen."""
-        if self._aside is None:
-            return ""
-        self._aside.seek(seen.offset)
-        return self._put_blob(self._aside.read(seen.size))
-
-    def _compared(
-        self, before: dict[str, _Seen], after: dict[str, _Seen], call_record: int
+    def changed(
+        self, before: Mapping[str, Seen], after: Mapping[str, Seen], call_record: int
     ) -> tuple[list[FileChange], list[LeftOut]]:
+        """The changes between two looks, their contents kept, and what is left out of them."""
         changes: list[FileChange] = []
         left_out: list[LeftOut] = []
-        moved = _moved(before, after)
-        for path in sorted(before.keys() | after.keys()):
-            old_path = moved.get(path, path)
-            was, now = before.get(old_path), after.get(path)
-            went = now is None and path in moved.values()
-            if went or (old_path == path and was is not None and now is not None and _same(was, now)):
-                continue
-            why = next((seen.why for seen in (was, now) if seen is not None and seen.offset < 0), "")
+        for path, old_path, was, now in differences(before, after):
+            why = next((seen.why for seen in (was, now) if seen is not None and seen.why), "")
             if why:
-                left_out.append(LeftOut(path, why))
+                perhaps = was is not None and now is not None and was.is_placed_like(now) and was.mode == now.mode
+                left_out.append(LeftOut(path, why + _PERHAPS * perhaps))
                 continue
             change = FileChange(
                 path=path,
@@ -287,33 +207,72 @@ class FileRecorder:
                 call_record=call_record,
                 old_mode="" if was is None else was.mode,
                 mode="" if now is None else now.mode,
+                root=self._real,
             )
-            changes.append(change)
+            # Contents of which secrets were taken out may be the same then.
+            if change.action != "modified" or (change.before, change.old_mode) != (change.after, change.mode):
+                changes.append(change)
         return changes, left_out
 
+    def put_on_record(self, changes: Sequence[FileChange], left_out: Sequence[LeftOut]) -> tuple[Record, ...]:
+        """Record changes, and what is left out in a note; watches that are open take them for told."""
+        bodies: list[Body] = list(changes)
+        if left_out:
+            text = "changed, and not kept: " + "; ".join(f"{each.path} ({each.why})" for each in left_out)
+            bodies.append(Note("files", text, [{"path": each.path, "why": each.why} for each in left_out]))
+        records = self._append(*bodies) if bodies else ()
+        for watch in self._watches.open:
+            for change in changes:
+                watch.take(change)
+        return records
 
-def _with(seen: _Seen, sha256: str, offset: int, why: str) -> _Seen:
-    return _Seen(seen.size, seen.mtime, seen.inode, seen.mode, seen.settled, sha256, offset, why)
+    def _kept(self, seen: Seen) -> str:
+        """The blob of a file as it was seen or told of."""
+        if seen.is_told:
+            return seen.sha256
+        content = self.folder.content(seen)
+        return "" if content is None else self._put_blob(content)
 
 
-def _same(was: _Seen, now: _Seen) -> bool:
-    if was.sha256 and now.sha256:
-        return was.sha256 == now.sha256 and was.mode == now.mode
-    return was.is_like(now)
+class _Watch:
+    """A watch that is open: the folder as it was when it began, or as what is on record since says that it became."""
+
+    def __init__(self, recorder: FileRecorder, call_record: int) -> None:
+        self.found = Watched()
+        self._recorder = recorder
+        self._call_record = call_record
+        self._before = recorder.folder.look()
+
+    def settle(self) -> None:
+        """Record what changed since the last time, and is not on record."""
+        recorder, root = self._recorder, self._recorder.root
+        after = recorder.folder.look()
+        # A look passes over links and what is ignored: what was told of such a file is not denied.
+        told = (path for path, seen in self._before.items() if seen.is_told and path not in after)
+        passed = {path for path in told if os.path.lexists(root / path)}
+        before = {path: seen for path, seen in self._before.items() if path not in passed}
+        changes, left_out = recorder.changed(before, after, self._call_record)
+        self._before = after
+        self.found.records += recorder.put_on_record(changes, left_out)
+        self.found.left_out += tuple(left_out)
+
+    def doubts(self, change: FileChange, before: str) -> bool:
+        """Whether a file is not known as it was, by the hash `before`, when it was changed."""
+        path = self._recorder.told_of(change, old=True)
+        was = self._before.get(path)
+        known = "" if was is None else was.sha256
+        return bool(path) and known != before and not (was is not None and was.why)
+
+    def take(self, change: FileChange) -> None:
+        """Something is on record from here on."""
+        old, place = (self._recorder.told_of(change, old=old) for old in (True, False))
+        was = self._before.get(old)
+        if change.action == "renamed" or not change.after:
+            self._before.pop(old, None)
+        if place and change.after:
+            mode = change.mode or (was.mode if was is not None else "" if os.name == "nt" else "100644")
+            self._before[place] = Seen(0, 0, 0, 0, mode, False, change.after)
 
 
-def _action(was: _Seen | None, now: _Seen | None) -> Literal["modified", "created", "deleted"]:
+def _action(was: Seen | None, now: Seen | None) -> Literal["modified", "created", "deleted"]:
     return "created" if was is None else "deleted" if now is None else "modified"
-
-
-def _moved(before: dict[str, _Seen], after: dict[str, _Seen]) -> dict[str, str]:
-    """New places of files that went from elsewhere with all they held, and where they were."""
-    gone: dict[str, list[str]] = {}
-    for path in sorted(before.keys() - after.keys(), reverse=True):
-        if before[path].sha256 and before[path].size:
-            gone.setdefault(before[path].sha256, []).append(path)
-    moved: dict[str, str] = {}
-    for path in sorted(after.keys() - before.keys()):
-        if places := gone.get(after[path].sha256):
-            moved[path] = places.pop()
-    return moved

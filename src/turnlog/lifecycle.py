@@ -13,7 +13,7 @@ from .content import Message, text_of
 from .context import Context
 from .errors import InputError
 from .events import Appended, Event, Events, Feed
-from .filewatch import FileRecorder
+from .filewatch import FileRecorder, Watches
 from .journal import Journal
 from .log import Store
 from .records import Configuration, MessageRecord, Record, SessionOpened
@@ -56,6 +56,7 @@ class Lifecycle(SessionLog):
         self._context = Context(store, session_id)
         self._journal = Journal(store, session_id, self._context, self._events.tell, checkpoint)
         self._turn: Turn | None = None
+        self._watches = Watches()
         self._made: Turn | None = None
         self._opening: Record | None = None
         self._found = self._as_it_is()

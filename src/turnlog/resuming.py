@@ -78,7 +78,7 @@ def _touched(
     """Files of a watched folder that changed since a turn began, as far as their times tell, and are not on record."""
     if not folder:
         return ()
-    known = {record.body.path for record in records if isinstance(record.body, FileChange)}
     with files(folder) as recorder:
+        known = {recorder.told_of(record.body) for record in records if isinstance(record.body, FileChange)}
         touched = recorder.touched(datetime.fromisoformat(turn.started))
     return tuple(path for path in touched if path not in known)

@@ -134,7 +134,7 @@ class Session(Lifecycle):
 
     def files(self, root: str | Path = ".") -> FileRecorder:
         """What records changes of files under `root`: one by one, or all of a `watch()`."""
-        return FileRecorder(root, self._append, self._store.put_blob)
+        return FileRecorder(root, self._append, self._store.put_blob, self._watches)
 
     # -- configuration and decisions -------------------------------------------------------------
 
