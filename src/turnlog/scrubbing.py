@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from .codec import encode_record
-from .content import sha256_hex
 from .errors import BlobMissing, CorruptRecord, StoreError
 from .log import Draft, Store
 from .records import Note, Record
-from .redaction import Counts, Redactor, redacted_bytes, redacted_draft
+from .redaction import Cleaned, Counts, Redactor, redacted_bytes, redacted_draft
 from .stores.drafts import blob_names
 
 __all__ = ["Leak", "Scrubbed", "scan", "scrub"]
@@ -128,7 +127,7 @@ class _Files:
         self._store = store
         self._redactor = redactor
         self._seen: set[str] = set()
-        self.renamed: dict[str, tuple[str, Counts]] = {}
+        self.renamed: dict[str, Cleaned] = {}
         self.clean: dict[str, bytes] = {}
 
     def look(self, name: str) -> None:
@@ -141,9 +140,8 @@ class _Files:
         except (BlobMissing, CorruptRecord):
             return  # for `verify` to say
         if counts:
-            new = sha256_hex(data)
-            self.clean[new] = data
-            self.renamed[name] = new, counts
+            self.renamed[name] = Cleaned.of(data, counts)
+            self.clean[self.renamed[name].name] = data
 
 
 def _clean(record: Record, redactor: Redactor, files: _Files) -> Draft | None:

@@ -12,12 +12,13 @@ import pytest
 from planted import EXACT, SECRETS, bodies
 
 import turnlog
-from turnlog import Message, Reasoning, Redactor, Session, Text, ToolCall
+from turnlog import Media, Message, Reasoning, Redactor, Session, Text, ToolCall
 from turnlog.cli import main
+from turnlog.content import sha256_hex
 from turnlog.errors import InputError
 from turnlog.log import Draft, Store
 from turnlog.records import FileChange, MessageRecord, PartialAnswer, Record
-from turnlog.redaction import RedactingStore
+from turnlog.redaction import RedactingStore, redacted_drafts
 from turnlog.stores import open_store
 from turnlog.testing import check_store
 from turnlog.view.clean import Edit
@@ -143,6 +144,25 @@ def test_files_of_text_are_redacted_and_others_are_not(place: str, tmp_path: Pat
         assert store.get_blob(store.put_blob(picture)) == picture
         assert session.redacted == {"npm-token": 3000, "github-token": 1}
         assert store.verify() == []
+
+
+def test_media_say_the_size_that_they_have(place: str) -> None:
+    """A size that is that of the bytes before, in a session, in an import and after a scrub."""
+    said = f"key {HUB}".encode()
+    for name, redact in (("now", True), ("later", False)):
+        with turnlog.open(name, store=place, redact=redact) as session:
+            session.add(Message("user", (session.media(said, "text/plain"), session.media(b"plain", "text/plain"))))
+    assert main(["scrub", "later", "--yes", "--store", place]) == 0
+    for name in ("now", "later"):
+        with turnlog.open(name, store=place) as session:
+            medium, other = next(r for r in session.history() if isinstance(r.body, MessageRecord)).message.parts
+            assert isinstance(medium, Media) and isinstance(other, Media)
+            assert medium.size == len(session._store.get_blob(medium.sha256)) != len(said)
+            assert other.size == 5
+    body = MessageRecord(Message("user", (Media("file", sha256=sha256_hex(said)),)))
+    (draft,), _ = redacted_drafts([Draft(body)], {sha256_hex(said): said}, Redactor())
+    assert isinstance(draft.body, MessageRecord)
+    assert [part.size for part in draft.body.message.parts if isinstance(part, Media)] == [0], "nobody said a size"
 
 
 def test_interrupted_answers_are_redacted(place: str, tmp_path: Path) -> None:

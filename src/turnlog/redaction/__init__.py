@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from .bodies import redacted, redacted_bytes
-from .drafts import redacted_draft, redacted_drafts
+from .drafts import Cleaned, redacted_draft, redacted_drafts
 from .redactor import Counts, Finding, Redactor, has_mark
 from .storing import RedactingStore
 
 __all__ = [
+    "Cleaned",
     "Counts",
     "Finding",
     "RedactingStore",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,10 +15,24 @@ from ..records import Body, Decision, FileChange, MessageRecord, PartialAnswer, 
 from .bodies import redacted, redacted_bytes
 from .redactor import Counts, Redactor
 
-__all__ = ["Renamed", "redacted_draft", "redacted_drafts", "renamed_blobs"]
+__all__ = ["Cleaned", "Renamed", "redacted_draft", "redacted_drafts", "renamed_blobs"]
 
-Renamed = Mapping[str, tuple[str, Counts]]
-"""Blobs that held secrets: their hash, the hash without, and what was replaced."""
+
+class Cleaned(NamedTuple):
+    """A blob without its secrets: its hash, its size in bytes, and what was replaced."""
+
+    name: str
+    size: int
+    counts: Counts
+
+    @classmethod
+    def of(cls, data: bytes, counts: Counts) -> Cleaned:
+        """What blob `data` is, of which `counts` was replaced."""
+        return cls(sha256_hex(data), len(data), counts)
+
+
+Renamed = Mapping[str, Cleaned]
+"""Blobs that held secrets, by their hash: what stands in their place."""
 
 
 def redacted_drafts(
@@ -26,14 +40,13 @@ def redacted_drafts(
 ) -> tuple[tuple[Draft, ...], dict[str, bytes]]:
     """Drafts and their blobs without secrets. Blobs that are no text stay as they are, and so does
     what has none."""
-    renamed: dict[str, tuple[str, Counts]] = {}
+    renamed: dict[str, Cleaned] = {}
     clean: dict[str, bytes] = {}
     for name, data in blobs.items():
         kept, counts = redacted_bytes(data, redactor)
-        new = sha256_hex(kept) if counts else name
-        clean[new] = kept
         if counts:
-            renamed[name] = new, counts
+            renamed[name] = Cleaned.of(kept, counts)
+        clean[renamed[name].name if counts else name] = kept
     return tuple(redacted_draft(draft, redactor, renamed) for draft in drafts), clean
 
 
@@ -69,10 +82,11 @@ def renamed_blobs(body: Body, renamed: Renamed) -> tuple[Body, Counts]:
         return body, counts
 
     def named(name: str) -> str:
-        new, replaced = renamed.get(name, (name, {}))
-        for kind, number in replaced.items():
+        if name not in renamed:
+            return name
+        for kind, number in renamed[name].counts.items():
             counts[kind] = counts.get(kind, 0) + number
-        return new
+        return renamed[name].name
 
     if isinstance(body, FileChange) and {body.before, body.after, body.patch} & renamed.keys():
         body = replace(body, before=named(body.before), after=named(body.after), patch=named(body.patch))
@@ -88,7 +102,10 @@ def _with_media(message: Message, named: Callable[[str], str], renamed: Renamed)
         return medium(part)
 
     def medium(part: Any) -> Any:
-        return replace(part, sha256=named(part.sha256)) if isinstance(part, Media) and part.sha256 in renamed else part
+        if not (isinstance(part, Media) and part.sha256 in renamed):
+            return part
+        size = renamed[part.sha256].size if part.size else 0  # 0: nobody said how many bytes there were
+        return replace(part, sha256=named(part.sha256), size=size)
 
     return replace(message, parts=tuple(map(part, message.parts)))
 

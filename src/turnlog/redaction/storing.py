@@ -11,8 +11,8 @@ from ..content import sha256_hex
 from ..log import SWEEP_GRACE_SECONDS, Draft, Held, Inventory, Packed, Problem, SessionInfo, Store, Swept
 from ..records import Body, Record
 from .bodies import redacted_bytes
-from .drafts import redacted_draft
-from .redactor import Counts, Redactor
+from .drafts import Cleaned, redacted_draft
+from .redactor import Redactor
 
 __all__ = ["RedactingStore"]
 
@@ -27,7 +27,7 @@ class RedactingStore:
     def __init__(self, store: Store, redactor: Redactor) -> None:
         self.store = store
         self.redactor = redactor
-        self._renamed: dict[str, tuple[str, Counts]] = {}
+        self._renamed: dict[str, Cleaned] = {}
         self._live: dict[tuple[str, int], Body] = {}
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
@@ -93,12 +93,12 @@ class RedactingStore:
         if not counts:
             return name
         given = sha256_hex(data)
-        self._renamed[given] = name, counts
+        self._renamed[given] = Cleaned(name, len(clean), counts)
         return given
 
     def get_blob(self, sha256: str) -> bytes:
         """See `BlobStore.get_blob`."""
-        return self.store.get_blob(self._renamed.get(sha256, (sha256, {}))[0])
+        return self.store.get_blob(self._renamed[sha256].name if sha256 in self._renamed else sha256)
 
     def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
         """See `Store.rewrite`."""
