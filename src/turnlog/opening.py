@@ -24,7 +24,7 @@ from .retention import Limits, collect, is_over, limits_of
 from .session import Session
 from .session_log import SOURCES
 from .settings import Settings
-from .stores import KeySource, MemoryStore, default_path, local_path, open_store
+from .stores import KeySource, MemoryStore, SealedStore, default_path, local_path, open_store
 from .stores.drafts import blob_names
 from .streaming import CHECKPOINT_SECONDS
 from .summarize import Complete, Summarizer
@@ -58,11 +58,11 @@ def open(
 
     What is None here is as `settings` say: those given, or what files and the environment say (docs/configuration.md).
 
-    Without an id, one is made from `title` and the time. `store` is a store or a path to one.
-    `target` is what requests are made for; a session opened again keeps the target it had unless another is given.
-    So it is with `budget` (tokens of a whole request, or a Budget), `strategy` (what gives way first: a Strategy or the
-    name of a preset), `tools` and `system`, the text that the conversation begins with. What differs from what it had
-    is told by `Session.changes`, what a crash had left half-done by `Session.resumed`.
+    Without an id, one is made from the time and `title`: without its secrets, in an encrypted store without any of it.
+    `store` is a store or a path to one. `target` is what requests are made for; a session opened again keeps the
+    target it had unless another is given. So it is with `budget` (tokens of a whole request, or a Budget), `strategy`
+    (what gives way first: a Strategy or the name of a preset), `tools` and `system`, the text that the conversation
+    begins with. What differs from then is told by `Session.changes`, what was half-done by `Session.resumed`.
     `summarizer` writes the summaries of what has to leave: a Summarizer, or a function that asks a model, from a
     prompt to the text of its answer, within `summary_timeout` seconds. Where it fails, as where none is given, the
     summary is made without a model. `redact` puts marks in place of secrets before anything is stored: True for
@@ -75,13 +75,13 @@ def open(
     _check(session_id, title, redact, source, checkpoint)
     said = settings_for(store) if settings is None else settings
     saved = said.save_history if save_history is None else save_history
-    session_id = session_id or _new_id(title)
     place = said.store or default_path() if store is None else store
     home = (_home if saved else _in_memory)(place, session_id, said, key)
     owns = home is not place
     redactor = redact if isinstance(redact, Redactor) else _redactor(said, redact)
     if redactor:
         home = RedactingStore(home, redactor)
+    session_id = session_id or _new_id(home, title)
     hold = home.hold(session_id)  # before it is looked for: `gc` must not come between
     info, created = _found_or_made(home, session_id, title)
     wait = said.summary_timeout if summary_timeout is None else summary_timeout
@@ -140,6 +140,8 @@ def _in_memory(place: Store | str | Path, session_id: str, said: Settings, key: 
 
 
 def _copy(source: Store, session_id: str, to: Store) -> None:
+    if not session_id:  # one is made for a new session
+        return
     try:
         info = source.info(session_id)
     except SessionNotFound:
@@ -215,7 +217,12 @@ def _holds(session: Session, target: Target) -> bool:
     return same and target.settings.items() <= now.settings.items()
 
 
-def _new_id(title: str) -> str:
+def _new_id(store: Store, title: str) -> str:
+    """An id of the title and the time. Ids stand in the clear: of what `store` keeps from view they tell nothing."""
+    while isinstance(store, RedactingStore):
+        title, store = store.redactor.text(title)[0], store.store
+    if isinstance(store, SealedStore):
+        title = ""
     words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-") or "session"
     stamp = re.sub(r"[^0-9]", "", utc_now())
     return f"{words}-{stamp}"

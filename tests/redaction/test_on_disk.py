@@ -165,6 +165,31 @@ def test_media_say_the_size_that_they_have(place: str) -> None:
     assert [part.size for part in draft.body.message.parts if isinstance(part, Media)] == [0], "nobody said a size"
 
 
+def test_an_id_tells_nothing_of_a_secret_in_the_title(place: str, tmp_path: Path) -> None:
+    """A password in the name of a file and in the clear: ids are made of titles."""
+    title = f"the DB password=hunter2x and {HUB}"
+    with turnlog.open(title=title, store=place) as session:
+        assert session.id.startswith("the-db-password-redacted-password")
+    with turnlog.open(title="the DB password=hunter2x", store=place, redact=Redactor(live=True)) as session:
+        assert "hunter2x" not in session.id
+    home = RedactingStore(open_store(":memory:"), Redactor())
+    assert "hunter2x" not in turnlog.open(title=title, store=home, redact=False).id
+    assert not [path for path in tmp_path.rglob("*") if "hunter2x" in path.name]
+    with turnlog.open(title=title, store=place, redact=False) as session:
+        assert session.id.startswith("the-db-password-hunter2x")
+
+
+def test_an_id_in_an_encrypted_store_tells_nothing_of_the_title(place: str) -> None:
+    """What is encrypted as a title and stands in the clear as an id."""
+    pytest.importorskip("cryptography")
+    key = bytes(range(32))
+    for redact in (True, False):
+        with turnlog.open(title="sale of acme", store=place, key=key, redact=redact) as session:
+            assert session.id.startswith("session-") and session.title == "sale of acme"
+    with turnlog.open(title="sale of acme", store=place, key=key, save_history=False) as session:
+        assert session.id.startswith("sale-of-acme"), "nothing of it is written"
+
+
 def test_interrupted_answers_are_redacted(place: str, tmp_path: Path) -> None:
     """A key in the piece of an answer that had come."""
     chunks = [
