@@ -20,6 +20,7 @@ from .errors import InputError
 from .models import Target
 from .records import (
     Approval,
+    Body,
     Decision,
     FileChange,
     PartialAnswer,
@@ -29,6 +30,7 @@ from .records import (
     TurnClosed,
     TurnOpened,
 )
+from .redaction import Redactor, redacted
 from .view.effects import failures_of
 from .view.ladder import SIZING
 
@@ -150,10 +152,11 @@ def _resolve(turned: Any) -> None:
 
 
 class Events:
-    """Who is told of what happens in one session."""
+    """Who is told of what happens in one session. No line about it holds what `redactor` finds."""
 
-    def __init__(self, session_id: str) -> None:
+    def __init__(self, session_id: str, redactor: Redactor | None = None) -> None:
         self._id = session_id
+        self._redactor = redactor
         self._callbacks: list[Callable[[Event], object]] = []
         self._followers: list[Callable[[Appended], object]] = []
         self._feeds: WeakSet[Feed] = WeakSet()
@@ -191,14 +194,14 @@ class Events:
             except Exception as error:  # noqa: BLE001 - as for callbacks
                 self._tell_failure(follower, f"record {records[0].n}", error, records[0])
         for record in records:
-            found = _told(record)
+            found = _told(self._as_kept(record.body))
             if found is not None:
                 self.emit(*found, record)
 
     def emit(self, kind: EventKind, text: str, record: Record | None = None, found: Struct | None = None) -> None:
         """Tell that something happened. What listeners do wrong is told to the others, and raised nowhere."""
         assert kind in _KINDS
-        event = Event(kind, self._id, _one_line(text), record, found)
+        event = Event(kind, self._id, _one_line(self._clean(text)), record, found)
         _LOG.log(logging.WARNING if kind in _LOUD else logging.INFO, "%s: %s", self._id, event.text)
         if self._in_opening:
             place = 0 if kind == "session_resumed" else len(self._opening)  # it tells of those that came of it
@@ -228,6 +231,14 @@ class Events:
         self._callbacks.clear()
         self._followers.clear()
 
+    def _as_kept(self, body: Body) -> Body:
+        """A record's body as it is on disk: with a live redactor the session has it as it was said."""
+        redactor = self._redactor
+        return redacted(body, redactor)[0] if redactor is not None and redactor.live else body
+
+    def _clean(self, text: str) -> str:
+        return text if self._redactor is None else self._redactor.text(text)[0]
+
     def _of_opening(self) -> list[Event]:
         found, self._opening = self._opening, []
         return found
@@ -241,8 +252,10 @@ class Events:
     def _tell_failure(
         self, failed: Callable[[Any], object], place: str, error: Exception, record: Record | None, *, warn: bool = True
     ) -> None:
-        text = _one_line(f"{_name_of(failed)} failed at {place}: {type(error).__name__}: {error}")
-        _LOG.warning("%s: %s", self._id, text, exc_info=error)
+        said = f"{_name_of(failed)} failed at {place}: {type(error).__name__}: {error}"
+        clean = self._clean(said)
+        text = _one_line(clean)
+        _LOG.warning("%s: %s", self._id, text, exc_info=error if clean == said else None)  # a trace repeats the error
         if not warn:
             return
         warning = Event("warning", self._id, text, record)
@@ -276,9 +289,9 @@ def _one_line(text: str) -> str:
     return " ".join(shown.split())
 
 
-def _told(record: Record) -> tuple[EventKind, str] | None:
-    """The event that a new record is, and a line about it."""
-    match record.body:
+def _told(body: Body) -> tuple[EventKind, str] | None:
+    """The event that a new record's body is, and a line about it."""
+    match body:
         case TurnOpened(turn_id=turn_id):
             return "turn_started", f"turn {turn_id} started"
         case TurnClosed(turn_id=turn_id, status=status, reason=reason):

@@ -6,6 +6,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,34 @@ def test_an_id_in_an_encrypted_store_tells_nothing_of_the_title(place: str) -> N
             assert session.id.startswith("session-") and session.title == "sale of acme"
     with turnlog.open(title="sale of acme", store=place, key=key, save_history=False) as session:
         assert session.id.startswith("sale-of-acme"), "nothing of it is written"
+
+
+def test_live_secrets_reach_no_log_line_and_no_event(caplog: pytest.LogCaptureFixture) -> None:
+    """A log file that holds what the session shows the model alone."""
+    caplog.set_level("INFO", logger="turnlog")
+    told: list[turnlog.Event] = []
+    own = Redactor({"door": r"\A[0-9]{4}\Z"}, live=True)
+
+    def broken(event: turnlog.Event) -> None:
+        told.append(event)
+        raise ValueError(f"cannot take {NPM}")
+
+    with turnlog.open("s", store=":memory:", target=TARGET, redact=own) as session:
+        session.on_event(broken)
+        session.on_event(told.append)
+        session.user("log in")
+        call = ToolCall("c1", "login", {"a": 1})
+        session.add(Message("assistant", (call,)))
+        with suppress(ValueError), session.turn("x") as turn:
+            turn.ask_approval(call, reason=f"with {HUB}")
+            turn.approve(call, by="kim")
+            session.tool_started(call)
+            session.tool_finished(call, outcome="failed", reason="4711")
+            raise ValueError(HUB)
+        assert HUB in str([record.body for record in session.history()])
+    lines = caplog.text + " ".join(event.text for event in told)
+    assert "[redacted:github-token:" in lines and "[redacted:npm-token:" in lines and "[redacted:door]" in lines
+    assert HUB not in lines and NPM not in lines and "4711" not in lines
 
 
 def test_interrupted_answers_are_redacted(place: str, tmp_path: Path) -> None:
