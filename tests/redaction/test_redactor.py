@@ -30,6 +30,7 @@ KEPT = set(
     "response_id sha256 shape signature source status stop summarizer turn_id".split()
 )
 AROUND = ("%s", "Here it is: %s ok", '{"x": "%s"}', "a\n%s\n", "(%s)", "`%s`, and", "a\\n%s\\nb", "%s\r\n")
+AROUND += ("\x1b[32m%s\x1b[0m", "\x1b[1;38;2;255;255;255m%s", "\\x1b[m\\x1b[K%s", "\\u0022%s\\u0022", "it\\x0a%s\\x0a")
 _PIECES = st.sampled_from(
     [text for text, _ in SECRETS.values()]
     + [
@@ -104,6 +105,8 @@ def test_there_are_many_kinds() -> None:
         "compass = 'n0rth-w3st'",
         '<input type="password" name="pw2">',
         "Bearer of bad news everyone",
+        f"docker://alpine:3.18@sha256:{EXACT['sha256']}",
+        f"uses: docker://node:20-alpine@sha256:{EXACT['sha256']}",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -289,6 +292,8 @@ def test_signed_reasoning_keeps_its_signature() -> None:
         "Authorization: token " * 30_000,
         "pat" * 200_000,
         "heroku " * 80_000,
+        "\x1b[32msk-" * 60_000,
+        "[;m" * 200_000 + "mMT" * 100_000,
     ],
 )
 def test_hostile_text_ends(text: str) -> None:
@@ -318,3 +323,9 @@ def test_surroundings_stay() -> None:
 def test_a_password_goes_on_behind_a_separator(text: str, clean: str) -> None:
     """Half a password on disk, or the next pair or command taken for the other half."""
     assert Redactor().text(text)[0] == clean
+
+
+def test_a_password_at_an_image_with_a_digest_is_found() -> None:
+    """The password of a registry, kept for the digest behind it."""
+    clean, counts = REDACTOR.text(f"docker://bob:passw0rd@reg.example/alpine@sha256:{EXACT['sha256']}")
+    assert clean.startswith("docker://bob:[redacted:url-password]@reg") and counts == {"url-password": 1}

@@ -62,9 +62,14 @@ RUN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+=~"
 shape is not `spread`. Most texts hold no such run, which is quickly seen."""
 
 
-# A secret begins at the start of a word; `\n` in JSON that stands as text, and `%3D` in a URL, are no
-# part of one. Where the body of a secret may hold `-` and `_`, these do not begin a word either.
-_ESCAPED = r"(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})"
+# A secret begins at the start of a word; `\n`, `\x0a` and `\u0022` that stand as text, `%3D` in a URL, and a
+# terminal's `ESC[1;32m` (its ESC written out, lost, or there) are no part of one. Where the body of a secret
+# may hold `-` and `_`, these do not begin a word either.
+_COLOURED = "|".join(rf"(?<=\[[0-9;:]{{{size}}}[mKJHG])" for size in range(19))
+_ESCAPED = (
+    r"(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})"
+    rf"|(?<=[mKJHG])(?:{_COLOURED})"
+)
 _START = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})"
 _START_DASHED = rf"(?:(?<![A-Za-z0-9_\-])|{_ESCAPED})"
 _END = r"(?![A-Za-z0-9])"
@@ -230,9 +235,12 @@ _STANDARDS = (
         ("Private-Lines: ",),
         r"Private-Lines: [0-9]{1,4}(?P<secret>(?:[\r\n]{1,2}[A-Za-z0-9+/=]{16,64}){1,400}+)",
     ),
-    # RFC 3986, 3.2.1: user information in a URL, databases' included
+    # RFC 3986, 3.2.1: user information in a URL, databases' included; not the digest of an image, name:tag@sha256:...
     _inside(
-        "url-password", ("://",), r"://[^\s/?#:@'\"<>\\]{0,128}+:(?P<secret>[^\s/?#'\"<>\\]{1,256})@", random=False
+        "url-password",
+        ("://",),
+        r"://[^\s/?#:@'\"<>\\]{0,128}+:(?P<secret>[^\s/?#'\"<>\\]{1,256})@(?!sha[0-9]{3}:)",
+        random=False,
     ),
     # RFC 6750 and 7617, as header, in a curl command, in a JSON object
     _inside(
