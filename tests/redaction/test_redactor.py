@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from planted import EXACT, SECRETS, bodies
+from planted import EXACT, SECRETS, bodies, letters
 
 from turnlog import Redactor
 from turnlog.codec import encode_record
@@ -47,6 +47,11 @@ _PIECES = st.sampled_from(
         "-----BEGIN ",
     ]
 )
+
+
+def untagged(text: str) -> str:
+    """`text` with marks that do not tell secrets apart."""
+    return re.sub(r":[0-9a-f]{4}\]", "]", text)
 
 
 @pytest.mark.parametrize("around", AROUND)
@@ -107,6 +112,11 @@ def test_there_are_many_kinds() -> None:
         "Bearer of bad news everyone",
         f"docker://alpine:3.18@sha256:{EXACT['sha256']}",
         f"uses: docker://node:20-alpine@sha256:{EXACT['sha256']}",
+        "token = next_token_id2",
+        "tokenKey = nextTokenKey21",
+        "client_secret := make_client_secret_v2",
+        "Authorization: AWS4-HMAC-SHA256 Credential=x",
+        'password="a\\"b c"',
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -115,6 +125,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
 
 
 @given(st.lists(_PIECES | st.text(max_size=8), max_size=12).map("".join))
+@example(f"api_key={letters(1, 20)}[redacted:jwt:12ab]api_key={letters(2, 20)}")
 def test_redacting_is_idempotent(text: str) -> None:
     """A log that changes again when it is imported a second time."""
     clean, _ = REDACTOR.text(text)
@@ -292,8 +303,12 @@ def test_signed_reasoning_keeps_its_signature() -> None:
         "Authorization: token " * 30_000,
         "pat" * 200_000,
         "heroku " * 80_000,
+        'password="' + '\\"' * 200_000,
+        'password="\\"' * 60_000,
         "\x1b[32msk-" * 60_000,
+        "password=" + "a1b" * 200_000,
         "[;m" * 200_000 + "mMT" * 100_000,
+        "authorization: " * 50_000,
     ],
 )
 def test_hostile_text_ends(text: str) -> None:
@@ -325,7 +340,48 @@ def test_a_password_goes_on_behind_a_separator(text: str, clean: str) -> None:
     assert Redactor().text(text)[0] == clean
 
 
+@pytest.mark.parametrize(
+    "text, clean",
+    [
+        (r'{"password": "abcd\"ef1234"}', '{"password": "[redacted:password]"}'),
+        (r'password = "correct7\"horse9"', 'password = "[redacted:password]"'),
+        (r'password="ab\"cd1234ef"', 'password="[redacted:password]"'),
+        (r"password='\'\'cd1234ef', user='me'", "password='[redacted:password]', user='me'"),
+        (r'{"password": "abcd1234\\", "x": "y"}', '{"password": "[redacted:password]", "x": "y"}'),
+        (r"{\"password\": \"ab\\\"cd1234\", \"x\": 1}", r"{\"password\": \"[redacted:password]\", \"x\": 1}"),
+        (r"{\"password\": \"abcd1234\\\\\", \"x\": 1}", r"{\"password\": \"[redacted:password]\", \"x\": 1}"),
+        (r"password='abc1def\', user='me'", "password='[redacted:password]', user='me'"),
+    ],
+)
+def test_a_quoted_password_goes_to_the_quote_that_ends_it(text: str, clean: str) -> None:
+    """Half a password on disk, and JSON that no longer is: the quote in it was taken for the end."""
+    found, counts = REDACTOR.text(text)
+    assert untagged(found) == clean and counts == {"password": 1}
+
+
+@given(st.text(alphabet="ab1\\\"'", min_size=6, max_size=12), st.integers(0, 2))
+def test_a_password_in_json_goes_as_a_whole(password: str, deep: int) -> None:
+    """Quotes and backslashes of every number, in JSON that stands in JSON: half of it is left, or no JSON."""
+    value: Any = {"password": f"{password}Tr0ub{password[::-1]}", "x": "y"}
+    clean: Any = {"password": "[redacted:password]", "x": "y"}
+    for _ in range(deep + 1):
+        value, clean = json.dumps(value), json.dumps(clean)
+    found, counts = REDACTOR.text(value)
+    assert untagged(found) == clean and counts == {"password": 1}
+
+
 def test_a_password_at_an_image_with_a_digest_is_found() -> None:
     """The password of a registry, kept for the digest behind it."""
     clean, counts = REDACTOR.text(f"docker://bob:passw0rd@reg.example/alpine@sha256:{EXACT['sha256']}")
     assert clean.startswith("docker://bob:[redacted:url-password]@reg") and counts == {"url-password": 1}
+
+
+def test_a_long_token_goes_to_its_end() -> None:
+    """The half of a token that is longer than what is looked at; or what comes behind it."""
+    clean, counts = REDACTOR.text(f"ACCESS_TOKEN={letters('long', 900)} x [redacted:jwt:12ab]")
+    assert untagged(clean) == "ACCESS_TOKEN=[redacted:token] x [redacted:jwt]" and counts == {"token": 1}
+
+
+def test_a_variable_in_a_shell_is_a_value() -> None:
+    """What looks like the name of a variable, where there is none: the environment and options."""
+    assert REDACTOR.text("TOKEN=next_token_id2x3")[1] == REDACTOR.text("run --token next_token_id2")[1] == {"token": 1}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .shapes import Expression
 
-__all__ = ["Named", "entropy", "find_named", "is_placeholder", "looks_random", "name_kind", "plausible"]
+__all__ = ["Named", "entropy", "find_named", "has_name", "is_placeholder", "looks_random", "name_kind", "plausible"]
 
 
 class Named(NamedTuple):
@@ -26,7 +26,7 @@ class Named(NamedTuple):
     end: int
 
 
-_KEYWORDS = ("pass", "pwd", "secret", "token", "key")
+_KEYWORDS = ("pass", "pwd", "secret", "token", "key", "authorization")
 
 _QUALIFIERS = (
     "api",
@@ -44,7 +44,7 @@ _QUALIFIERS = (
 """What has to stand before `key`: a key as such is one of a dictionary."""
 
 _NAME = (
-    r"(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_-]?(?:access)?[_-]?key|[_-]?token)?|token|key)"
+    r"(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_-]?(?:access)?[_-]?key|[_-]?token)?|token|key|authorization)"
     r"(?:[_-]?(?:value|prod|live|[0-9]{1,2}))?"
 )
 _PAIR = Expression(
@@ -54,6 +54,7 @@ _PAIR = Expression(
     r"(?:[brf]{0,2}(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n]){1,256}+)(?P=quote)"
     r"|(?P<plain>[^\s\"'`<>,;&\\|]{1,256}+)(?P<after>[ \t]*.?))",
 )
+_NAME_HERE = Expression(rf"{_NAME}(?![A-Za-z0-9_\-])")
 _FULL_NAME = Expression(rf"(?i:.*?(?P<name>{_NAME}))\Z", re.DOTALL)
 
 _PLACEHOLDER = Expression(
@@ -68,11 +69,20 @@ _MORE = re.compile(r"(?:[&;|](?![\w.\-]{1,64}[ \t]?[=:]|[A-Za-z]+(?:[\s/]|\Z))[^
 """How a password may go on behind a character that otherwise ends one: not with the next pair of a query or a list,
 nor with the next command."""
 
+_STOP = re.compile(r"[\s\"'`<>,;&\\|\[]|\Z")
+"""Where a value ends that is longer than what is looked at."""
+
 _QUOTES = ('"', "'", "`")
 _NAME_END = re.compile(r"[A-Za-z0-9_\-.]*\Z")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
+_WORDS = re.compile(
+    r"_*(?:(?:[A-Z]?[a-z]+|[A-Z]+)[0-9]{0,2}(?:_+(?:[A-Z]?[a-z]+|[A-Z]+)[0-9]{0,2})+|[a-z]+(?:[A-Z][a-z]+)+[0-9]{0,2})\Z"
+)
+"""What a variable is called: `next_token_id2`, `nextTokenId2`."""
 _PLACE = re.compile(r"\.{0,2}/|[a-z]+://|[A-Za-z]:\\")
 
+_LONGEST = 256
+"""Characters of a value that are looked at; between quotes, all that there may be."""
 _LOOKED_AT = 80
 """Characters of a value that are asked whether it is a placeholder: longer ones are none."""
 
@@ -131,6 +141,18 @@ def plausible(kind: str, value: str) -> bool:
     return len(value) >= 16 if letters.isalpha() else True
 
 
+def has_name(text: str) -> bool:
+    """Whether a name of a secret stands anywhere in `text`: where none does, no value beside one does either."""
+    lower = text.lower()
+    for keyword in _KEYWORDS:
+        at = lower.find(keyword)
+        while at >= 0:
+            if _NAME_HERE.pattern.match(lower, at):
+                return True
+            at = lower.find(keyword, at + len(keyword))
+    return False
+
+
 def find_named(text: str) -> Iterator[Named]:
     """The secrets of a text that stand beside a name that says so."""
     lower = text.lower()
@@ -141,7 +163,8 @@ def find_named(text: str) -> Iterator[Named]:
         while at >= 0:
             after = at + len(keyword)
             pair = _PAIR.pattern.match(text, at)
-            if pair is not None and (found := _judged(pair, text, lower)) is not None:
+            found = None if pair is None else _judged(pair, text, lower)
+            if found is not None and "[redacted:" not in text[found.start : found.end]:  # that stays, what is in it not
                 yield found
                 after = found.end
             at = lower.find(keyword, after)
@@ -156,8 +179,9 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
     if pair["flag"] and not _is_flag(text, start):
         return None
     if pair["quoted"] is not None:
-        value = pair["quoted"].strip()
-        return Named(kind, *pair.span("quoted")) if plausible(kind, value) else None
+        begin = pair.start("quoted")
+        ends = (_closed(pair, text), pair.end("quoted"))  # not everybody escapes: C:\\dir\\ in a batch file
+        return next((Named(kind, begin, end) for end in ends if plausible(kind, text[begin:end].strip())), None)
     value = pair["plain"].rstrip(".:)}]\u201d")
     if kind == "password" and not pair["tag"]:
         more = _MORE.match(text, pair.end("plain"))
@@ -166,10 +190,34 @@ def _judged(pair: re.Match[str], text: str, lower: str) -> Named | None:
             return Named(kind, pair.start("plain"), pair.start("plain") + len(whole))
     if pair["tag"] and not (pair["after"] == "<" and text[:start].rfind("<", start - 40) >= 0):
         return None
-    if not _is_literal(value, pair, text, kind):
+    if not _is_literal(value, pair, text, kind) or (name and _is_scheme(name.group(), pair)):
         return None
     begin = pair.start("plain")
-    return Named(kind, begin, begin + len(value)) if plausible(kind, value) else None
+    if not plausible(kind, value):
+        return None
+    stop = _STOP.search(text, pair.end("plain")) if len(pair["plain"]) == _LONGEST else None
+    return Named(kind, begin, stop.start() if stop else begin + len(value))
+
+
+def _closed(pair: re.Match[str], text: str) -> int:
+    """Where a quoted value ends in which quotes are escaped: at the first that has just the backslashes of the one that
+    it began with, none of which another escapes. In text of depth 0, 1, 2 these are 0, 1, 3, and as many again plus one
+    escape another backslash."""
+    quote, begin, end = pair["quote"], *pair.span("quoted")
+    depth = len(quote)
+    while True:
+        held = text[begin : end + depth - 1]
+        if (len(held) - len(held.rstrip("\\"))) % (2 * depth) == depth - 1:
+            return end
+        following = text.find(quote, end + depth, begin + _LONGEST + depth)
+        if following < 0 or "\n" in text[end:following]:
+            return pair.end("quoted")
+        end = following
+
+
+def _is_scheme(name: str, pair: re.Match[str]) -> bool:
+    """Whether the value is the first word of an `Authorization` header, of which more follows: shapes know those."""
+    return name == "authorization" and len(pair["after"]) > len(pair["after"].strip(" \t")) > 0
 
 
 def _is_name(lower: str, start: int) -> bool:
@@ -190,6 +238,8 @@ def _is_literal(value: str, pair: re.Match[str], text: str, kind: str) -> bool:
         return False
     if len(value) < 6:
         return False
+    if kind != "password" and _WORDS.match(value) and pair["op"] != ":":
+        return bool(pair["flag"]) or _is_shell(pair, text)
     if not _IDENTIFIER.match(value) and not value.replace(".", "").isdigit():
         return True
     if value.isdigit() or looks_random(value, 20):
