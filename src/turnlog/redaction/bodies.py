@@ -44,6 +44,7 @@ from ..records import (
     UsageRecord,
 )
 from .redactor import Counts, Redactor
+from .spelled import read
 
 __all__ = ["TEXTS", "VALUES", "redacted", "redacted_bytes"]
 
@@ -148,15 +149,16 @@ class _Redaction:
         """A call with clean arguments: JSON stays JSON, and `raw` stays another spelling of it."""
         if call.arguments is None:
             return _with(call, raw=call.raw and self._text(call.raw))
-        arguments = self._value(call.arguments)
+        arguments = self._redactor.value(call.arguments, self.counts, ids=False)
         if call.raw is None:
             return _with(call, arguments=arguments)
-        raw = self._redactor.text(call.raw)[0]
-        if raw == call.raw and arguments is call.arguments:
-            return call
-        if arguments is call.arguments:  # what only the text holds: a key that comes twice
-            self._text(call.raw)
-        return _with(call, arguments=arguments, raw=raw if _spells(raw, arguments) else None)
+        more: Counts = {}
+        raw = self._redactor.spelled(call.raw, more, ids=False)
+        if arguments is call.arguments and raw is not call.raw:  # what only this spelling shows: a key that comes twice
+            self._add(more)
+            arguments = read(raw) if _spells(call.raw, arguments) else arguments
+        same = raw is call.raw and arguments is call.arguments
+        return call if same else _with(call, arguments=arguments, raw=raw if _spells(raw, arguments) else None)
 
     def _form(self, form: Form | None) -> Form | None:
         return form if form is None or form.delta is None else _with(form, delta=self._value(form.delta))
@@ -174,9 +176,12 @@ class _Redaction:
 
     def _text(self, text: str) -> str:
         clean, counts = self._redactor.text(text)
+        self._add(counts)
+        return clean
+
+    def _add(self, counts: Counts) -> None:
         for kind, number in counts.items():
             self.counts[kind] = self.counts.get(kind, 0) + number
-        return clean
 
     def _value(self, value: Any) -> Any:
         return self._redactor.value(value, self.counts)

@@ -15,9 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ..content import compact_json
 from ..errors import InputError
-from .named import find_named, is_placeholder, looks_random, name_kind, plausible
+from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
 from .shapes import LONG, RUN, SHAPES, Shape
+from .spelled import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 
 __all__ = ["Counts", "Finding", "Redactor", "has_mark"]
 
@@ -31,13 +33,6 @@ _WHOLE = tuple((needle, shape) for shape in SHAPES if not shape.spread for needl
 _SPREAD = tuple((needle, shape) for shape in SHAPES if shape.spread for needle in shape.needles)
 _MAX_DEPTH = 200
 
-# Values under these keys are a provider's own: ids, proofs and ciphers that have to come back byte for byte.
-_EXACT = frozenset(
-    "id call_id item_id tool_call_id tool_use_id file_id response_id previous_response_id signature "
-    "thought_signature thoughtSignature encrypted_content encryptedContent encrypted_index sha256 "
-    "system_fingerprint".split()
-)
-
 
 class Finding(NamedTuple):
     """A secret: its kind, where it stands in its text, and whether nobody could guess it."""
@@ -50,7 +45,7 @@ class Finding(NamedTuple):
 
 def has_mark(text: str) -> bool:
     """Whether something in `text` was redacted."""
-    return "[redacted:" in text and _MARK.search(text) is not None
+    return MARK in text and _MARK.search(text) is not None
 
 
 class Redactor:
@@ -105,23 +100,38 @@ class Redactor:
             place = finding.end
         return "".join(pieces) + text[place:], dict(Counter(finding.kind for finding in found))
 
-    def value(self, value: Any, counts: Counts, name: str = "", room: int = _MAX_DEPTH) -> Any:
+    def value(self, value: Any, counts: Counts, *, ids: bool = True) -> Any:
         """A JSON value with marks in place of secrets, `value` itself if it holds none.
 
-        `name` is the key that it stands under. What was replaced is added to `counts`.
+        What was replaced is added to `counts`. Secrets that only the text of the value shows are replaced
+        too: in keys, in numbers, and those that are told by the key beside them. `ids` says that texts
+        under keys such as `id` and `signature` are a provider's own and stay; a tool's arguments have none.
         """
         if isinstance(value, str):
-            return self._named(value, name, counts)
-        if not room or not isinstance(value, (dict, list, tuple)):
+            return self._named(value, "", counts)
+        text = _as_text(value)
+        if not self._could_hold(text):
             return value
-        if isinstance(value, dict):
-            return self._object(value, counts, room)
-        before = ""
-        items = []
-        for item in value:
-            items.append(self.value(item, counts, before, room - 1))
-            before = item[2:] if isinstance(item, str) and item.startswith("--") else ""
-        return value if all(map(_is, items, value)) else items
+        clean = self._inside(value, counts, "", _MAX_DEPTH, ids)
+        text = text if clean is value else _as_text(clean)
+        spelled = self.spelled(text, counts, ids=ids)
+        return clean if spelled is text else read(spelled)
+
+    def spelled(self, text: str, counts: Counts, *, ids: bool = True) -> str:
+        """JSON text with marks in place of secrets, JSON as before; `text` itself if it holds none. As `value`."""
+        while found := self.find(text):
+            parts = cuts(text, [(finding.start, finding.end) for finding in found], ids=ids)
+            if not parts:
+                break
+            pieces: list[str] = []
+            place = 0
+            for cut in parts:
+                mark = self.mark(found[cut.finding], decoded(text[cut.start : cut.end]))
+                pieces += text[place : cut.start], mark if cut.quoted else f'"{mark}"'
+                place = cut.end
+            text = "".join(pieces) + text[place:]
+            _add(counts, Counter(found[number].kind for number in {cut.finding for cut in parts}))
+        return text
 
     def mark(self, finding: Finding, secret: str) -> str:
         """What stands in place of `secret`."""
@@ -131,6 +141,26 @@ class Redactor:
         tag = hmac.digest(key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hex()[:4]
         return f"[redacted:{finding.kind}:{tag}]"
 
+    def _could_hold(self, text: str) -> bool:
+        """Whether there could be a secret in the value that `text` is the JSON of, whose texts are then gone through
+        one by one: what known ones are told by would stand in `text` too."""
+        return bool(self._own) or not text or (self._known and (has_name(text) or bool(_candidates(text))))
+
+    def _inside(self, value: Any, counts: Counts, name: str, room: int, ids: bool) -> Any:
+        """A value that stands under the key `name`, without the secrets in its texts."""
+        if isinstance(value, str):
+            return self._named(value, name, counts)
+        if not room or not isinstance(value, (dict, list, tuple)):
+            return value
+        if isinstance(value, dict):
+            return self._object(value, counts, room, ids and name not in ARGUMENTS)
+        before = ""
+        items = []
+        for item in value:
+            items.append(self._inside(item, counts, before, room - 1, ids))
+            before = item[2:] if isinstance(item, str) and item.startswith("--") else ""
+        return value if all(map(_is, items, value)) else items
+
     def _named(self, text: str, name: str, counts: Counts) -> str:
         if self._known and name and (kind := name_kind(name)) and not has_mark(text) and plausible(kind, text):
             whole = (found for found in self.find(text) if (found.start, found.end) == (0, len(text)))
@@ -138,27 +168,38 @@ class Redactor:
             _add(counts, {finding.kind: 1})
             return self.mark(finding, text)
         clean, replaced = self.text(text)
+        head = f"{name}: "
+        if not replaced and name.lower().endswith("authorization"):  # a header: what it begins with is no secret
+            header, replaced = self.text(head + text)
+            clean = header.removeprefix(head) if replaced else text
         _add(counts, replaced)
         return clean
 
-    def _object(self, value: dict[str, Any], counts: Counts, room: int) -> dict[str, Any]:
+    def _object(self, value: dict[str, Any], counts: Counts, room: int, ids: bool) -> dict[str, Any]:
         # {"name": "DB_PASSWORD", "value": "..."}: environment variables, headers, form fields
         label = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
         changed: dict[str, Any] = {}
         same = True
         for key, item in value.items():
             kept = item
-            if not (key in _EXACT and isinstance(item, str)):
-                kept = self.value(item, counts, label if key == "value" else key, room - 1)
+            if not (ids and key in EXACT and isinstance(item, str)):
+                kept = self._inside(item, counts, label if key == "value" else key, room - 1, ids)
             spelled = key
-            if len(key) >= LONG:
+            if len(key) >= LONG or self._own:
                 spelled, replaced = self.text(key)
                 _add(counts, replaced)
-                while spelled in changed:
-                    spelled += "'"  # two keys that now read the same stay two
+                spelled = apart_by(spelled, changed)  # two keys that now read the same stay two
             same = same and kept is item and spelled is key
             changed[spelled] = kept
         return value if same else changed
+
+
+def _as_text(value: Any) -> str:
+    """The text of a JSON value; none of what is no JSON, or deeper than a record can be."""
+    try:
+        return compact_json(value)
+    except (TypeError, ValueError, RecursionError):
+        return ""
 
 
 def _is(left: object, right: object) -> bool:
@@ -209,7 +250,7 @@ def _of_shape(needle: str, shape: Shape, text: str) -> Iterable[Finding]:
 
 def _is_blank(secret: str) -> bool:
     """Whether it is made of x's, as in documentation: sk-xxxxxxxx."""
-    return "xxxxxxxx" in secret.lower() or "[redacted:" in secret
+    return "xxxxxxxx" in secret.lower() or MARK in secret
 
 
 def _apart(text: str, found: list[Finding]) -> list[Finding]:
@@ -217,7 +258,7 @@ def _apart(text: str, found: list[Finding]) -> list[Finding]:
 
     Where two begin at one place, the known shape says better than a name where the secret ends.
     """
-    marks = [match.span() for match in _MARK.finditer(text)] if "[redacted:" in text else []
+    marks = [match.span() for match in _MARK.finditer(text)] if MARK in text else []
     marks.append((len(text), len(text)))
     next_mark = 0
     apart: list[Finding] = []

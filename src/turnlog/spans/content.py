@@ -31,7 +31,7 @@ class Contents:
 
     def arguments(self, call: ToolCall) -> str:
         """The arguments of a call: as JSON, or the text of one that takes text."""
-        return self._json(_arguments(call))
+        return self._json(_arguments(call), ids=False)
 
     def result(self, result: ToolResult) -> str:
         """What a tool gave, as JSON."""
@@ -41,8 +41,8 @@ class Contents:
         """Why something failed, in a line."""
         return utf8(" ".join(self._redactor.text(text)[0].split()))[:_REASON]
 
-    def _json(self, value: Any) -> str:
-        clean = self._redactor.value(value, {})
+    def _json(self, value: Any, *, ids: bool = True) -> str:
+        clean = self._redactor.value(value, {}, ids=ids)
         return utf8(clean if isinstance(clean, str) else compact_json(clean))
 
     def _part(self, part: Part) -> dict[str, Any]:
