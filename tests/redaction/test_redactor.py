@@ -126,6 +126,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
 
 @given(st.lists(_PIECES | st.text(max_size=8), max_size=12).map("".join))
 @example(f"api_key={letters(1, 20)}[redacted:jwt:12ab]api_key={letters(2, 20)}")
+@example(f"{SECRETS['github classic'][0]}DB_PASSWORD=hunter2hunter2.")
 def test_redacting_is_idempotent(text: str) -> None:
     """A log that changes again when it is imported a second time."""
     clean, _ = REDACTOR.text(text)

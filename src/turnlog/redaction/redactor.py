@@ -90,15 +90,16 @@ class Redactor:
 
     def text(self, text: str) -> tuple[str, Counts]:
         """`text` with marks in place of secrets, and what was replaced."""
-        found = self.find(text)
-        if not found:
-            return text, {}
-        pieces: list[str] = []
-        place = 0
-        for finding in found:
-            pieces += text[place : finding.start], self.mark(finding, text[finding.start : finding.end])
-            place = finding.end
-        return "".join(pieces) + text[place:], dict(Counter(finding.kind for finding in found))
+        counts: Counts = {}
+        while found := self.find(text):  # again, for what only a mark before it shows: redacting twice changes nothing
+            pieces: list[str] = []
+            place = 0
+            for finding in found:
+                pieces += text[place : finding.start], self.mark(finding, text[finding.start : finding.end])
+                place = finding.end
+            text = "".join(pieces) + text[place:]
+            _add(counts, Counter(finding.kind for finding in found))
+        return text, counts
 
     def value(self, value: Any, counts: Counts, *, ids: bool = True) -> Any:
         """A JSON value with marks in place of secrets, `value` itself if it holds none.
