@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import turnlog
-from turnlog.content import Message, Text, ToolCall, ToolResult
+from turnlog.content import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import BudgetError, InputError
 from turnlog.policy import read_budget
 from turnlog.records import Decision, MessageRecord, Note, PartialAnswer, Usage
@@ -242,6 +242,28 @@ def test_bills_correct_the_counts(tmp_path: Path) -> None:
         assert session.drift is None
     with turnlog.open("trip", store=tmp_path / "a.db") as again:
         assert again.prediction == prediction
+
+
+@pytest.mark.parametrize("store", ["work.db", "files:work"])
+def test_sessions_opened_in_the_same_moment_are_two(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ids were made of the time alone: two users of one server who came within a millisecond talked in one session."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("turnlog.opening.utc_now", lambda: "2026-01-02T03:04:05.678Z")
+    opened = [turnlog.open(store=store) for _ in range(3)]
+    assert [session.id for session in opened] == [
+        "session-20260102030405678",
+        "session-20260102030405678-2",
+        "session-20260102030405678-3",
+    ]
+    for n, session in enumerate(opened):
+        session.user(f"I am user {n}.")
+    assert [[text_of(shown.message) for shown in session.view()] for session in opened] == [
+        [f"I am user {n}."] for n in range(3)
+    ]
+    for session in opened:
+        session.close()
 
 
 def test_mistakes_are_told_apart(tmp_path: Path) -> None:

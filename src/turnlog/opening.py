@@ -16,7 +16,7 @@ import msgspec
 from .configuration import settings_for
 from .content import Tool
 from .errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError
-from .log import Draft, SessionInfo, Store, utc_now
+from .log import Draft, Held, SessionInfo, Store, utc_now
 from .models import Target
 from .policy import Budget, Strategy, read_budget, read_strategy
 from .redaction import RedactingStore, Redactor
@@ -81,9 +81,7 @@ def open(
     redactor = redact if isinstance(redact, Redactor) else _redactor(said, redact)
     if redactor:
         home = RedactingStore(home, redactor)
-    session_id = session_id or _new_id(home, title)
-    hold = home.hold(session_id)  # before it is looked for: `gc` must not come between
-    info, created = _found_or_made(home, session_id, title)
+    info, created, hold = _found_or_made(home, session_id, title) if session_id else _made(home, title)
     wait = said.summary_timeout if summary_timeout is None else summary_timeout
     session = Session(home, info, owns_store=owns, summarizer=summarizer, summary_timeout=wait, checkpoint=checkpoint)
     if hold is not None:
@@ -198,16 +196,31 @@ def _clear_up(store: Store, limits: Limits) -> None:
         _LOG.warning("gc: %s", error)
 
 
-def _found_or_made(store: Store, session_id: str, title: str) -> tuple[SessionInfo, bool]:
-    """The session of that id, and whether it was made."""
+def _found_or_made(store: Store, session_id: str, title: str) -> tuple[SessionInfo, bool, Held | None]:
+    """The session of that id, whether it was made, and the hold on it."""
+    hold = store.hold(session_id)  # before it is looked for: `gc` must not come between
     try:
-        return store.info(session_id), False
+        return store.info(session_id), False, hold
     except SessionNotFound:
         pass
     try:
-        return store.create(session_id, title=title), True
+        return store.create(session_id, title=title), True, hold
     except SessionExists:  # another process was quicker, or an id that differs by case alone
-        return store.info(session_id), False
+        return store.info(session_id), False, hold
+
+
+def _made(store: Store, title: str) -> tuple[SessionInfo, bool, Held | None]:
+    """A session of its own, under an id that is made for it: two that are opened in the same moment are two."""
+    made, number = _new_id(store, title), 1
+    while True:
+        session_id = made if number == 1 else f"{made}-{number}"
+        hold = store.hold(session_id)
+        try:
+            return store.create(session_id, title=title), True, hold
+        except SessionExists:
+            if hold is not None:
+                hold.close()
+        number += 1
 
 
 def _holds(session: Session, target: Target) -> bool:
