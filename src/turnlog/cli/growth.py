@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -89,7 +90,7 @@ class _Whole(Struct, dict=True, frozen=True):
         same = self._kinds.get(_kind(one.body))
         if same is None:
             return False
-        for at in (*range(same.next, len(same.entries)), *range(same.next)):
+        for at in chain(range(same.next, len(same.entries)), range(same.next)):
             other = same.entries[at]
             if self._is_of_the_time(one, other) and _is_again(one.body, other.body):
                 same.next = at + 1  # the one after that is mostly the next that is looked for
