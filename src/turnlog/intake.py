@@ -13,19 +13,24 @@ from .content import Message, Opaque, ToolCall
 from .errors import CorruptRecord, InputError
 from .records import Body, Configuration, Decision, Note, PartialAnswer, Record, StreamCheckpoint
 
-__all__ = ["admitted"]
+__all__ = ["admitted", "check_readable"]
 
 
 def admitted(body: Body) -> Body:
     """`body`, if a log can hold it. Raises InputError naming what it cannot hold."""
     for where, value, finite in _free_form(body):
         _check_json(value, where, finite)
+    check_readable(body)
+    return body
+
+
+def check_readable(body: Body) -> None:
+    """Raises InputError unless the record that holds `body` could be read again."""
     try:
         decode_record(encode_record(Record(1, "", body)))
     except (CorruptRecord, AttributeError, TypeError) as error:
         what = str(error).removeprefix("record 1 is damaged: ")
         raise InputError(f"this cannot be recorded as a {type(body).__name__}: {what}") from error
-    return body
 
 
 def _free_form(body: Body) -> list[tuple[str, Any, bool]]:

@@ -59,6 +59,24 @@ def test_a_bad_file_costs_itself_alone(turnlog: Any, home: Path) -> None:
     assert "a.jsonl" in ended.err and "Traceback" not in ended.err
 
 
+def test_a_bad_link_costs_itself_alone(turnlog: Any, home: Path) -> None:
+    """A link to itself, or to where nobody can look, keeps all that is beside it out of the store."""
+    project = home / ".claude/projects/-w"
+    loops = [project / "a-loop.jsonl", home / ".claude/projects/loop"]
+    for link in loops:
+        link.symlink_to(link)
+    (project / "far").symlink_to("x" * 300)  # longer than any file system takes: it cannot be followed for root too
+    found = turnlog("import", "--discover", str(home), "--json")
+    sessions = ["demo-invoice-rounding", "second", "third"]
+    assert (found.code, statuses(found)) == (2, [(session, "new") for session in sessions])
+    named = [f"turnlog: {link}" for link in loops[::-1]]
+    assert [line.split(": cannot")[0] for line in found.err.splitlines()[1:]] == named
+    folder = turnlog("import", str(project), "--json")
+    assert (folder.code, statuses(folder)) == (2, [(session, "unchanged") for session in sessions[:2]])
+    named = [f"turnlog: {project / name}" for name in ("a-loop.jsonl", "far")]
+    assert [line.split(": cannot")[0] for line in folder.err.splitlines()] == named
+
+
 def test_an_error_of_ours_is_a_line_with_the_file(turnlog: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An importer that crashes on one file would end the import of a whole home."""
 

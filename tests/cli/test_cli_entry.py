@@ -103,6 +103,14 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == "turnlog: interrupted\n"
 
 
+def test_ctrl_c_before_the_command_has_begun() -> None:
+    """Interrupted while the modules are opened, half a second on a slow disk: a traceback of imports."""
+    hook = "class Hook:\n  def find_spec(self, name, *_):\n    if name == 'turnlog.settings': signal.raise_signal(2)\n"
+    program = f"import signal, sys\n{hook}sys.meta_path.insert(0, Hook())\n{PROGRAM}"
+    run = subprocess.run([sys.executable, "-c", program, "ls"], capture_output=True, timeout=60, check=False)
+    assert (run.returncode, run.stdout, run.stderr.splitlines()) == (130, b"", [b"turnlog: interrupted"])
+
+
 def test_an_error_of_ours(turnlog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug is told in a line that says where, and has an exit code of its own."""
 

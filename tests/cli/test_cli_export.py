@@ -110,7 +110,7 @@ def whole(store: Store, session_id: str) -> list[Any]:
     blobs = {name: store.get_blob(name) for record in records for name in blob_names(record)}
     folds = [inconsistencies(said), calls_of(said), turns_of(said), net_changes(said)]
     facts = [said, written, blobs, *folds, store.usage(session_id)]
-    return [info.id, info.title, info.parent, info.records, info.messages, *map(repr, facts)]
+    return [info.id, info.title, info.parent, info.created, info.records, info.messages, *map(repr, facts)]
 
 
 def test_every_kind_comes_back() -> None:

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from conftest import Command
 from turnlog.cli.keeping import Kept, keep
 from turnlog.content import Message, Text, ToolCall
 from turnlog.errors import ImportFailed, InputError
@@ -31,6 +35,7 @@ from turnlog.records import (
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
 from turnlog.turns import LEFT_OPEN
 
+NO_TIMES = {("", "agent_message"): "message"}
 TIME = "2025-01-01T00:00:00.000Z"
 ASKED = MessageRecord(Message("user", (Text("go"),)))
 CALLS = tuple(ToolCall(str(n), "ls", {"n": n}) for n in range(3))
@@ -59,7 +64,8 @@ def billed(output: int) -> UsageRecord:
 
 def imported(*bodies: Body, title: str = "T") -> Imported:
     drafts = tuple(Draft(body, TIME) for body in bodies)
-    return Imported(session_id="s", format="test", drafts=drafts, title=title)
+    echoes = {(TIME, "agent_message"): "message"}
+    return Imported(session_id="s", format="test", drafts=drafts, title=title, echoes=echoes)
 
 
 BEGUN = imported(
@@ -76,7 +82,7 @@ GROWN = imported(
     answer(3),
     billed(7),
     Note("ended", data={"id": "0", "output": ["b.txt"]}),
-    MessageRecord(Message("assistant", (Text("Now I look at the files."),))),
+    MessageRecord(Message("assistant", (Text("Now I look at the files."),)), source="line 9"),
     TurnClosed("t", "completed"),
 )
 
@@ -224,6 +230,8 @@ def test_a_session_in_use_is_not_made_again(tmp_path: Path) -> None:
     [
         MessageRecord(Message("user", (Text("and now?"),))),
         MessageRecord(Message("system", (Text("Now I look at the files."),))),
+        MessageRecord(Message("assistant", (Text("Now I look at the files."),))),
+        MessageRecord(Message("user", (Text("Now I look at the files."),)), source="line 9"),
         Note("mine", data={"message": "remember this one"}),
         Note("mine", data={"message": "Now I look at the files."}),
         Note("agent_message", text="Mine.", data={"message": "Now I look at the files."}),
@@ -245,6 +253,99 @@ def test_what_somebody_else_recorded_is_never_lost(own: Body) -> None:
     before = raws(store)
     assert keep(store, GROWN) == Kept("s.2", "diverged", len(GROWN.drafts))
     assert raws(store) == before
+
+
+class Ticking(MemoryStore):
+    """A store of which the clock goes on with each append, as it does where a person types."""
+
+    now = 0
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        self.now += 1
+        at = f"2025-06-01T00:00:{self.now:02}.000Z"
+        timed = [replace(draft, time=draft.time or at) for draft in drafts]
+        return super().append(session_id, timed, expected=expected)
+
+
+SAID = [
+    *(MessageRecord(Message(role, (Text(text),))) for role in ("user", "assistant") for text in ("go", "on", "Done.")),
+    Note("agent_message", data={"message": "Now I look at the files."}),
+    Note("ended", data={"id": "0"}),
+    billed(2),
+    TurnOpened("t"),
+]
+OWN = st.lists(st.sampled_from(SAID), max_size=3)
+STEPS = st.lists(st.tuples(st.integers(0, 7), OWN), min_size=1, max_size=4)
+
+
+@given(STEPS, st.booleans())
+def test_nothing_that_a_session_recorded_is_ever_gone(steps: list[tuple[int, list[Body]]], timed: bool) -> None:
+    """A message that somebody wrote in turnlog, deleted since the transcript says the same later, whoever says it."""
+    said = MessageRecord(Message("user", (Text("on"),)), source="line 7")
+    done = MessageRecord(Message("assistant", (Text("Done."),)), source="line 8")
+    whole = replace(GROWN, drafts=(*GROWN.drafts, Draft(said, TIME), Draft(done, TIME)))
+    store, own = Ticking(), list[Body]()
+    for lines, bodies in [*steps, (9, [])]:
+        cut = replace(BEGUN, drafts=BEGUN.drafts[:lines]) if lines < 7 else whole
+        now = cut if timed else replace(cut, drafts=tuple(Draft(draft.body) for draft in cut.drafts), echoes=NO_TIMES)
+        keep(store, now)
+        store.append("s", [Draft(body) for body in bodies])
+        own += bodies
+        held = iter([record.body for record in store.read("s")])
+        assert all(body in held for body in own)
+
+
+def test_the_same_words_of_somebody_else_are_other_words(turnlog: Command, tmp_path: Path) -> None:
+    """A question that was asked in turnlog deleted, as the agent was asked the same later."""
+    asked = {"role": "user", "content": "go"}
+    log = tmp_path / "log.jsonl"
+    for lines, status in ((1, "new"), (2, "diverged")):
+        said = [asked, {"role": "assistant", "content": "Done."}][:lines]
+        log.write_text("".join(json.dumps(line) + "\n" for line in said))
+        assert turnlog("import", str(log), "--json").rows[0]["status"] == status
+        with closing(open_store(tmp_path / "log.db")) as store:
+            session = next(info.id for info in store.sessions())
+            if lines == 1:
+                store.append(session, [Draft(MessageRecord(Message("user", (Text("Done."),))))])
+
+
+def test_a_beginning_without_a_time_gets_none_from_what_follows() -> None:
+    """A session whose transcript begins with lines that tell no time comes twice if it is imported after those."""
+    begun = replace(imported(Note("mode", data={"mode": "plan"})), drafts=(Draft(Note("mode", data={"mode": "plan"})),))
+    store = MemoryStore()
+    keep(store, begun)
+    whole = imported(Note("mode", data={"mode": "plan"}), ASKED)
+    assert keep(store, whole) == Kept("s", "continued", 1)
+    assert keep(store, whole) == Kept("s", "unchanged", 0)
+    earlier = replace(whole, drafts=tuple(replace(draft, time="2999-01-01T00:00:00.000Z") for draft in whole.drafts))
+    assert keep(store, earlier).status == "diverged"
+
+
+def test_a_header_that_gets_longer_makes_no_second_session() -> None:
+    """A long session in one document comes again, whole, when its agent writes a word more into the header."""
+    said = [MessageRecord(Message("user", (Text(f"word {n}"),)), source=f"line {n}") for n in range(700)]
+    store = MemoryStore()
+    keep(store, imported(Note("session", data={"id": "s"}), *said[:500]))
+    grown = imported(Note("session", data={"id": "s", "directories": ["/w"]}), *said)
+    assert keep(store, grown) == Kept("s", "continued", 701)
+    assert keep(store, grown) == Kept("s", "unchanged", 0)
+
+
+@pytest.mark.parametrize(("role", "event"), [("user", "user_message"), ("assistant", "agent_message")])
+@pytest.mark.parametrize("text", ["Look at all of the files, please.", "Look."])
+def test_what_codex_tells_ahead_of_a_message_is_an_echo_of_it(role: str, event: str, text: str) -> None:
+    """A session that is imported between an event and the message that it tells of comes twice."""
+    content = [{"type": "output_text" if role == "assistant" else "input_text", "text": text}]
+    payloads = [
+        ("session_meta", {"id": "s", "timestamp": TIME}),
+        ("event_msg", {"type": event, "message": text, "kind": "plain"}),
+        ("response_item", {"type": "message", "role": role, "content": content}),
+    ]
+    lines = [json.dumps({"timestamp": TIME, "type": kind, "payload": payload}) for kind, payload in payloads]
+    begun, whole = (read_file("\n".join(lines[:size]).encode())[0] for size in (2, 3))
+    store = MemoryStore()
+    assert [keep(store, one).status for one in (begun, whole, begun)] == ["new", "continued", "unchanged"]
+    assert len(texts(store, "s")) == 1
 
 
 @pytest.mark.parametrize("name", ["claude-code-entire/fc-99c919b212-0.jsonl", "vibe-tracker/gemini.jsonl", "codex"])
@@ -269,6 +370,34 @@ def test_real_transcripts_cut_anywhere(shared: Path, tmp_path: Path, name: str) 
         statuses |= {keep(store, one).status for one in sessions}
     assert statuses <= {"new", "continued", "unchanged"}
     assert {i.id: raws(store, i.id) for i in store.sessions()} == {i.id: raws(whole, i.id) for i in whole.sessions()}
+
+
+@pytest.mark.parametrize("cuts", [(7, 8, 9, 10), (2, 10)])
+def test_a_stream_without_times_is_one_session(cuts: tuple[int, ...]) -> None:
+    """A run that is imported while it prints an answer, of which no time tells whose it is, comes twice."""
+    answer = {"id": "m", "type": "message", "role": "assistant", "model": "claude-x", "content": []}
+    text = {"type": "text", "text": "It is done."}
+    pieces = [
+        {"type": "message_start", "message": {**answer, "usage": {"input_tokens": 1, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {**text, "text": ""}},
+        *({"type": "content_block_delta", "index": 0, "delta": {**text, "type": "text_delta", "text": word}}
+          for word in ("It ", "is ", "done.")),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 4}},
+        {"type": "message_stop"},
+    ]  # fmt: skip
+    lines: list[dict[str, Any]] = [
+        {"type": "system", "subtype": "init", "claude_code_version": "2"},
+        {"type": "user", "message": {"role": "user", "content": "go"}},
+        *({"type": "stream_event", "event": piece} for piece in pieces),
+        {"type": "assistant", "message": {**answer, "content": [text], "stop_reason": "end_turn"}},
+    ]
+    printed = [json.dumps({**line, "session_id": "s", "parent_tool_use_id": None}) for line in lines]
+    store = Ticking()
+    for size in (*cuts, len(lines)):
+        (one,) = read_file("\n".join(printed[:size]).encode())
+        assert keep(store, one).session == "s"
+    assert [record.body for record in store.read("s")] == [draft.body for draft in one.drafts]
 
 
 @pytest.mark.parametrize("whole_bodies", [True, False])

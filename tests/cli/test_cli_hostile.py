@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from turnlog.cli import build_parser
+from turnlog.cli.entry import build_parser
 from turnlog.stores import open_store
 from turnlog.testing.hostile import HOSTILE, NEEDLE, hostile_body, hostile_session
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from turnlog.cli.keeping import Kept, keep
 from turnlog.content import Message, Text
-from turnlog.errors import SessionIdError
+from turnlog.errors import InputError, SessionIdError
 from turnlog.importers import Imported
 from turnlog.log import Draft, Store
-from turnlog.records import MessageRecord, Note
+from turnlog.records import MessageRecord, Note, Usage, UsageRecord
 from turnlog.stores import MemoryStore
 
 TIME = "2025-01-01T00:00:00.000Z"
@@ -54,7 +54,7 @@ def test_a_transcript_that_grew_is_continued(bodies: list[Any], cut: int) -> Non
     second = keep(in_steps, imported(bodies))
     assert raws(in_steps, "s") == raws(at_once, "s")
     assert first.added + second.added == len(bodies)
-    assert keep(in_steps, imported(bodies)) == Kept("s", "unchanged" if bodies else "new", 0)
+    assert keep(in_steps, imported(bodies)) == Kept("s", "unchanged", 0)
 
 
 @given(BODIES, BODIES)
@@ -81,6 +81,18 @@ def test_ids_that_differ_by_case_stay_two() -> None:
     keep(store, imported([Note("a")], "Session"))
     kept = keep(store, imported([Note("b")], "session"))
     assert kept == Kept("session.2", "diverged", 1)
+
+
+def test_a_record_that_could_not_be_read_is_not_kept() -> None:
+    """A session that every command fails on for good, as an importer took a value of another type for granted."""
+    wrong: Any = True
+    store = MemoryStore()
+    for bodies in ([], [Note("first")]):
+        if bodies:
+            keep(store, imported(bodies))
+        with pytest.raises(InputError, match=f"its record {len(bodies) + 1}: .*UsageRecord: Expected `int`"):
+            keep(store, imported([*bodies, UsageRecord("google", "m", Usage(reasoning=wrong))]))
+        assert [info.records for info in store.sessions()] == [1][: len(bodies)]
 
 
 def test_an_unsafe_id_is_refused() -> None:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from turnlog.cli import build_parser
-from turnlog.cli.entry import EXIT_CODES
+from turnlog.cli.entry import EXIT_CODES, build_parser
 
 MANUAL = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text("utf-8")
 

@@ -131,7 +131,8 @@ def test_check(turnlog: Any, tmp_path: Path) -> None:
     [
         (b"", "x.json: no JSON: "),
         (b"[1]", "x.json: a request is a JSON object, this is list"),
-        (b"\xff\xfe", "x.json: byte 0 is no UTF-8"),
+        (b"\xff{}", "x.json: byte 0 is no UTF-8"),
+        ("[1]".encode("utf-16"), "x.json: a request is a JSON object, this is list"),
         (b"[" * 100_000, "x.json: nested too deeply"),
         (b'{"a": 1}', "say whose it is with --as"),
         (None, "x.json: cannot be read (No such file or directory)"),

@@ -94,6 +94,15 @@ def test_a_damaged_message_costs_itself_only() -> None:
     assert "messages[2]" in session.warnings[-1].message
 
 
+def test_a_role_that_is_no_word_costs_its_message_only() -> None:
+    """A list in the place of a role keeps every other body of the file from being imported."""
+    bad = {"role": ["user"], "content": "u"}
+    whole = [CHAT["messages"][1]] * 3
+    found = read_file(jsonl([{**CHAT, "messages": [*whole, bad]}, CHAT]))
+    assert [len(messages_of(session)) for session in found] == [3, 2]
+    assert [(damage.line, "messages[3]" in damage.message) for damage in found[0].warnings[1:]] == [(1, True)]
+
+
 def test_other_json_is_refused_and_says_what_it_is() -> None:
     """Bedrock's Converse has messages too, but blocks without type: half read, it would lose all."""
     converse = {"messages": [{"role": "user", "content": [{"text": "u"}]}]}

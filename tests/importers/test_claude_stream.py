@@ -70,6 +70,14 @@ def test_a_run_as_it_is_printed() -> None:
     assert (session.session_id, session.format) == (OWN, "claude-stream-json")
 
 
+def test_what_is_printed_before_the_id_is_one_session() -> None:
+    """Each import of what a run has printed so far makes another session, as long as it has not said its id."""
+    lines = [{key: item for key, item in answer(f"m{n}", text("Hm.")).items() if key != "session_id"} for n in (1, 2)]
+    asked = {"type": "control_request", "request_id": "r", "request": {"subtype": "initialize"}}
+    begun, grown = (imported(asked, *lines[:size])[0] for size in (1, 2))
+    assert begun.session_id == grown.session_id != OWN
+
+
 def _form(session: Imported) -> Any:
     (part,) = messages_of(session)[1].parts
     return part.form

@@ -123,6 +123,13 @@ def test_results_say_how_the_tool_ended(output: str, outcome: str) -> None:
     assert (result.outcome, result.name, result.call_id) == (outcome, "shell", "c1")
 
 
+def test_a_duration_beyond_all_numbers_is_damage() -> None:
+    """One field of one event keeps the whole session from being imported."""
+    session = imported(event("exec_command_end", call_id="c1", exit_code=0, duration={"secs": 10**400, "nanos": 0}))
+    assert of_kind(session, ToolFinished) == [ToolFinished("c1", 0, "ok")]
+    assert [(damage.line, "duration" in damage.message) for damage in session.warnings] == [(2, True)]
+
+
 def test_tool_ends_and_patches_are_records() -> None:
     """Durations and changed files stand in events only."""
     call = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin", "call_id": "c1"}

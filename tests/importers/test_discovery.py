@@ -72,6 +72,20 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert found_in(tmp_path) == [Found("claude-code", project / "gone.jsonl")]
 
 
+def test_a_link_that_cannot_be_followed_hides_nothing_else(tmp_path: Path) -> None:
+    """One link to itself keeps every session of every agent from being found."""
+    project = tmp_path / ".claude/projects/-w"
+    project.mkdir(parents=True)
+    (project / "a.jsonl").write_text("{}")
+    loops = [project / "loop.jsonl", tmp_path / ".claude/projects/loop"]
+    for link in loops:
+        link.symlink_to(link)
+    failed: list[OSError] = []
+    files = [project / "a.jsonl", loops[0]]  # reading it says what is wrong
+    assert list(discover(tmp_path, failed.append)) == [Found("claude-code", path) for path in files]
+    assert [str(error.filename) for error in failed] == [str(loops[1])]
+
+
 def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     """Sessions in it would be missing without a word."""
     failed: list[OSError] = []

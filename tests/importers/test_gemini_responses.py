@@ -66,6 +66,25 @@ def test_each_line_is_an_answer_whole_or_streamed() -> None:
     assert (session.format, session.title) == ("gemini-responses", "It is.")
 
 
+def test_a_recording_that_grows_keeps_its_id(tmp_path: Path) -> None:
+    """Each answer that is added makes another session of all; recordings that begin alike become one."""
+    lines = [recorded(chunk({"text": text}, finishReason="STOP")) for text in ("one", "two")]
+    ids = []
+    for name, size in (("a", 1), ("a", 2), ("b", 2)):
+        (tmp_path / name).write_bytes(jsonl(lines[:size]))
+        ids.append(read_file(tmp_path / name)[0].session_id)
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_count_that_is_no_number_is_none() -> None:
+    """`true` in the place of a number of tokens: a record that can be written, and that no command can read."""
+    usage = {"promptTokenCount": True, "candidatesTokenCount": 2, "thoughtsTokenCount": True}
+    answer = {**chunk({"text": "It is."}, finishReason="STOP"), "usageMetadata": usage}
+    (session,) = read_file(jsonl([recorded(answer, "generateContent")]))
+    (bill,) = of_kind(session, UsageRecord)
+    assert msgspec.to_builtins(bill.usage) == {"output": 2}
+
+
 def test_what_is_no_answer_or_more_than_one_is_kept() -> None:
     """Token counts, grounding and other candidates have no place in a message."""
     other = {"content": {"parts": [{"text": "or that"}]}, "index": 1}

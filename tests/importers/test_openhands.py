@@ -214,6 +214,15 @@ def test_results_say_how_the_tool_ended(observed: dict[str, Any], outcome: str) 
     assert of_kind(session, Approval) == denied
 
 
+def test_tools_that_no_request_could_have_are_kept_as_a_note() -> None:
+    """A schema that is none keeps the whole session from being imported."""
+    tool = {"type": "function", "function": {"name": "run", "parameters": 1}}
+    system = event(0, action="system", args={"content": "You are", "tools": [tool]})
+    (session,) = read_file(json.dumps([system]).encode())
+    assert [text_of(message) for message in messages_of(session)] == ["You are"]
+    assert "'parameters': 1" in str(of_kind(session, Note))
+
+
 def test_system_prompt_tools_and_state() -> None:
     """What the model was given is configuration; what happened around is a note, without repeats."""
     tool = {"type": "function", "function": {"name": "ls", "description": "d", "parameters": {"type": "object"}}}

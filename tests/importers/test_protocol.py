@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transcripts import claude
 
+from turnlog.content import Message, Text
 from turnlog.errors import ImportFailed
+from turnlog.export import FORMATS
 from turnlog.importers import IMPORTERS, Damage, detect, read_file
 from turnlog.importers.drafting import as_utc, title_from, without_repeats
 from turnlog.importers.lines import Line, json_lines
 from turnlog.importers.protocol import session_id_of
-from turnlog.log import check_session_id
+from turnlog.log import Draft, check_session_id
+from turnlog.records import MessageRecord
+from turnlog.stores import MemoryStore
 
 
 @given(st.text())
@@ -99,6 +105,28 @@ def test_a_title_is_a_line_that_people_wrote() -> None:
     """Wrapper markup as a title says nothing in a listing."""
     assert title_from("<tag>\n\n## Fix the build\nmore") == "Fix the build"
     assert len(title_from("a" * 200)) == 80
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_text_as_windows_writes_it_is_recognised(tmp_path: Path, encoding: str) -> None:
+    """A transcript that an editor saved, or a shell redirected, is refused as binary data."""
+    store, message = MemoryStore(), {"role": "user", "content": "Grüße"}
+    store.create("own")
+    store.append("own", [Draft(MessageRecord(Message("user", (Text("Grüße"),))))])
+    streamed = {"type": "user", "session_id": "s", "parent_tool_use_id": None, "message": message}
+    found = {
+        "turnlog": b"".join(FORMATS["jsonl"](store, "own", [])).decode(),
+        "bodies": json.dumps({"messages": [message]}),
+        "claude-code": json.dumps(claude(1, "user", "Grüße")),
+        "claude-stream-json": json.dumps({"messages": [{"direction": "recv", "message": streamed}]}, indent=1),
+    }
+    for name, text in found.items():
+        path = tmp_path / name
+        path.write_bytes(text.encode())
+        assert detect(path).name == name
+        expected = read_file(path)
+        path.write_bytes(text.encode(encoding))
+        assert read_file(path) == expected
 
 
 def test_what_is_no_transcript_is_refused_by_name(tmp_path: Path) -> None:

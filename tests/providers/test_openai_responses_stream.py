@@ -385,3 +385,12 @@ def test_an_answer_whose_call_did_not_come_is_a_fragment() -> None:
     call = {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}}
     whole = PROVIDER.parse_response({"output": [call, output], "status": "completed"})
     assert ([type(part) for part in whole.message.parts], whole.fragments) == ([Opaque, Opaque], ())
+
+
+def test_an_index_that_is_no_number_is_the_first() -> None:
+    """`true` counts as 1 in Python: what came for the first item would be said by no item, and lost."""
+    assembler = PROVIDER.assembler()
+    item = {"type": "message", "id": "m", "role": "assistant", "content": []}
+    assembler.feed({"type": "response.output_item.added", "output_index": 0, "item": item})
+    assembler.feed({"type": "response.output_text.delta", "output_index": True, "content_index": 0, "delta": "Half"})
+    assert text_of(assembler.reply().message) == "Half"

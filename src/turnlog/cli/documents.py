@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..byte_marks import plain_utf8
 from ..errors import FormatError, InputError
 from .terminal import stdin_bytes
 
@@ -25,7 +26,7 @@ def document(name: str) -> bytes:
 def json_object(name: str) -> dict[str, Any]:
     """The JSON object in a file. Raises InputError, FormatError."""
     try:
-        value = json.loads(document(name).decode("utf-8-sig"))
+        value = json.loads(plain_utf8(document(name)).decode("utf-8"))
     except UnicodeDecodeError as error:
         raise FormatError(f"byte {error.start} is no UTF-8; save the file as UTF-8", path=name) from error
     except json.JSONDecodeError as error:

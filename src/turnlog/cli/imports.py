@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -210,17 +211,31 @@ def _in_folder(folder: Path, seen: Container[str]) -> Iterator[Origin | InputErr
         yield folder
         return
     try:
-        inside = sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name))
+        inside = sorted(folder.iterdir(), key=lambda path: (_is_folder(path), path.name))
     except OSError as error:
         yield _unreadable(error, folder)
         return
     for path in inside:
         if path.name.startswith(".") or str(path) in seen:
             continue
-        if path.is_dir() and not path.is_symlink():
+        if _is_folder(path):
             yield from _in_folder(path, seen)
-        elif path.is_file():
+            continue
+        try:
+            is_file = stat.S_ISREG(path.stat().st_mode)
+        except OSError as error:  # a link that leads nowhere, to itself, or to where nobody may look
+            yield _unreadable(error, path)
+            continue
+        if is_file:
             yield path if _is_known(path) else None
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether this is a folder, and no link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 def _unreadable(error: OSError, path: Path) -> ImportFailed:

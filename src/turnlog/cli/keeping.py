@@ -9,36 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import count, islice, zip_longest
-from typing import Any, Literal
+from itertools import count, zip_longest
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..codec import encode_record
-from ..content import Message, Reasoning
 from ..errors import Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
 from ..importers import Imported
-from ..importers.answers import strings_of, texts_of
 from ..importers.drafting import title_from
+from ..intake import check_readable
 from ..log import Draft, SessionInfo, Store, check_session_id
-from ..records import MessageRecord, Note, PartialAnswer, Record, TurnClosed, UnknownRecord, UsageRecord
+from ..records import MessageRecord, Record, UnknownRecord
 from ..redaction import Redactor, redacted_drafts
-from ..turns import LEFT_OPEN
+from .growth import is_older, is_outgrown, names_its_place
 
 __all__ = ["Kept", "keep", "without_secrets"]
 
-_AHEAD = frozenset({"agent_message", "agent_reasoning"})
-"""Topics of notes that tell of an answer before it is there: what Codex writes ahead of it."""
-
-_WORD = 16
-"""Characters up to which a text of a note is a word such as a phase or a status."""
-
 _RACES = 8
 """So often somebody else may import the same at the same time."""
-
-_NEWEST = 400
-"""Records that one answer and its results may have come to. More of them are another conversation."""
 
 
 class Kept(Struct, frozen=True):
@@ -60,11 +50,13 @@ def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
 
 
 class _Held(Struct, frozen=True):
-    """What a session has of an imported one: so many records, and then these, which are others (not all, if there are
-    very many)."""
+    """What a session has of an imported one: so many records, and then these, which are others. `clocks` are times at
+    which messages of the first were imported that tell none of their own."""
 
     known: int
     others: Sequence[Record] = ()
+    is_there: bool = True
+    clocks: frozenset[str] = frozenset()
 
 
 def keep(store: Store, imported: Imported) -> Kept:
@@ -83,29 +75,41 @@ def keep(store: Store, imported: Imported) -> Kept:
 
 
 def _keep(store: Store, imported: Imported) -> Kept:
-    session_id, number = imported.session_id, 1
-    while True:
+    for number in count(1):
+        session_id = imported.session_id if number == 1 else _numbered(imported.session_id, number)
         held = _held(store, session_id, imported)
-        if held is not None:
-            fresh = imported.drafts[held.known :]
-            if not held.others:
-                break
-            if _went_on(held.others, fresh):
+        fresh = imported.drafts[held.known :]
+        if held.others:
+            if is_outgrown(held.others, imported, held.known, held.clocks):
+                _check(imported, 0)
                 _make_again(store, session_id, imported, held.known + len(held.others))
                 return Kept(session_id, "continued", len(fresh))
-            if _went_on(fresh, held.others):  # an older copy
+            if is_older(imported, held.known, held.others):
                 return Kept(session_id, "unchanged", 0)
-        number += 1
-        session_id = _numbered(imported.session_id, number)
+            continue
+        _check(imported, held.known)
+        if held.is_there or _is_made(store, session_id, imported):
+            break
     if fresh:
         for data in imported.blobs.values():
             store.put_blob(data)
         store.append(session_id, fresh, expected=held.known)
-    if held.known == 0 and number > 1:
-        return Kept(session_id, "diverged", len(fresh))
+    if not held.is_there or (fresh and not held.known):
+        return Kept(session_id, "diverged" if number > 1 else "new", len(fresh))
     if held.known and (title := _title(store.info(session_id).title, imported)) is not None:
         store.rename(session_id, title)
-    return Kept(session_id, ("continued" if fresh else "unchanged") if held.known else "new", len(fresh))
+    return Kept(session_id, "continued" if fresh else "unchanged", len(fresh))
+
+
+def _check(imported: Imported, known: int) -> None:
+    """Raises InputError if a draft after number `known` could be written, and not read again. It is asked here, as to
+    ask it of all that is ever appended would take longer than to append it."""
+    for number, draft in enumerate(imported.drafts[known:], known + 1):
+        if draft.raw is None:
+            try:
+                check_readable(draft.body)
+            except InputError as error:
+                raise InputError(f"{imported.session_id} cannot be kept: its record {number}: {error}") from error
 
 
 def _title(now: str, imported: Imported) -> str | None:
@@ -115,29 +119,38 @@ def _title(now: str, imported: Imported) -> str | None:
     return imported.title if now in ("", asked) and imported.title not in ("", now) else None
 
 
-def _held(store: Store, session_id: str, imported: Imported) -> _Held | None:
-    """What the session has of the drafts; it is made if it is not there. None if it is another conversation, or an
-    id that cannot be had."""
+def _held(store: Store, session_id: str, imported: Imported) -> _Held:
+    """What the session has of the drafts."""
     try:
         store.info(session_id)
     except SessionNotFound:
-        try:
-            _make(store, session_id, imported, imported.title)
-        except SessionIdError:  # differs from another by case only
-            return None
-        return _Held(0)
-    known = 0
+        return _Held(0, is_there=False)
+    known, clocks = 0, set[str]()
+    begins = imported.drafts[0].time if imported.drafts else ""
     for record, draft in zip_longest(store.read(session_id), imported.drafts):
         if record is None or draft is None:
             break
-        if not _same(record, draft):
-            return _Held(known, tuple(islice(store.read(session_id, first=record.n), _NEWEST + 1)))
+        if draft.time != begins:
+            begins = ""
+        if not _same(record, draft, timed=not begins):
+            return _Held(known, tuple(store.read(session_id, first=record.n)), clocks=frozenset(clocks))
         known += 1
+        if not draft.time and names_its_place(record):
+            clocks.add(record.time)
     return _Held(known)
 
 
+def _is_made(store: Store, session_id: str, imported: Imported) -> bool:
+    """Makes the session; False if it cannot have that id, which differs from another's by case only."""
+    try:
+        _make(store, session_id, imported, imported.title)
+    except SessionIdError:
+        return False
+    return True
+
+
 def _make(store: Store, session_id: str, imported: Imported, title: str) -> SessionInfo:
-    created = imported.drafts[0].time if imported.drafts else ""
+    created = imported.created or (imported.drafts[0].time if imported.drafts else "")
     parent = imported.parent if imported.parent.lower() != session_id.lower() else ""
     return store.create(session_id, title=title, created=created, parent=parent)
 
@@ -189,70 +202,10 @@ def _numbered(session_id: str, number: int) -> str:
     return f"{session_id[:120]}.{number}"
 
 
-def _went_on(begun: Sequence[Record | Draft], whole: Sequence[Record | Draft]) -> bool:
-    """Whether `whole` says all that `begun` does: the transcript went on with an answer that it had only begun.
-    Whatever somebody else recorded is not in there."""
-    if len(begun) > _NEWEST:
-        return False
-    whole = whole[: 4 * _NEWEST]  # what an answer had begun with is not far
-    messages = [one.body.message for one in whole if isinstance(one.body, (MessageRecord, PartialAnswer))]
-    parts = iter([part for message in messages for part in message.parts])
-    texts = [text for message in messages for text in (*texts_of(message), *_summaries(message))]
-    for one in begun:
-        body = one.body
-        if isinstance(body, (MessageRecord, PartialAnswer)):
-            if body.message.role == "system" or not all(part in parts for part in body.message.parts):
-                return False
-        elif isinstance(body, TurnClosed) and body.reason.startswith(LEFT_OPEN):
-            continue  # said by whoever opened the session meanwhile, of a turn that had not ended yet
-        elif not any(_is_again(one, other) for other in whole) and not _is_echo(body, texts):
-            return False
-    return True
-
-
-def _summaries(message: Message) -> list[str]:
-    return [text for part in message.parts if isinstance(part, Reasoning) for text in part.summary]
-
-
-def _is_again(one: Record | Draft, other: Record | Draft) -> bool:
-    """Whether `other` is what `one` says by now: what an answer costs is told while it grows; a note gathers more, or
-    leaves out what a message says by then."""
-    old, new = one.body, other.body
-    if old == new:
-        return True
-    if one.time != other.time:
-        return False
-    if isinstance(old, UsageRecord) and isinstance(new, UsageRecord):
-        fields = type(old.usage).__struct_fields__
-        grew = all(getattr(new.usage, name) >= getattr(old.usage, name) for name in fields)
-        return grew and (old.provider, old.model) == (new.provider, new.model)
-    if isinstance(old, Note) and isinstance(new, Note):
-        return (old.topic, old.text) == (new.topic, new.text) and _agree(old.data, new.data)
-    return False
-
-
-def _agree(one: Any, other: Any) -> bool:
-    """Whether two JSON values say the same, but for keys and items that only one of them has."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        common = one.keys() & other.keys()
-        return bool(common) and all(_agree(one[key], other[key]) for key in common)
-    if isinstance(one, list) and isinstance(other, list):
-        few, many = sorted((one, other), key=len)
-        rest = iter(many)
-        return all(any(_agree(item, found) for found in rest) for item in few)
-    return type(one) is type(other) and bool(one == other)
-
-
-def _is_echo(body: object, texts: Sequence[str]) -> bool:
-    """Whether a note tells of an answer before it is there, and has no text but such that stands in messages."""
-    if not isinstance(body, Note) or body.topic not in _AHEAD or body.text:
-        return False
-    own = [text for text in strings_of(body.data) if len(text) > _WORD]
-    return bool(own) and all(any(text in said for said in texts) for text in own)
-
-
-def _same(record: Record, draft: Draft) -> bool:
-    if draft.time and draft.time != record.time:
+def _same(record: Record, draft: Draft, *, timed: bool) -> bool:
+    """Whether the record is the draft. Unless `timed`, the draft is of a transcript's first time, which what stands
+    ahead of it has, too: a record that was imported before there was a time has the clock's."""
+    if draft.time and draft.time != record.time and (timed or draft.raw is not None or record.time < draft.time):
         return False
     # Equal values, or equal bytes: NaN equals nothing, and of an unknown kind only bytes tell.
     if record.body == draft.body and not isinstance(record.body, UnknownRecord):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..byte_marks import plain_utf8
 from ..errors import ImportFailed
 from . import (
     bodies,
@@ -58,7 +59,7 @@ def detect(origin: str | Path | bytes) -> Importer:
     Raises ImportFailed, saying what the file looks like, if none recognises it.
     """
     source = Path(origin) if isinstance(origin, str) else origin
-    head = _head(source)
+    head = plain_utf8(_head(source))
     path = source if isinstance(source, Path) else None
     scores = [(importer.sniff(head, path), importer) for importer in IMPORTERS]
     best, importer = max(scores, key=lambda scored: scored[0])

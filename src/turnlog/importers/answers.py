@@ -106,7 +106,11 @@ def add_configuration(model: Any, settings: Any, tools: Any, log: Drafting) -> C
         body |= {key: settings[key] for key in _SETTINGS if settings.get(key) not in (None, [], "")}
     if isinstance(tools, list) and tools and all(isinstance(tool, dict) and "function" in tool for tool in tools):
         body["tools"] = tools
-    configuration = replace(PROVIDER.parse(body).configuration, form=None)
+    try:
+        parsed = PROVIDER.parse(body)
+    except FormatError:  # tools that no request could have
+        parsed = PROVIDER.parse({key: item for key, item in body.items() if key != "tools"})
+    configuration = replace(parsed.configuration, form=None)
     if configuration != Configuration(provider=PROVIDER.name):
         log.add(configuration)
     return configuration

@@ -23,7 +23,7 @@ _ANTHROPIC_BLOCKS = frozenset(
 _ANTHROPIC_KEYS = frozenset({"system", "stop_sequences", "thinking", "top_k", "anthropic_version"})
 _CHAT_PARTS = frozenset({"image_url", "input_audio", "file", "refusal"})
 _CHAT_KEYS = frozenset({"tool_calls", "function_call", "tool_call_id", "refusal", "audio", "name"})
-_CHAT_ROLES = frozenset({"system", "developer", "tool", "function"})
+_CHAT_ROLES = ("system", "developer", "tool", "function")
 _ROLES = ("system", "developer", "user", "assistant", "model", "tool", "function")
 _RESPONSES_PARTS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 

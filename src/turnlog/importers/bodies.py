@@ -60,7 +60,7 @@ class Bodies:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """Any JSON with a conversation's key in it may be one: other formats are surer of theirs."""
-        plain = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\0 \t\r\n")
+        plain = head.lstrip(b"\0 \t\r\n")
         return 20 if plain[:1] in (b"{", b"[") and _MARKS.search(head) else 0
 
     def read(self, origin: Origin) -> list[Imported]:

@@ -13,7 +13,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..content import sha256_hex, text_of
+from msgspec.structs import replace
+
+from ..byte_marks import plain_utf8
+from ..content import text_of
 from ..errors import FormatError, ImportFailed
 from ..providers.anthropic import PROVIDER
 from ..records import MessageRecord, PartialAnswer
@@ -21,7 +24,7 @@ from .claude_code.conversation import draft_conversation
 from .claude_code.steps import Entry, Steps
 from .drafting import Drafting
 from .lines import Line, json_lines
-from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name, session_id_of
 from .salvage import document_or_rest
 
 __all__ = ["ClaudeStream", "IMPORTER"]
@@ -46,13 +49,13 @@ class ClaudeStream:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """The session file's kinds of records, in snake case."""
-        if not head.lstrip(b"\xef\xbb\xbf\0 \t\r\n").startswith(b"{"):
+        if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0
         return 75 if _TYPED.search(head) and _SESSION.search(head) and _MARKS.search(head) else 0
 
     def read(self, origin: Origin) -> list[Imported]:
         """The session, then its subagents."""
-        data, file = contents(origin), origin_name(origin)
+        data, file = plain_utf8(contents(origin)), origin_name(origin)
         warnings: list[Damage] = []
         lines = _records(data, file, warnings)
         if not any(_is_kind(line.value) for line in lines):
@@ -61,7 +64,7 @@ class ClaudeStream:
                 f"{file}: no record of Claude's stream-json output in it{reason}; "
                 "give what `claude -p --output-format stream-json --verbose` printed"
             )
-        own = _session_of(lines) or f"claude-{sha256_hex(data)[:16]}"
+        own = _session_of(lines) or hashed_id("claude", lines[0].value)
         chains: dict[str, list[Line]] = {"": []}
         for line in lines:
             chains.setdefault(_chain(line.value), []).append(line)
@@ -187,12 +190,12 @@ def _streamed(lines: Iterable[Line], log: Drafting) -> None:
         for draft in log.drafts
         if isinstance(draft.body, MessageRecord) and draft.body.response_id
     }
-    assembler = None
+    assembler, begun = None, 0
     for line in [line for line in lines if line.value.get("type") == "stream_event"]:
         event = line.value.get("event")
         if isinstance(event, dict) and event.get("type") == "message_start":
-            _cut_answer(assembler, whole, log)
-            assembler = PROVIDER.assembler()
+            _cut_answer(assembler, begun, whole, log)
+            assembler, begun = PROVIDER.assembler(), line.number
         if assembler is None:
             log.warn(line.number, "a piece of an answer whose beginning is missing left out")
             continue
@@ -200,10 +203,10 @@ def _streamed(lines: Iterable[Line], log: Drafting) -> None:
             assembler.feed(event)
         except FormatError as error:
             log.warn(line.number, f"a piece of an answer left out: {error}")
-    _cut_answer(assembler, whole, log)
+    _cut_answer(assembler, begun, whole, log)
 
 
-def _cut_answer(assembler: Any, whole: Mapping[str, str], log: Drafting) -> None:
+def _cut_answer(assembler: Any, begun: int, whole: Mapping[str, str], log: Drafting) -> None:
     if assembler is None:
         return
     reply = assembler.reply()
@@ -214,8 +217,8 @@ def _cut_answer(assembler: Any, whole: Mapping[str, str], log: Drafting) -> None
     if said is not None:  # blocks that were whole are a message already
         log.note("partial", {"response_id": reply.response_id}, text_of(reply.message))
     elif reply.complete:
-        body = MessageRecord(message=reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
-        log.add(body)
+        answered = MessageRecord(reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
+        log.add(replace(answered, source=f"line {begun}"))
     elif reply.message.parts or reply.fragments:
         reason = reply.error or "the stream ended early"
         log.add(PartialAnswer(message=reply.message, reason=reason, fragments=reply.fragments, model=reply.model))

@@ -15,13 +15,14 @@ from typing import Any
 
 import msgspec
 
+from ..byte_marks import plain_utf8
 from ..content import Message, ToolResult, compact_json, sha256_hex
 from ..errors import ImportFailed
 from ..providers.anthropic import PROVIDER
 from ..records import MessageRecord, Usage, UsageRecord
 from .drafting import Drafting, title_from
-from .lines import json_document, plain_utf8
-from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from .lines import json_document
+from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name, session_id_of
 from .salvage import document_or_rest
 from .wire_message import read_message
 
@@ -47,7 +48,7 @@ class Cline:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """By the keys around the messages; of a bare list only the file's name tells."""
-        plain = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\0 \t\r\n")
+        plain = head.lstrip(b"\0 \t\r\n")
         if path is not None and path.name == _HISTORY and plain.startswith(b"["):
             return 80
         if not plain.startswith(b"{"):
@@ -134,7 +135,7 @@ def _imported(value: Any, facts: Mapping[str, Any], file: str, files: list[str],
     if not isinstance(messages, list) or (not messages and not facts):
         raise ImportFailed(f"{file}: no messages of a cline session in it")
     own = _word(value.get("sessionId")) or _word(facts.get("session_id"))
-    own = own or f"cline-{sha256_hex(compact_json(messages[:1]).encode('utf-8', 'surrogatepass'))[:16]}"
+    own = own or hashed_id("cline", messages[:1])
     session, parent = session_id_of(own), ""
     compacted = _compaction_of(value)
     if compacted:

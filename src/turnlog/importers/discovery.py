@@ -61,7 +61,7 @@ def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[Found]:
     """Every session file of the agents under `home`, sorted, each once.
 
     Links to folders are followed only as the step of a pattern that names them, never by `**`.
-    `failed` is told of every folder that is there and cannot be read.
+    `failed` is told of every folder, or link in the place of one, that is there and cannot be read.
     """
     seen: set[Path] = set()
     for found in sorted(
@@ -86,15 +86,26 @@ def _matching(folder: Path, steps: list[str], failed: Callable[[OSError], None])
             elif not rest[1:] and _is_file(entry) and fnmatchcase(entry.name, rest[0]):
                 yield below
         elif fnmatchcase(entry.name, step):
-            if rest and entry.is_dir():
+            if rest and _is_folder(entry, failed):
                 yield from _matching(below, rest, failed)
             elif not rest and _is_file(entry):
                 yield below
 
 
+def _is_folder(entry: os.DirEntry[str], failed: Callable[[OSError], None]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:  # a link to itself, or to where nobody may look
+        failed(error)
+        return False
+
+
 def _is_file(entry: os.DirEntry[str]) -> bool:
     """Also a link that leads nowhere: reading it says so."""
-    return entry.is_file() or (entry.is_symlink() and not entry.is_dir())
+    try:
+        return entry.is_file() or (entry.is_symlink() and not entry.is_dir())
+    except OSError:
+        return True
 
 
 def _entries(folder: Path, failed: Callable[[OSError], None]) -> list[os.DirEntry[str]]:

@@ -49,6 +49,7 @@ class Drafting:
         self._calls: dict[str, tuple[int, str]] = {}
         self._is_opened = False
         self._context: dict[str, dict[str, Any]] = {}
+        self._echoes: dict[tuple[str, str], str] = {}
 
     @property
     def last(self) -> int:
@@ -106,10 +107,23 @@ class Drafting:
             known.update(changed)
             self.note(topic, changed)
 
+    def echo(self, topic: str, key: str) -> None:
+        """What stands here repeats under `key` a message, which may come after it."""
+        self._echoes[self._time, topic] = key
+
+    @property
+    def echoes(self) -> dict[tuple[str, str], str]:
+        """See `Imported.echoes`. Those from before the first known time have that one, as in `finished`."""
+        return {(time or self._first, topic): key for (time, topic), key in self._echoes.items()}
+
+    @property
+    def _first(self) -> str:
+        return next((draft.time for draft in self.drafts if draft.time), "")
+
     def finished(self) -> tuple[Draft, ...]:
         """The drafts. Records from before the first known time get that time: imports are
         deterministic, and an empty time would become the store's clock."""
-        first = next((draft.time for draft in self.drafts if draft.time), "")
+        first = self._first
         return tuple(draft if draft.time else Draft(draft.body, first) for draft in self.drafts)
 
 

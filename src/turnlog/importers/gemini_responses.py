@@ -3,7 +3,8 @@
 A line is `{"method": "generateContent" | "generateContentStream" | ..., "response": ...}` with a
 whole response, or the list of those that a stream came as; a bare response or list is taken, too.
 The requests are not in the file: the session is the answers alone. None carries a time, so records
-get the store's.
+get the store's. Nor is there an id: it is made of the file's name and the first call, which many
+recordings begin with alike.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..content import sha256_hex, text_of
+from ..content import text_of
 from ..errors import FormatError, ImportFailed
 from ..providers.google import PROVIDER
 from ..records import MessageRecord, PartialAnswer, UsageRecord
 from .drafting import Drafting, title_from, without_repeats
 from .lines import Line, json_document, json_lines
-from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name
 
 __all__ = ["GeminiResponses", "IMPORTER"]
 
@@ -39,7 +40,7 @@ class GeminiResponses:
         """Calls with their method, or responses that begin with their candidates."""
         if _METHOD.search(head) and _RESPONSE.search(head):
             return 85
-        return 40 if _BARE.match(head.removeprefix(b"\xef\xbb\xbf").lstrip()) else 0
+        return 40 if _BARE.match(head.lstrip()) else 0
 
     def read(self, origin: Origin) -> list[Imported]:
         """The one session of all answers in the file."""
@@ -57,7 +58,7 @@ class GeminiResponses:
         stem = origin.stem if isinstance(origin, Path) else ""
         return [
             Imported(
-                session_id=session_id_of(f"gemini-responses-{sha256_hex(data)[:16]}"),
+                session_id=hashed_id("gemini-responses", [stem, lines[0].value]),
                 format=self.name,
                 title=stem or next((title for title in titles if title), ""),
                 drafts=log.finished(),

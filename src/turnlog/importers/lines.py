@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
+from ..byte_marks import plain_utf8
 from .protocol import Damage
 
-__all__ = ["Line", "json_document", "json_lines", "plain_utf8"]
+__all__ = ["Line", "json_document", "json_lines"]
 
 
 class Line(Struct, frozen=True):
@@ -25,15 +25,6 @@ _DEEPEST = 200
 """No transcript comes near it; past it, what reads the value by recursion could fail."""
 
 _decoder = json.JSONDecoder()
-_WIDE_MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-
-
-def plain_utf8(data: bytes) -> bytes:
-    """`data` as UTF-8 without a byte order mark; UTF-16 with a mark is converted."""
-    for mark, encoding in _WIDE_MARKS:
-        if data.startswith(mark):
-            return data.decode(encoding, "replace").encode("utf-8", "replace")
-    return data.removeprefix(codecs.BOM_UTF8)
 
 
 def json_document(data: bytes) -> Any:

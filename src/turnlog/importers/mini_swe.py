@@ -43,7 +43,7 @@ class MiniSwe:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """Keys of its own at the top, or its prompt at the head of a list of messages."""
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        start = head.lstrip()[:1]
         if start == b"{" and _KEYS.search(head):
             return 90
         if start not in (b"{", b"[") or not _ROLE.search(head):

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
-from ..content import sha256_hex
+from ..content import compact_json, sha256_hex
 from ..errors import ImportFailed, SessionIdError
 from ..log import Draft, check_session_id
 
-__all__ = ["Damage", "Imported", "Importer", "Origin", "contents", "origin_name", "session_id_of"]
+__all__ = ["Damage", "Imported", "Importer", "Origin", "contents", "hashed_id", "origin_name", "session_id_of"]
 
 Origin = Path | bytes
 """Where a transcript comes from: a file (for some formats a folder), or its bytes."""
@@ -38,19 +38,23 @@ class Imported(Struct, frozen=True, kw_only=True):
 
     `session_id` derives from the transcript's own id and satisfies `check_session_id`; the same
     transcript always gives the same one. `format` names the transcript's format. `parent` is the
-    session id that this one belongs to (a sidechain, a fork), itself perhaps not imported. Record
+    session id that this one belongs to (a sidechain, a fork), itself perhaps not imported. `created` is when
+    the session was, where that is not the time of its first record. Record
     numbers inside `drafts` are positions in it, from 1. `blobs` are the media bytes by hex SHA-256.
-    `files` are all files that were read for it.
+    `files` are all files that were read for it. `echoes` are what repeats a message ahead of it, each a note as
+    long as the transcript ends before that message, and left out from then on: by time and topic, the key of the text.
     """
 
     session_id: str
     format: str
     title: str = ""
     parent: str = ""
+    created: str = ""
     drafts: tuple[Draft, ...] = ()
     blobs: dict[str, bytes] = {}
     warnings: tuple[Damage, ...] = ()
     files: tuple[str, ...] = ()
+    echoes: dict[tuple[str, str], str] = {}
 
 
 class Importer(Protocol):
@@ -61,7 +65,8 @@ class Importer(Protocol):
     def sniff(self, head: bytes, path: Path | None) -> int:
         """How sure it is that this is its format, 0 (not at all) to 100, from the first bytes.
 
-        `head` is empty and `path` a folder where a format is a folder of files. Must not raise.
+        `head` has no byte order mark, and what was UTF-16 is UTF-8. It is empty and `path` a folder where a
+        format is a folder of files. Must not raise.
         """
 
     def read(self, origin: Origin) -> list[Imported]:
@@ -87,6 +92,11 @@ def contents(origin: Origin) -> bytes:
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def hashed_id(kind: str, first: Any) -> str:
+    """The id of a session whose transcript tells none, by what it begins with: that stays when it grows."""
+    return f"{kind}-{sha256_hex(compact_json(first).encode('utf-8', 'surrogatepass'))[:16]}"
 
 
 def session_id_of(own: str) -> str:

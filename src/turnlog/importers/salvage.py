@@ -6,7 +6,8 @@ import json
 import re
 from typing import Any
 
-from .lines import json_document, plain_utf8
+from ..byte_marks import plain_utf8
+from .lines import json_document
 from .protocol import Damage
 
 __all__ = ["document_or_rest"]

@@ -49,7 +49,7 @@ class SweAgent:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """Steps with action and observation, or a history of messages that name their agent."""
-        if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] != b"{":
+        if head.lstrip()[:1] != b"{":
             return 0
         if _STEPS.search(head) and all(key.search(head) for key in _STEP_KEYS):
             return 85

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..byte_marks import plain_utf8
 from ..content import (
     Media,
     Message,
@@ -29,7 +30,7 @@ from ..errors import ImportFailed
 from ..providers.openai_chat import PROVIDER
 from ..records import Configuration, MessageRecord, PartialAnswer, ToolFinished, ToolStarted, TurnClosed, TurnOpened
 from .drafting import Drafting, title_from
-from .lines import Line, json_document, json_lines, plain_utf8
+from .lines import Line, json_document, json_lines
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 from .salvage import document_or_rest
 from .wire_message import read_message
@@ -63,7 +64,7 @@ class Tarko:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """By the kinds of events and their times in milliseconds."""
-        plain = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\0")
+        plain = head.lstrip(b"\0")
         if not _TIME.search(plain) or b'"payload"' in plain:
             return 0
         if _EVENT.search(plain):

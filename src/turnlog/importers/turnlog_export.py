@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..byte_marks import plain_utf8
 from ..codec import decode_record
 from ..content import sha256_hex
 from ..errors import CorruptRecord, ImportFailed
 from ..log import Draft
 from ..records import Decision, Note
 from ..view.effects import misfit
+from .drafting import as_utc
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 
 __all__ = ["IMPORTER", "TurnlogExport"]
@@ -41,7 +43,7 @@ class TurnlogExport:
     def read(self, origin: Origin) -> list[Imported]:
         """See `Importer.read`."""
         file = origin_name(origin)
-        data = contents(origin)
+        data = plain_utf8(contents(origin))
         lines, warnings = _lines(data, file), list[Damage]()
         session = _session(next(lines)[1], file)
         drafts: list[Draft] = []
@@ -60,6 +62,7 @@ class TurnlogExport:
                 format=self.name,
                 title=str(session.get("title") or ""),
                 parent=session_id_of(str(session["parent"])) if session.get("parent") else "",
+                created=as_utc(session.get("created")),
                 drafts=tuple(drafts),
                 blobs=blobs,
                 warnings=tuple(warnings),

@@ -39,7 +39,7 @@ class WebVoyager:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """By the file's name, or by what the agent writes into its messages."""
-        plain = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\0 \t\r\n")
+        plain = head.lstrip(b"\0 \t\r\n")
         if not plain.startswith(b"[") or b'"role"' not in plain:
             return 0
         if path is not None and path.name == _NAME:

@@ -38,7 +38,7 @@ class ClaudeCode:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """Its envelope keys are found nowhere else."""
-        if not head.lstrip(b"\xef\xbb\xbf\0 \t\r\n").startswith(b"{"):
+        if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0 if not _KEYS.search(head) else 30
         if not _KEYS.search(head):
             return 0

@@ -73,6 +73,7 @@ class Codex:
                 blobs=log.blobs,
                 warnings=tuple(log.warnings),
                 files=(file,),
+                echoes=log.echoes,
             )
         ]
 

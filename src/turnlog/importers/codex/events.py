@@ -83,6 +83,7 @@ class Events:
         text = payload.get(_ECHOES[kind])
         if kind == "user_message" and not self.first_prompt and isinstance(text, str):
             self.first_prompt = title_from(text.rpartition(IDE_REQUEST)[2])
+        self.log.echo(kind, _ECHOES[kind])
         repeated = isinstance(text, str) and self._is_said(text.strip())
         if not repeated:
             self._noted(payload)
@@ -147,7 +148,7 @@ class Events:
         outcome = _outcome(payload)
         self.outcomes[call_id] = outcome
         call = self.log.call_record(call_id)
-        seconds = _seconds(payload.get("duration"))
+        seconds = _seconds(payload.get("duration"), self.line, self.log)
         self.log.add(ToolFinished(call_id=call_id, call_record=call, outcome=outcome, seconds=seconds))
         self._rest_of_call(payload, call_id)
 
@@ -218,11 +219,15 @@ def _tokens(usage: _Payload, key: str) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _seconds(duration: Any) -> float:
+def _seconds(duration: Any, line: int, log: Drafting) -> float:
     """A Rust duration, `{secs, nanos}`, in seconds."""
     if not isinstance(duration, dict):
         return 0.0
-    return _tokens(duration, "secs") + _tokens(duration, "nanos") / 1e9
+    try:
+        return _tokens(duration, "secs") + _tokens(duration, "nanos") / 1e9
+    except OverflowError:
+        log.warn(line, "a duration larger than any number of seconds left out")
+        return 0.0
 
 
 def _outcome(payload: _Payload) -> Outcome:

@@ -39,7 +39,7 @@ class GeminiCli:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """Its header has a project hash; what is left of a cut file has its answers or patches."""
-        if not head.lstrip(b"\xef\xbb\xbf\0 \t\r\n").startswith(b"{"):
+        if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0
         if _HEADER.search(head) and _SESSION.search(head):
             return 90

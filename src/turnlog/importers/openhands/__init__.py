@@ -40,7 +40,7 @@ class OpenHands:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """Events that name their source, or an evaluated instance."""
-        if head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\0 \t\r\n")[:1] not in (b"{", b"["):
+        if head.lstrip(b"\0 \t\r\n")[:1] not in (b"{", b"["):
             return 0
         if _SOURCE.search(head) and (_EVENT.search(head) or _SDK_EVENT.search(head)):
             return 88

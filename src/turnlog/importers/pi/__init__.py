@@ -50,12 +50,11 @@ class Pi:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """Its header line comes first; a file that lost it still has pi's words in every message."""
-        plain = head.removeprefix(b"\xef\xbb\xbf")
-        if not plain.lstrip(b"\0 \t\r\n").startswith(b"{"):
+        if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0
-        if _HEADER.search(plain) and _OWN.search(plain):
+        if _HEADER.search(head) and _OWN.search(head):
             return 85
-        return 70 if b'"toolCallId"' in plain and b'"stopReason"' in plain and b'"cacheRead"' in plain else 0
+        return 70 if b'"toolCallId"' in head and b'"stopReason"' in head and b'"cacheRead"' in head else 0
 
     def read(self, origin: Origin) -> list[Imported]:
         """The one session of the file."""

@@ -201,7 +201,7 @@ def _usage(raw: dict[str, Any]) -> Usage:
 
     def count(key: str) -> int:
         value = raw.get(key)
-        return value if isinstance(value, int) else 0
+        return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
     thoughts = count("thoughtsTokenCount")
     return Usage(

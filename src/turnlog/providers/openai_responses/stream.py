@@ -149,7 +149,7 @@ class StreamAssembler:
 
 def _index(event: dict[str, Any], key: str) -> int:
     value = event.get(key)
-    return value if isinstance(value, int) else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _half_message(opened: _Open) -> list[dict[str, Any]]:
