@@ -19,6 +19,9 @@ __all__ = ["shortened", "summarise", "summary_ahead"]
 _LEAST_SUMMARY = 24
 """Tokens below which a summary says nothing."""
 
+_REACHES_BACK = 300
+"""Tokens from which on a summary tells of what had left without one: a smaller one has no room but for what leaves."""
+
 _ENDS_HERE = "[The summary ends here: no more of it fits.]"
 
 _SPARE = 0.05
@@ -141,7 +144,7 @@ def _planned(situation: Situation) -> _Plan | None:
     if not new or cut.target < _LEAST_SUMMARY:
         return None
     begin, last = _span(situation, cut.start, cut.end)
-    first = _told_from(situation, cut.start, cut.end)
+    first = _told_from(situation, cut)
     told = [block for block in situation.blocks if block not in going and not block.is_summary]
     kept = [item.n for block in told for item in block.items if first <= item.n <= last]
     target = cut.target
@@ -215,16 +218,18 @@ def _span(situation: Situation, start: int, end: int) -> tuple[int, int]:
     return min(firsts), max(lasts)
 
 
-def _told_from(situation: Situation, start: int, end: int) -> int:
-    """The first record that a summary of blocks `start` to `end` covers: with what was left out just ahead, and what
-    the summaries among them cover, which may stand behind it."""
+def _told_from(situation: Situation, cut: _Cut) -> int:
+    """The first record that a summary covers: with what the summaries that it takes the place of cover, which may stand
+    behind it, and with what was left out just ahead, if it has the room to tell of that beside what leaves now."""
     blocks = situation.blocks
-    first = _span(situation, start, end)[0]
-    before = blocks[start - 1].last if start else first
-    left = [one for one, last in _untold(situation) if before < one and last < first]
-    standing = {item.shown.records[0] for block in blocks[start:end] if block.is_summary for item in block.items}
+    first = _span(situation, cut.start, cut.end)[0]
+    before = blocks[cut.start - 1].last if cut.start else first
+    left = _untold(situation) if cut.target >= _REACHES_BACK else []
+    middle = blocks[cut.start : cut.end]
+    standing = {item.shown.records[0] for block in middle if block.is_summary for item in block.items}
     decisions = situation.means.decisions
-    return min([first, *left, *(decisions[n].first for n in standing if n in decisions)])
+    covered = (decisions[n].first for n in standing if n in decisions)
+    return min([first, *covered, *(one for one, last in left if before < one and last < first)])
 
 
 def _untold(situation: Situation) -> list[tuple[int, int]]:
