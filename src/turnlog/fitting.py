@@ -239,7 +239,7 @@ class _History(Struct, eq=False):
         """Take in the history as it is now."""
         known = len(self.seen) if self.counter == counting.id else 0
         for i, own in enumerate(self.seen[:known]):
-            if own != messages[i]:
+            if own.role == "system" and own != messages[i]:  # the others are the same
                 self.sizes[i] = counting.message(messages[i])
         self.sizes[known:] = [counting.message(message) for message in messages[known:]]
         self.seen, self.counter = list(messages), counting.id
