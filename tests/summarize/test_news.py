@@ -164,3 +164,18 @@ def test_nothing_is_forgotten_whatever_a_user_does() -> None:
             judged += 1
             assert missing <= left_since_the_last_summary(records), seed
     assert judged > 25
+
+
+@pytest.mark.parametrize("strategy", ["auto", "codex", "gemini-cli", "graded", "spec", "summarise"])
+def test_the_first_summary_tells_what_had_slid_out(strategy: str) -> None:
+    """A session that begins to summarise has a past that nothing told of: `graded` skipped it, as it keeps the first
+    exchange that is shown."""
+    talk = Talk(budget=2_900)  # what slid out ends with a user's word, so that an answer comes first behind it
+    talk.session.configure(strategy="sliding")
+    talk.go_on(60)
+    assert talk.missing()
+    talk.session.configure(strategy=strategy, budget=6_000)
+    while not any(one.decision.action == "compact" for one in talk.session.explain().rulings):
+        talk.go_on(1)
+        assert talk.turns < 200
+    assert talk.missing() == set()

@@ -15,10 +15,10 @@ from turnlog.policy import PRESETS, Budget
 from turnlog.view.blocks import Item
 from turnlog.view.ladder import decide, situation_of
 from turnlog.view.shown import Shown
-from turnlog.view.situation import Means, Situation, Summary, applied
+from turnlog.view.situation import Ahead, Means, Situation, Summary, applied
 from turnlog.view.steps.priority import priority
 from turnlog.view.steps.slide import slide
-from turnlog.view.steps.summarise import shortened
+from turnlog.view.steps.summarise import shortened, summarise
 
 LIMIT = 1_000
 
@@ -130,3 +130,15 @@ def test_a_summary_is_cut_before_it_goes(summary: int, task: int, newest: int, l
     smaller = msgspec.structs.replace(after, marks=msgspec.structs.replace(after.marks, limit=after.size - 5, goal=0))
     again = shortened(smaller)
     assert again is None or text_of(msgspec.convert(again.detail["replacement"][0], Message)).count("ends here") == 1
+
+
+def test_a_summary_made_ahead_that_gains_nothing_keeps_no_other_from_being_made() -> None:
+    """It was taken again at each request, and thrown away as it made nothing smaller: no summary was made any more, and
+    the oldest turns went untold. The same log opened again decided otherwise."""
+    items = [said("user", 1, 50), said("assistant", 2, 20), said("user", 3, 20)]
+    items += [said("assistant" if n % 2 else "user", n, 200) for n in range(5, 10)]
+    reopened = situation(items, "summarise", "told " * 60)
+    live = msgspec.structs.replace(reopened, ahead=Ahead(2, 3, (), 60))
+    decision = summarise(live)
+    assert decision is not None and decision == summarise(reopened)
+    assert applied(live, decision).size < live.size

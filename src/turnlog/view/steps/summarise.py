@@ -46,7 +46,15 @@ class _Cut(Struct, frozen=True, eq=False):
 
 
 def summarise(situation: Situation) -> Decision | None:
-    """Put a summary in the place of the middle of the conversation."""
+    """Put a summary in the place of the middle of the conversation; of another middle than the one that it was made
+    ahead for, where that one gains nothing."""
+    decision = _summarised(situation)
+    if situation.ahead is None or (decision is not None and applied(situation, decision).size < situation.size):
+        return decision
+    return _summarised(msgspec.structs.replace(situation, ahead=None))
+
+
+def _summarised(situation: Situation) -> Decision | None:
     plan = _planned(situation)
     if plan is None:
         return None
@@ -381,7 +389,7 @@ def _graded(situation: Situation, room: int) -> _Cut:
     target = int(situation.strategy.summary * min(room, low))
     start = _head_end(situation, 0)
     if total(blocks) <= high and situation.gap is None:
-        if len(opening) > 1 and not any(block.is_summary for block in blocks):
+        if len(opening) > 1 and _first_hole(situation) > opening[1] and not any(block.is_summary for block in blocks):
             start = max(start, opening[1])
         return _Cut(start, max(start, opening[-1] if opening else start), (), target)
     end = start
