@@ -93,6 +93,7 @@ def test_a_compaction_that_others_overtake_pays_for_two_summaries_at_most() -> N
         kept = session.history()[number - 1].body
         assert isinstance(kept, Decision)
         assert (kept.action, kept.first, kept.last) == ("compact", decision.first, decision.last)
+        assert kept.detail["failures"] == ["no model was asked: others append faster than it writes"]
         assert done.after < done.before / 2
         said = [message["content"] for message in session.request().request["messages"]]
         assert said[-2:] == ["more 1", "more 2"]

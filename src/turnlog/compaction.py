@@ -84,6 +84,11 @@ class Compaction(Struct, frozen=True):
         return f"{self.before:,} tokens became {self.after:,}: {went}"
 
 
+_IN_VAIN = "no model was asked: the summary that one had made ahead gained nothing"
+_RACED = "no model was asked: others append faster than it writes"
+"""Why a digest stands in for a model. The next summary is told all that it covers."""
+
+
 class Compactor:
     """The budget of one session."""
 
@@ -234,9 +239,12 @@ class Compactor:
     def _digest(self, wanted: Wanted) -> Summary:
         material = Material.of(wanted, self._context.count_text)
         made = attempt(material, (), offline=self._offline)
-        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
+        unasked = (_IN_VAIN if wanted.unpaid else _RACED,) if self._models else ()
+        return Summary(made.text, made.summarizer, (*unasked, *map(str, made.failures)))
 
     def _summarise(self, wanted: Wanted) -> Summary:
+        if wanted.unpaid:
+            return self._digest(wanted)
         material = Material.of(wanted, self._context.count_text)
         made = attempt(
             material,

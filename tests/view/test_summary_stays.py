@@ -15,7 +15,7 @@ from turnlog.policy import PRESETS, Budget
 from turnlog.view.blocks import Item
 from turnlog.view.ladder import decide, situation_of
 from turnlog.view.shown import Shown
-from turnlog.view.situation import Ahead, Means, Situation, Summary, applied
+from turnlog.view.situation import Ahead, Means, Situation, Summary, Wanted, applied
 from turnlog.view.steps.priority import priority
 from turnlog.view.steps.slide import slide
 from turnlog.view.steps.summarise import shortened, summarise
@@ -138,7 +138,15 @@ def test_a_summary_made_ahead_that_gains_nothing_keeps_no_other_from_being_made(
     items = [said("user", 1, 50), said("assistant", 2, 20), said("user", 3, 20)]
     items += [said("assistant" if n % 2 else "user", n, 200) for n in range(5, 10)]
     reopened = situation(items, "summarise", "told " * 60)
-    live = msgspec.structs.replace(reopened, ahead=Ahead(2, 3, (), 60))
+    unpaid: list[bool] = []
+
+    def asked(wanted: Wanted) -> Summary:
+        unpaid.append(wanted.unpaid)
+        return reopened.means.summarise(wanted)
+
+    means = msgspec.structs.replace(reopened.means, summarise=asked)
+    live = msgspec.structs.replace(reopened, ahead=Ahead(2, 3, (), 60), means=means)
     decision = summarise(live)
     assert decision is not None and decision == summarise(reopened)
     assert applied(live, decision).size < live.size
+    assert unpaid == [False, True]

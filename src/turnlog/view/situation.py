@@ -51,7 +51,8 @@ class Ahead(Struct, frozen=True):
 class Wanted(Struct, frozen=True, eq=False):
     """A summary that is wanted: of these messages, oldest first, in so many tokens, in the place of the `previous` one
     ("" if there is none), which does not tell of the `news` among them. `beside` it stays what need not be said again;
-    so many tokens as `size` says leave the view for it, 0 if that is not known."""
+    so many tokens as `size` says leave the view for it, 0 if that is not known. With `unpaid`, no model is asked: one
+    was just now, in vain."""
 
     messages: Sequence[Shown]
     previous: str
@@ -59,6 +60,7 @@ class Wanted(Struct, frozen=True, eq=False):
     news: Sequence[Shown]
     beside: Sequence[Shown] = ()
     size: int = 0
+    unpaid: bool = False
 
 
 class Summary(Struct, frozen=True):

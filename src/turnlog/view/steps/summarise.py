@@ -46,19 +46,18 @@ class _Cut(Struct, frozen=True, eq=False):
 
 
 def summarise(situation: Situation) -> Decision | None:
-    """Put a summary in the place of the middle of the conversation; of another middle than the one that it was made
-    ahead for, where that one gains nothing."""
+    """Put a summary in the place of the middle of the conversation; where one made ahead gains nothing, for nothing."""
     decision = _summarised(situation)
     if situation.ahead is None or (decision is not None and applied(situation, decision).size < situation.size):
         return decision
-    return _summarised(msgspec.structs.replace(situation, ahead=None))
+    return _summarised(msgspec.structs.replace(situation, ahead=None), unpaid=True)
 
 
-def _summarised(situation: Situation) -> Decision | None:
+def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | None:
     plan = _planned(situation)
     if plan is None:
         return None
-    summary = situation.means.summarise(plan.wanted)
+    summary = situation.means.summarise(msgspec.structs.replace(plan.wanted, unpaid=unpaid))
     failures = {"failures": list(summary.failures)} if summary.failures else {}
     if not summary.text.strip():
         return None
