@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import turnlog
+from scripted import Scripted
 from turnlog.errors import InputError
-from turnlog.summarize import Material
 from turnlog.tokens import counter_for
 
 
@@ -84,20 +84,10 @@ def test_a_summarizer_that_fails_is_told() -> None:
     assert turnlog.fit(body(30), max_tokens=600, strategy="summarise").failures == ()
 
 
-class Counted:
-    """A summarizer that counts how often it is asked."""
-
-    id = "counted/1"
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def summarize(self, material: Material, /) -> str:
-        self.asked += 1
-        return f"Notes {self.asked}: the module is being ported, step by step. " * 3
+NOTES = "Notes: the module is being ported, step by step. " * 3
 
 
-def grown(fitter: turnlog.Fitter, model: Counted, change: str) -> tuple[int, int]:
+def grown(fitter: turnlog.Fitter, model: Scripted, change: str) -> tuple[int, int]:
     """A conversation of 90 exchanges that is changed now and then in a way that agents do: how often the summarizer was
     asked, and how many requests did not begin with the one before."""
     history: list[dict[str, Any]] = []
@@ -116,7 +106,7 @@ def grown(fitter: turnlog.Fitter, model: Counted, change: str) -> tuple[int, int
             {"role": "assistant", "content": f"Step {n} is done. " * 8},
             {"role": "user", "content": f"Go on with step {n + 1}. " * 8},
         ]
-    return model.asked, moved
+    return len(model.asked), moved
 
 
 def test_what_was_decided_holds_where_something_later_changes() -> None:
@@ -124,7 +114,7 @@ def test_what_was_decided_holds_where_something_later_changes() -> None:
     and moved the prefix, though nothing that they cover had changed."""
     found = {}
     for change in ("nothing", "the last message", "system text"):
-        model = Counted()
+        model = Scripted(NOTES)
         found[change] = grown(turnlog.Fitter(max_tokens=2_000, summarizer=model), model, change)
     assert 1 < found["nothing"][0] == found["nothing"][1]
     assert found["the last message"][0] <= found["nothing"][0] + 1
@@ -133,7 +123,7 @@ def test_what_was_decided_holds_where_something_later_changes() -> None:
 
 def test_conversations_by_turns_keep_their_decisions() -> None:
     """One Fitter for two conversations decided everything again at each request."""
-    both, moved = Counted(), 0
+    both, moved = Scripted(NOTES), 0
     one = turnlog.Fitter(max_tokens=2_000, summarizer=both)
     before: dict[str, list[Any]] = {"a": [], "b": []}
     said: dict[str, list[Any]] = {name: [{"role": "user", "content": f"The task of {name}."}] for name in before}
@@ -149,7 +139,7 @@ def test_conversations_by_turns_keep_their_decisions() -> None:
                 {"role": "assistant", "content": f"Step {n} of {name} is done. " * 8},
                 {"role": "user", "content": f"Go on with step {n + 1}. " * 8},
             ]
-    assert 1 < both.asked == moved < 12
+    assert 1 < len(both.asked) == moved < 12
 
 
 def test_a_message_that_was_changed_is_nowhere_as_it_was() -> None:
