@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .shapes import Expression
+from .spelled import MARK
 
 __all__ = ["Named", "entropy", "find_named", "has_name", "is_placeholder", "looks_random", "name_kind", "plausible"]
 
@@ -164,7 +165,7 @@ def find_named(text: str) -> Iterator[Named]:
             after = at + len(keyword)
             pair = _PAIR.pattern.match(text, at)
             found = None if pair is None else _judged(pair, text, lower)
-            if found is not None and "[redacted:" not in text[found.start : found.end]:  # that stays, what is in it not
+            if found is not None and MARK not in text[found.start : found.end]:  # that stays, what is in it not
                 yield found
                 after = found.end
             at = lower.find(keyword, after)

@@ -19,17 +19,14 @@ __all__ = [
     "Ahead",
     "CachePrices",
     "Means",
-    "RESULTS_TOO",
     "Situation",
     "Summary",
     "Wanted",
     "applied",
+    "of_results",
     "ranges_of",
     "with_figures",
 ]
-
-RESULTS_TOO = "; results that the strategy keeps are among them, as nothing else was left"
-"""What a decision says by which such results leave."""
 
 
 class CachePrices(Struct, frozen=True):
@@ -205,6 +202,13 @@ def _changes_from(before: Situation, after: Situation, decision: Decision) -> in
     found = next(differing, [item.n for item in (*left[len(right) :], *right[len(left) :])][:1])
     gap = [before.gap[0]] if before.gap and after.gap is None else []
     return min([*found, *gap], default=decision.first)
+
+
+def of_results(situation: Situation, going: Iterable[Block]) -> str:
+    """What the decision by which these blocks leave says of results among them that the strategy keeps."""
+    if situation.strategy.keep_results and any(block.has_results for block in going):
+        return "; results that the strategy keeps are among them, as nothing else was left"
+    return ""
 
 
 def ranges_of(numbers: Iterable[int]) -> list[list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...records import Decision
 from ..blocks import Block
-from ..situation import RESULTS_TOO, Situation, ranges_of
+from ..situation import Situation, of_results, ranges_of
 
 __all__ = ["enough_beside", "leave", "slide", "turns_over"]
 
@@ -20,9 +20,7 @@ def slide(situation: Situation) -> Decision | None:
             going.append(block)
             held -= block.tokens
     why = "the oldest messages left out to fit the budget"
-    if situation.strategy.keep_results and any(block.has_results for block in going):
-        why += RESULTS_TOO
-    return leave(situation, "slide", going, why)
+    return leave(situation, "slide", going, why + of_results(situation, going))
 
 
 def enough_beside(situation: Situation, block: Block) -> int:

@@ -12,7 +12,7 @@ from ...content import Message, Text, text_of
 from ...records import Decision
 from ..blocks import Block, has_open_call, total
 from ..effects import Effects, stand_ins, untold
-from ..situation import RESULTS_TOO, Ahead, Situation, Wanted, applied, ranges_of
+from ..situation import Ahead, Situation, Wanted, applied, of_results, ranges_of
 
 __all__ = ["shortened", "summarise", "summary_ahead"]
 
@@ -42,11 +42,11 @@ class _Cut(Struct, frozen=True, eq=False):
     kept: tuple[Block, ...]
     target: int
     at_end: bool = False
-    results_too: bool = False
 
 
 def summarise(situation: Situation) -> Decision | None:
-    """Put a summary in the place of the middle of the conversation; where one made ahead gains nothing, for nothing."""
+    """Put a summary in the place of the middle of the conversation; where one that was made ahead gains nothing, one
+    that nobody is paid for."""
     decision = _summarised(situation)
     if situation.ahead is None or (decision is not None and applied(situation, decision).size < situation.size):
         return decision
@@ -70,7 +70,7 @@ def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | Non
         "target": plan.wanted.target,
         **failures,
     }
-    why = "older turns summarised to fit the budget" + (RESULTS_TOO if plan.results_too else "")
+    why = "older turns summarised to fit the budget" + plan.results
     decision = Decision("compact", plan.first, plan.last, why, detail)
     return _fitting(situation, decision, message)
 
@@ -131,7 +131,7 @@ def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
 
 class _Plan(Struct, frozen=True, eq=False):
     """The records that a summary covers, those of them that stay, what is wanted of it, the first record of the blocks
-    that it takes the place of, whether it stands at their end, and whether results leave that the strategy keeps."""
+    that it takes the place of, whether it stands at their end, and what is to be said of results that leave."""
 
     first: int
     last: int
@@ -139,7 +139,7 @@ class _Plan(Struct, frozen=True, eq=False):
     wanted: Wanted
     begin: int
     at_end: bool
-    results_too: bool
+    results: str
 
 
 def _planned(situation: Situation) -> _Plan | None:
@@ -151,7 +151,7 @@ def _planned(situation: Situation) -> _Plan | None:
     if not new or cut.target < _LEAST_SUMMARY:
         return None
     begin, last = _span(situation, cut.start, cut.end)
-    first = _told_from(situation, cut)
+    first = _told_from(situation, cut, begin)
     told = [block for block in situation.blocks if block not in going and not block.is_summary]
     kept = [item.n for block in told for item in block.items if first <= item.n <= last]
     target = cut.target
@@ -167,7 +167,7 @@ def _planned(situation: Situation) -> _Plan | None:
     tells = _tells(situation, middle, cut.target)
     news = [shown for shown in originals if not tells(shown.records[0])]
     wanted = Wanted(originals, _earlier(middle), target, news, beside, size)
-    return _Plan(first, last, kept, wanted, begin, cut.at_end, cut.results_too)
+    return _Plan(first, last, kept, wanted, begin, cut.at_end, of_results(situation, going))
 
 
 def _heading(situation: Situation, first: int, last: int) -> str:
@@ -225,18 +225,18 @@ def _span(situation: Situation, start: int, end: int) -> tuple[int, int]:
     return min(firsts), max(lasts)
 
 
-def _told_from(situation: Situation, cut: _Cut) -> int:
-    """The first record that a summary covers: with what the summaries that it takes the place of cover, which may stand
-    behind it, and with what was left out just ahead, if it has the room to tell of that beside what leaves now."""
+def _told_from(situation: Situation, cut: _Cut, begin: int) -> int:
+    """The first record that a summary covers whose blocks begin at record `begin`: with what the summaries that it
+    takes the place of cover, which may stand behind that, and with what was left out just ahead, if it has the room to tell
+    of that beside what leaves now."""
     blocks = situation.blocks
-    first = _span(situation, cut.start, cut.end)[0]
-    before = blocks[cut.start - 1].last if cut.start else first
+    before = blocks[cut.start - 1].last if cut.start else begin
     left = _untold(situation) if cut.target >= _REACHES_BACK else []
     middle = blocks[cut.start : cut.end]
     standing = {item.shown.records[0] for block in middle if block.is_summary for item in block.items}
     decisions = situation.means.decisions
     covered = (decisions[n].first for n in standing if n in decisions)
-    return min([first, *covered, *(one for one, last in left if before < one and last < first)])
+    return min([begin, *covered, *(one for one, last in left if before < one and last < begin)])
 
 
 def _untold(situation: Situation) -> list[tuple[int, int]]:
@@ -292,11 +292,10 @@ def _with_kept(situation: Situation, start: int, end: int, head: int, target: in
     room = marks.goal - head - target
     if held > room:
         end = _newest_start(blocks, end, room - staying, beside_kept=True)
-        return _Cut(start, end, (), target, results_too=bool(results))
-    fitting = [*results]
-    while total(fitting) > room - held:
-        fitting.pop(0)
-    return _Cut(start, end, tuple(fitting), target, results_too=len(fitting) < len(results))
+        return _Cut(start, end, (), target)
+    while total(results) > room - held:
+        results.pop(0)
+    return _Cut(start, end, tuple(results), target)
 
 
 def _behind_gap(situation: Situation, index: int) -> int:
