@@ -227,8 +227,8 @@ def _span(situation: Situation, start: int, end: int) -> tuple[int, int]:
 
 def _told_from(situation: Situation, cut: _Cut, begin: int) -> int:
     """The first record that a summary covers whose blocks begin at record `begin`: with what the summaries that it
-    takes the place of cover, which may stand behind that, and with what was left out just ahead, if it has the room to tell
-    of that beside what leaves now."""
+    takes the place of cover, which may stand behind that, and with what was left out just ahead, if it has the room
+    to tell of that beside what leaves now."""
     blocks = situation.blocks
     before = blocks[cut.start - 1].last if cut.start else begin
     left = _untold(situation) if cut.target >= _REACHES_BACK else []
