@@ -24,7 +24,7 @@ test: $(VENV)/.dev ## run the tests (JOBS=N in parallel; ARGS="..." for pytest)
 	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 lint: $(VENV)/.dev ## check style, types, imports between rooms, and the documentation
-	@$(BIN)/ruff check --quiet --output-format concise
+	@$(BIN)/ruff check --no-cache --quiet --output-format concise
 	@$(BIN)/ruff format --check --quiet --output-format concise || { echo "layout differs: run make format" >&2; exit 1; }
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from scripted import PATIENCE, Blocked, Scripted, material, said, states
 
+from scripted import PATIENCE, Blocked, Scripted, material, said, states
 from turnlog.errors import StoreError
 from turnlog.records import SummaryRecord
 from turnlog.summarize import Attempt, Background, Material, MemoryLedger, SummaryFailure, attempt, key_of

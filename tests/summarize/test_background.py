@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from scripted import PATIENCE, Blocked, Scripted, a_run, material, said, states
 
+from scripted import PATIENCE, Blocked, Scripted, a_run, material, said, states
 from turnlog.summarize import Attempt, Background, MemoryLedger, SummaryFailure, attempt, key_of
 
 OFFLINE = Scripted("Task: make the tests pass (#1).", "digest/1")

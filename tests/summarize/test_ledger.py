@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted import PATIENCE, Blocked, Scripted, material, states, words
 
+from scripted import PATIENCE, Blocked, Scripted, material, states, words
 from turnlog.content import Message, Text
 from turnlog.errors import InputError
 from turnlog.log import Draft, Store

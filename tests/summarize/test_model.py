@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted import Scripted, a_run, material, said, words
 
+from scripted import Scripted, a_run, material, said, words
 from turnlog.content import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from turnlog.errors import InputError
 from turnlog.summarize import Attempt, Material, ModelSummarizer, as_ladder, attempt
