@@ -4,7 +4,8 @@
 
 Plays each triple message by message for each API, with pins, clearing, undoing, compacting, forks, rewinds and
 switches in between, and checks what tests/budget_triples.py checks; the odd ones are given no tools. Prints a line a
-finding and a summary. `over_as_sent` counts requests of damaged logs that `turnlog.count` finds over the limit.
+finding and a summary. `over_as_sent` counts requests of damaged logs that `turnlog.count` finds over the limit;
+`fingerprint` is the same where every byte of every request is.
 """
 
 from __future__ import annotations

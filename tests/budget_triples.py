@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from hashlib import blake2b
 from types import ModuleType
 from typing import Any
 
@@ -346,6 +347,7 @@ class Play:
         self.logged = log
         self.tally["requests"] += 1
         self.tally["decisions"] += len(decisions)
+        self.tally["fingerprint"] += _fingerprint(made)
         thorough = bool(decisions) or self.chance.random() < 0.35  # the rest of the laws costs a request each
         again = Session(self.store, self.store.info(self.session.id)) if thorough else self.session
         if _gist(self.attempt(again)) != _gist(made) or self.store.info(self.session.id).records != len(log):
@@ -548,6 +550,12 @@ def unmarked(value: Any) -> Any:
 
 def _gist(made: Any) -> Any:
     return made.floor if isinstance(made, BudgetError) else (made.body(), Counter(map(repr, made.edits)))
+
+
+def _fingerprint(made: Any) -> int:
+    """A number for what was made: added up, it is the same where all requests are, in whatever order."""
+    said = repr(made.floor).encode() if isinstance(made, BudgetError) else made.body()
+    return int.from_bytes(blake2b(said, digest_size=4).digest())
 
 
 def _common(left: Sequence[Any], right: Sequence[Any]) -> int:

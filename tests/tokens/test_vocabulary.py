@@ -39,7 +39,7 @@ HARD = {
 WORDS = st.sampled_from(
     ["a", "the", "don't", "I'll", "x1", "12345", "é", "中文", "{", "});", "//", "/", "\t", "😀", "\ud83d"]
 )
-GAPS = st.sampled_from([" ", "\n", "\n\n", "  ", " \n ", ""])
+GAPS = st.sampled_from([" ", "\n", "\n\n", "\r\n", "  ", " \n ", ""])
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
@@ -87,6 +87,19 @@ def test_safe_places_change_no_count(pieces: list[tuple[str, str]], name: str) -
     edges = [0, *places, len(text)]
     parts = [text[a:b] for a, b in itertools.pairwise(edges)]
     assert sum(count_pieces(name, part) for part in parts) == count_pieces(name, text)
+
+
+@given(
+    st.lists(st.tuples(WORDS, GAPS), min_size=1, max_size=60),
+    st.integers(1, 2_000),
+    st.sampled_from(list(VOCABULARIES)),
+)
+def test_a_long_text_counts_as_its_tokens(pieces: list[tuple[str, str]], times: int, name: str) -> None:
+    """A long text that is counted line by line, as those are that are counted again, as more or less than it is made
+    of fails here."""
+    text = "".join(word + gap for word, gap in pieces)
+    long = "".join(f"{nth} {text}" for nth in range(max(times, vocabulary._LONG.start // len(text))))[:60_000]
+    assert count_pieces(name, long) == len(vocabulary._encoding(name).encode_ordinary(long))
 
 
 @given(st.text(st.sampled_from("ab \n/😀\ud83d")), st.integers(1, 5))

@@ -83,7 +83,7 @@ class Digest:
         return best
 
 
-class _Line(Struct, frozen=True):
+class _Line(Struct, frozen=True, gc=False):
     """A line of a section, where it stands there, the record that it is about if that is known, and the lines without
     which it says nothing."""
 

@@ -17,7 +17,7 @@ from .reading import Note, Said, clip, laid_out, read, spelled, texts_of
 __all__ = ["Memory", "Reader"]
 
 
-class _Entry(Struct):
+class _Entry(Struct, gc=False):
     """The notes of a message, made looking at `limit` characters of each text, the longest of which has `longest`."""
 
     notes: tuple[Note, ...]

@@ -27,7 +27,7 @@ class Excerpt(Struct, gc=False):
     quote: Quote
 
 
-class Heading(Struct):
+class Heading(Struct, gc=False):
     """What stands above the quotes of one step, and the identifiers it has."""
 
     text: str

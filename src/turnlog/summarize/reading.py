@@ -28,7 +28,7 @@ _LINE_NUMBERS = re.compile(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first
 _spell = json.JSONEncoder(ensure_ascii=False, default=str).encode  # made once: `json.dumps` would make it each time
 
 
-class Note(Struct):
+class Note(Struct, gc=False):
     """What there is to say of one text, by itself.
 
     `words` are its identifiers, each once; `brief` says a call's arguments in few words, `named` are the identifiers in
@@ -64,7 +64,7 @@ class Quote(Struct, frozen=True, gc=False):
     words: tuple[str, ...]
 
 
-class Said(Struct):
+class Said(Struct, gc=False):
     """One text of the conversation and the number of its record.
 
     `tool` and `brief` say which call a call or result is about; `call` is the position of the call that a result

@@ -46,12 +46,16 @@ _LONGEST = 64_000
 _LONG = range(10_000, 250_000)
 """Characters of texts whose count takes a millisecond or more, and that may well be held in memory a little longer."""
 
+_LINE = 1_000
+"""Characters of a line that is too long to be remembered."""
+
 _NEAR = 2_000
 """How far before the longest piece's end a safe place to cut is looked for."""
 
 # No token reaches over these places: neither pattern takes a line end and what follows it (but a
 # slash or more space) together, nor a letter and the space behind it.
-_SAFE = re.compile(r"(?<=\n)(?=[^\s/])|(?<=[A-Za-z])(?= [A-Za-z])")
+_LINES = re.compile(r"(?<=\n)(?=[^\s/])")
+_SAFE = re.compile(rf"{_LINES.pattern}|(?<=[A-Za-z])(?= [A-Za-z])")
 
 
 def cut(text: str) -> Iterator[str]:
@@ -87,8 +91,14 @@ def _count(vocabulary: str, text: str) -> int:
     return sum(len(encode(piece)) for piece in cut(text))
 
 
-_count_again = lru_cache(maxsize=4)(_count)
-"""Remembers the last few: a summary is counted when it is judged, and again wherever it comes to stand."""
+@lru_cache(maxsize=4)
+def _count_again(vocabulary: str, text: str) -> int:
+    """Remembers the last few, and lines: a summary is counted when it is judged and wherever it comes to stand, and
+    most of its lines stood in the one before it."""
+    return sum((_count_line if len(line) < _LINE else _count)(vocabulary, line) for line in _LINES.split(text))
+
+
+_count_line = lru_cache(maxsize=1024)(_count)
 
 
 @cache

@@ -17,7 +17,7 @@ from .shown import Shown, starts_turn
 __all__ = ["Block", "Item", "blocks_of", "has_open_call", "starts_block", "total", "user_word"]
 
 
-class Item(Struct, frozen=True, eq=False):
+class Item(Struct, frozen=True, eq=False, gc=False):
     """A message as a view would show it and its size in tokens.
 
     `raw` is the message as it is on record, `n` its place: the number of its record, or, of what stands in for
@@ -40,7 +40,7 @@ class Item(Struct, frozen=True, eq=False):
         return self.tokens + self.beside
 
 
-class Block(Struct, frozen=True, eq=False):
+class Block(Struct, frozen=True, eq=False, gc=False):
     """Items that stay or go as one. `tokens` is its size. `stays` says why it must stay, or is empty."""
 
     items: tuple[Item, ...]
