@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-import msgspec
 from msgspec import Struct
 
 from .events import errors, files, open_ends
@@ -67,7 +66,8 @@ class Digest:
         draft = _Draft(material, Memory() if self._memory is None else self._memory)
         room, best, before = material.target * _CHARACTERS, "", ""
         draft.fill(room)
-        draft.change(_AIM * material.target * draft.characters() - len(draft.text()))
+        text = draft.text()
+        draft.change(_AIM * material.target * _characters(text, material.count) - len(text))
         for _ in range(_TRIES):
             text = draft.text()
             if text == before:
@@ -128,12 +128,6 @@ class _Draft:
         if len(self._weights) <= most:
             return self._weights
         return sorted(sorted(self._weights, reverse=True), key=self._weights.__getitem__, reverse=True)[:most]
-
-    def characters(self) -> float:
-        """Of a token: by a sample of the digest as it stands."""
-        lines = self.text().split("\n")
-        sample = "\n".join(lines[:: max(1, len(lines) // _SAMPLE)])
-        return len(sample) / max(1, self._material.count(sample))
 
     def fill(self, room: float) -> None:
         """Say as much as goes into about `room` characters."""
@@ -211,17 +205,19 @@ class _Draft:
             self._last = max(self._last, int(titled[2]))
         other: list[tuple[float, _Line]] = []
         known: dict[tuple[str, ...], _Line] = {}  # an earlier digest may have told a thing twice
+        stood: tuple[_Line, ...] = ()
+        under: tuple[_Line, ...] = ()
+        path: tuple[str, ...] = ()
         for section, nth, line in _lines(previous[titled.start(1) if titled is not None else 0 :], titled is not None):
             if line.about >= at_hand:
                 continue  # told from its original
-            under = tuple(
-                known.setdefault((*(one.text for one in line.under[:i]), one.text), one)
-                for i, one in enumerate(line.under)
-            )
-            key = (*(one.text for one in under), line.text)
+            if line.under is not stood:  # else they stand under the same as the line before
+                stood, path = line.under, tuple(one.text for one in line.under)
+                under = tuple(known.setdefault(path[: i + 1], one) for i, one in enumerate(stood))
+            key = (*path, line.text)
             if key in known:
                 continue  # told already
-            known[key] = line = msgspec.structs.replace(line, under=under)
+            known[key] = line = _Line(line.place, line.text, line.about, under)
             if section in (_ASKED, _FILES, _ERRORS):
                 found[section].append(line)
             elif not _BARE.match(line.text):
@@ -232,6 +228,13 @@ class _Draft:
     def _worth(self, line: str) -> float:
         words = self._vocabulary.words(line)
         return (100 + sum(max(_GIVEN, self._weights.get(word, 0)) for word in words)) / (len(line) + 10)
+
+
+def _characters(text: str, count: Callable[[str], int]) -> float:
+    """Of a token: by a sample of the lines."""
+    lines = text.split("\n")
+    sample = "\n".join(lines[:: max(1, len(lines) // _SAMPLE)])
+    return len(sample) / max(1, count(sample))
 
 
 def _path(line: _Line) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -17,6 +18,7 @@ __all__ = ["Choice", "Excerpt", "Heading", "excerpts"]
 _LINE = 160  # characters of a line that are quoted
 _PATIENCE = 200  # quotes in a row that do not fit: then it is looked whether any could
 _FRAME = 3  # characters or so that a line costs besides its text
+_AT = attrgetter("at")
 
 
 class Excerpt(Struct, gc=False):
@@ -43,32 +45,36 @@ def excerpts(said: Sequence[Said], first: Mapping[str, int], words: Iterable[str
         one = said[at]
         step = at if one.call is None else one.call
         done = 0
-        for place, quote in _quotes(one, spots[at], reader):
-            if place >= done:
+        for place in _places(one, spots[at], reader):
+            if place.at >= done:
+                quote = place.quote
                 done = quote.start + quote.length
                 yield Excerpt(at, step, quote)
 
 
-def _quotes(one: Said, words: Sequence[str], reader: Reader) -> list[tuple[int, Quote]]:
+def _places(one: Said, words: Sequence[str], reader: Reader) -> list[Place]:
     """Where these words stand in a text, in order, and the lines to quote for them. What was looked for once is at hand
     from then on."""
     known = one.note.quotes
-    missing = [word for word in words if word not in known]
-    if missing:
-        text = reader.text(one)
-        spans: dict[tuple[int, int], Quote] = {}
-        for word in missing:
-            at = find_word(word, text)
-            if at < 0:
-                known[word] = None
-                continue
-            start, end = span = _span(text, at, at + len(word))
-            if span not in spans:
-                line = text[start:end].strip()
-                spans[span] = Quote(start, end - start, line, tuple(reader.vocabulary.words(line)))
-            known[word] = Place(at - start, spans[span])
-    found = [place for word in words if (place := known[word]) is not None]
-    return sorted(((one.quote.start + one.into, one.quote) for one in found), key=lambda one: one[0])
+    if not known.keys() >= set(words):
+        _look(one, [word for word in words if word not in known], reader)
+    return sorted([place for word in words if (place := known[word]) is not None], key=_AT)
+
+
+def _look(one: Said, words: Iterable[str], reader: Reader) -> None:
+    """Note where these words stand in a text."""
+    text, known = reader.text(one), one.note.quotes
+    spans: dict[tuple[int, int], Quote] = {}
+    for word in words:
+        at = find_word(word, text)
+        if at < 0:
+            known[word] = None
+            continue
+        start, end = span = _span(text, at, at + len(word))
+        if span not in spans:
+            line = text[start:end].strip()
+            spans[span] = Quote(start, end - start, line, tuple(reader.vocabulary.words(line)))
+        known[word] = Place(at, spans[span])
 
 
 def _span(text: str, start: int, end: int) -> tuple[int, int]:

@@ -48,9 +48,9 @@ class Note(Struct, gc=False):
 
 
 class Place(Struct, frozen=True, gc=False):
-    """Where a word stands in a text: so many characters into a quote."""
+    """Where a word stands in a text, and the quote that it stands in."""
 
-    into: int
+    at: int
     quote: Quote
 
 
