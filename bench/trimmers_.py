@@ -7,6 +7,9 @@ and the share of each view that the one before it began with. The reference is a
 `sliding` (cut to 50 %) and clearing of results with hysteresis for `mask`. For `auto` a giant of the live turn is
 cut, so that it answers where the others refuse. Prints `refused wrongly`: refusals where system, task and live turn
 fit, and answers where they do not.
+
+The reference clears results and nothing else: at small budgets many of its views are over them. So the shares of `mask`
+and of it are printed, too, for those requests only in which both give a view within the budget.
 """
 
 from __future__ import annotations
@@ -108,6 +111,35 @@ def loaded(shared: str) -> tuple[ModuleType, ModuleType]:
         return importlib.import_module("scenario"), importlib.import_module("reference")
 
 
+def views(bench: ModuleType, trimmer: Trimmer) -> list[tuple[int, float] | None]:
+    """For each request after the first the tokens of its view, and the share of it that the one before began with;
+    None where there was none to begin with or none was given."""
+    found: list[tuple[int, float] | None] = []
+    before = ""
+    for history in bench.conv(60):
+        try:
+            view = trimmer(history)
+        except BudgetError:
+            found.append(None)
+            continue
+        text = bench.ser(view)
+        same = next((i for i, (a, b) in enumerate(zip(before, text, strict=False)) if a != b), len(before))
+        found.append((bench.toks(view), same / len(text)) if before else None)
+        before = text
+    return found
+
+
+def both_within(bench: ModuleType, reference: Trimmer, ours: Trimmer, budget: int) -> str:
+    """The shares where each gives a view within the budget, of the requests from the first that had to be trimmed."""
+    trimmed = next(i for i, history in enumerate(bench.conv(60)) if bench.toks(history) > budget)
+    pairs = list(zip(views(bench, reference), views(bench, ours), strict=True))[trimmed:]
+    within = [(a[1], b[1]) for a, b in pairs if a and b and max(a[0], b[0]) <= budget]
+    theirs, mine = (sum(shares) / len(within) for shares in zip(*within, strict=True))
+    return (
+        f"within the budget both, {len(within)} requests: cache_prefix={mine:.3f}, of reference clearing {theirs:.3f}"
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
@@ -121,6 +153,8 @@ def main() -> int:
             trimmer = Adapter(strategy, budget, bench)
             line = row(bench, f"turnlog {strategy} @{budget}", trimmer, budget)
             print(f"{line} refused={trimmer.refused} refused wrongly={trimmer.wrongly}", flush=True)
+        ours = Adapter("mask", budget, bench)
+        print(f"turnlog mask @{budget} {both_within(bench, reference.clear(budget, 0.5), ours, budget)}", flush=True)
     return 0
 
 
