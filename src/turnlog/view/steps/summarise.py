@@ -65,7 +65,7 @@ def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | Non
     detail = {
         "kept": ranges_of(plan.kept),
         "replacement": [msgspec.to_builtins(message)],
-        "at": plan.last + 1 if plan.at_end else plan.begin,
+        "at": plan.at,
         "summarizer": summary.by,
         "target": plan.wanted.target,
         **failures,
@@ -131,14 +131,14 @@ def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
 
 class _Plan(Struct, frozen=True, eq=False):
     """The records that a summary covers, those of them that stay, what is wanted of it, the first record of the blocks
-    that it takes the place of, whether it stands at their end, and what is to be said of results that leave."""
+    that it takes the place of, the one that it stands before, and what is to be said of results that leave."""
 
     first: int
     last: int
     kept: Sequence[int]
     wanted: Wanted
     begin: int
-    at_end: bool
+    at: int
     results: str
 
 
@@ -167,7 +167,9 @@ def _planned(situation: Situation) -> _Plan | None:
     tells = _tells(situation, middle, cut.target)
     news = [shown for shown in originals if not tells(shown.records[0])]
     wanted = Wanted(originals, _earlier(middle), target, news, beside, size)
-    return _Plan(first, last, kept, wanted, begin, cut.at_end, of_results(situation, going))
+    # An earlier summary has the number of what it stood before: that may be of the block behind, which stays whole.
+    behind = min([last + 1, *(block.first for block in situation.blocks[cut.end : cut.end + 1])])
+    return _Plan(first, last, kept, wanted, begin, behind if cut.at_end else begin, of_results(situation, going))
 
 
 def _heading(situation: Situation, first: int, last: int) -> str:
