@@ -98,7 +98,11 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
         made, situation = _climb(*start)
     if situation.size > situation.marks.limit:
         # What stays takes more than it did beside what has gone: it declares the tools now, or comes first.
-        made, situation = _climb(_with_floor(situation), last_resort, made)
+        try:
+            made, situation = _climb(_with_floor(situation), last_resort, made)
+        except BudgetError:
+            _with_floor(_alone(start[0]))  # what the steps left stands beside a pinned answer, and is no part of it
+            raise
     if situation.size > situation.marks.limit:
         raise _refusal(situation)
     return [_told(decision) if stalled and _made_room(decision) else decision for decision in made], situation
@@ -174,6 +178,13 @@ def _with_floor(situation: Situation) -> Situation:
         raise _refusal(situation)
     goal = min(marks.goal, (sum(floor.values()) + marks.limit) // 2)
     return msgspec.structs.replace(situation, marks=msgspec.structs.replace(marks, goal=goal))
+
+
+def _alone(situation: Situation) -> Situation:
+    """The situation as it were without all that may go."""
+    items = [item for block in situation.blocks if block.stays for item in block.items]
+    blocks = tuple(blocks_of(situation.means.beside(items), situation.pinned))
+    return msgspec.structs.replace(situation, blocks=blocks, gap=None)
 
 
 def _refusal(situation: Situation) -> BudgetError:
