@@ -237,6 +237,9 @@ class Play:
             return range(size, size + 1)
         bare = self.fixed(lines) + sum(self.count(line.message) for line in lines)
         beside = [tokens for _, tokens in model.added(lines, self.rules, self.counts(lines))]
+        if not self.sound:  # a result that is tied to a call at hand by damage alone is not fetched
+            lost = Message("user", (ToolResult("", "", (model.UNKNOWN,)),))
+            beside += [self.count(lost) for line in lines for part in line.message.parts if isinstance(part, ToolCall)]
         return range(bare + sum(one for one in beside if one < 0), bare + sum(one for one in beside if one > 0) + 1)
 
     # -- playing ---------------------------------------------------------------------------------
@@ -462,9 +465,9 @@ class Play:
         for why, group in model.staying(lines, pinned):
             numbers = [line.record for line in group]
             here = [n for n in numbers if n in shown]
-            if why == "system text" and not self.sound and self.size(lines) > IN_MEMORY:
-                # Of a damaged log's calls and results around system text that is not at hand, only that text stays.
-                numbers = [line.record for line in group if line.message.role == "system"]
+            if why in ("system text", "pinned messages") and not self.sound and self.size(lines) > IN_MEMORY:
+                # Of a damaged log's calls and results around what is not at hand, only that text or message stays.
+                numbers = [line.record for line in group if line.message.role == "system" or line.record in pinned]
                 here = [n for n in numbers if n in shown]
             if why and len(here) < len(numbers) and (self.sound or why != "the open turn"):
                 self.wrong("kept", f"{why}: records {numbers}, still shown are {here}")

@@ -77,6 +77,7 @@ def test_generated_triples_keep_the_laws(aim: Target, start: int, tools: bool, r
         1500173,
         1600746,
         1605547,
+        1606669,
     ),
 )
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
