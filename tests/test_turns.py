@@ -50,6 +50,11 @@ def kinds(session: Session) -> list[str]:
     return [type(record.body).__name__ for record in session.history()][1:]
 
 
+def ends(session: Session) -> list[TurnClosed]:
+    """The ends of turns on record."""
+    return [record.body for record in session.history() if isinstance(record.body, TurnClosed)]
+
+
 # -- lived -----------------------------------------------------------------------------------------
 
 
@@ -109,6 +114,39 @@ def test_a_turn_that_is_cancelled_ends_quietly(session: Session) -> None:
     assert (turn.status, turn.info.reason) == ("cancelled", "the user pressed stop")
     with pytest.raises(TurnCancelled), session.turn("another"):
         raise TurnCancelled("7", "of a turn that is not this one")
+
+
+def test_a_turn_that_is_cancelled_before_it_begins_asks_nothing(session: Session) -> None:
+    """A stop button pressed in the moment before the block is entered would do nothing: the model is asked all the
+    same, and its tools run."""
+    turn = session.turn("go")
+    turn.cancel("too late")
+    with turn:
+        turn.request()
+        pytest.fail("the turn went on")
+    assert (turn.status, turn.info.reason) == ("cancelled", "too late")
+
+
+def test_who_hears_of_a_turn_can_ask_and_cancel_it(session: Session) -> None:
+    """A listener that is told of a turn and finds that it has not begun: its cancelling does nothing, and a session
+    that it closes puts an end on record of a turn that nobody opened."""
+    heard: list[str] = []
+    turn = session.turn("go")
+
+    def hear(event: turnlog.Event) -> None:
+        if event.kind == "turn_started":
+            heard.append(turn.info.input)
+            turn.cancel("by a listener")
+
+    session.on_event(hear)
+    with turn:
+        turn.request()
+        pytest.fail("the turn went on")
+    assert (heard, turn.status) == (["go"], "cancelled")
+    session.on_event(lambda event: session.close() if event.kind == "turn_started" else None)
+    with session.turn("more"):
+        pass
+    assert [closed.turn_id for closed in ends(session)] == ["2", "5"]
 
 
 def test_cancel_stops_a_stream_from_another_thread(session: Session) -> None:

@@ -98,12 +98,12 @@ class Turn:
             if self._watch is not None:
                 files = self._stack.enter_context(self._desk.files(self._watch))
                 self._stack.enter_context(files.watch())
-            records = self._journal.append_at(self._opening)
+            self._journal.append_at(self._opening)
         except BaseException:
+            self._opened = 0
             self._desk.take_turn(None)
             self._stack.close()
             raise
-        self._opened = records[-2].n
         return self
 
     def __exit__(
@@ -128,8 +128,9 @@ class Turn:
 
     def cancel(self, reason: str = "") -> None:
         """End the turn as cancelled: a stream that is being received stops at its next chunk, whatever else is asked
-        of the turn raises TurnCancelled, and its `with` block ends quietly. May be called from any thread."""
-        if self._opened and not self._over and self._cancelled is None:
+        of the turn raises TurnCancelled, and its `with` block ends quietly. May be called from any thread, also before
+        the block is entered."""
+        if not self._over and self._cancelled is None:
             self._cancelled = reason
 
     def abandon(self) -> None:
@@ -238,6 +239,7 @@ class Turn:
     # -- inside ----------------------------------------------------------------------------------
 
     def _opening(self, n: int) -> Sequence[Body]:
+        self._opened = n  # before anybody is told of it: whoever listens may ask the turn, cancel it, close the session
         watched = "" if self._watch is None else os.path.abspath(self._watch)
         return TurnOpened(str(n), watched), MessageRecord(Message("user", self._parts))
 
