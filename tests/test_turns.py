@@ -14,7 +14,7 @@ import pytest
 
 import turnlog
 from agents import chunks, says, session_in
-from turnlog.content import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from turnlog.content import Message, Part, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import InputError, TurnCancelled
 from turnlog.log import Draft
 from turnlog.records import (
@@ -102,6 +102,31 @@ def test_what_ends_a_turn_is_kept_and_goes_on(
     with session.turn("again"):
         pass
     assert [turn.status for turn in session.turns()] == [status, "completed"]
+
+
+def test_an_error_that_cannot_say_what_it_is_ends_a_turn(session: Session) -> None:
+    """Errors of other libraries fail at their own text: the turn would never be closed, the next be refused, and what
+    had come of an answer be lost."""
+
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise AttributeError("no such field")
+
+    def broken() -> Iterator[Any]:
+        yield from chunks("It is ")
+        raise MuteError
+
+    session.on_event(lambda event: broken().throw(MuteError()))  # listeners may fail so, too
+    with pytest.raises(MuteError), session.turn("go") as turn:
+        turn.receive(broken())
+    assert (turn.status, turn.info.reason) == ("failed", "MuteError")
+    with session.turn("go on") as turn:
+        (call,) = turn.receive(says("", "c1")).tool_calls
+        with pytest.raises(MuteError), turn.tool(call):
+            raise MuteError
+    assert [(info.outcome, info.reason) for info in turn.info.calls] == [("failed", "MuteError")]
+    partials = [record.body for record in session.history() if isinstance(record.body, PartialAnswer)]
+    assert [text_of(one.message) for one in partials] == ["It is "]
 
 
 def test_a_turn_that_is_cancelled_ends_quietly(session: Session) -> None:

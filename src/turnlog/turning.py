@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, Self
 from .calls import CallInfo, unanswered
 from .content import Message, Outcome, Text, ToolCall, ToolResult
 from .diffs import NetChange, net_changes
-from .errors import InputError, TurnCancelled
+from .errors import InputError, TurnCancelled, described
 from .exchange import Answer, Content, is_stream, parts_of
 from .filewatch import FileRecorder
 from .journal import Journal
@@ -252,9 +252,7 @@ class Turn:
             open_calls = unanswered(self.info.calls)
             return "completed", told(open_calls) if open_calls else ""
         # what is no Exception ends a block from outside: Ctrl-C, a cancelled task, sys.exit
-        return ("failed" if isinstance(error, Exception) else "cancelled"), f"{type(error).__name__}: {error}".rstrip(
-            ": "
-        )
+        return ("failed" if isinstance(error, Exception) else "cancelled"), described(error).rstrip(": ")
 
     def _close(self, status: str, reason: str) -> None:
         try:
@@ -329,7 +327,7 @@ class ToolRun:
         if error is not None:
             outside = not isinstance(error, Exception) or isinstance(error, TurnCancelled)
             outcome = "timeout" if isinstance(error, TimeoutError) else "aborted" if outside else "failed"
-            reason = f"{type(error).__name__}: {error}".rstrip(": ")
+            reason = described(error).rstrip(": ")
         bodies: list[Body] = [ToolFinished(self.call.id, self._journal.record_of(self.call), outcome, seconds, reason)]
         if error is not None and outcome in ("failed", "timeout"):
             said = ToolResult(
