@@ -16,6 +16,7 @@ import turnlog
 from agents import chunks, says, session_in
 from turnlog.content import Message, Part, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import InputError, TurnCancelled
+from turnlog.filewatch import FileRecorder
 from turnlog.log import Draft
 from turnlog.records import (
     MessageRecord,
@@ -289,6 +290,20 @@ def test_a_turn_keeps_what_changed_in_files(session: Session, tmp_path: Path) ->
     assert [(change.path, change.action) for change in turn.changes] == [("a.txt", "created")]
     assert [(change.path, change.action) for change in other.changes] == [("b.txt", "created")]
     assert kinds(session)[-1] == "TurnClosed"
+
+
+def test_a_turn_whose_files_cannot_be_recorded_has_failed(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A turn that is said to be completed, though its block ended in an exception and its changes are not on record."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"), session.turn("write", watch=tmp_path) as turn:  # noqa: PT012
+        (tmp_path / "a.txt").write_text("a")
+        monkeypatch.setattr(FileRecorder, "changed", full)
+    assert (turn.status, turn.info.reason) == ("failed", "OSError: [Errno 28] No space left on device")
 
 
 def test_mistakes_say_what_to_do(session: Session) -> None:

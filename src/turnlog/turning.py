@@ -114,8 +114,10 @@ class Turn:
             return ours
         try:
             self._stack.close()
-        finally:
-            self._close(*self._ending(error))
+        except BaseException as failed:  # what changed in files is not on record, and the block ends with this
+            self._close(*self._ending(error or failed))
+            raise
+        self._close(*self._ending(error))
         return ours
 
     async def __aenter__(self) -> Self:
