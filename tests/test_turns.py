@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,30 @@ def test_an_error_that_cannot_say_what_it_is_ends_a_turn(session: Session) -> No
     assert [(info.outcome, info.reason) for info in turn.info.calls] == [("failed", "MuteError")]
     partials = [record.body for record in session.history() if isinstance(record.body, PartialAnswer)]
     assert [text_of(one.message) for one in partials] == ["It is "]
+
+
+def test_a_turn_has_failed_after_a_stream_whose_error_was_caught(session: Session) -> None:
+    """A program that shows the error and leaves the block: the turn would count as completed with half an answer. One
+    that asks again gets an answer, and the turn completes."""
+
+    def broken() -> Iterator[Any]:
+        yield from chunks("It is ")
+        raise ConnectionError("reset")
+
+    async def also_broken() -> AsyncIterator[Any]:
+        for chunk in broken():
+            yield chunk
+
+    with session.turn("one") as one, suppress(ConnectionError):
+        one.receive(broken())
+    with session.turn("two") as two, suppress(ConnectionError):
+        asyncio.run(two.areceive(also_broken()))  # type: ignore[arg-type]
+    with session.turn("three") as three:
+        with suppress(ConnectionError):
+            three.receive(broken())
+        three.receive(says("It is cold."))
+    assert [turn.status for turn in session.turns()] == ["failed", "failed", "completed"]
+    assert one.info.reason == two.info.reason == "its last answer broke off: ConnectionError: reset"
 
 
 def test_a_turn_that_is_cancelled_ends_quietly(session: Session) -> None:

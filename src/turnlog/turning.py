@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
@@ -153,14 +153,16 @@ class Turn:
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer, as `Session.receive`; `cancel` interrupts a stream."""
         self._check()
-        if is_stream(answer) and not hasattr(answer, "__aiter__"):
+        if not is_stream(answer) or hasattr(answer, "__aiter__"):
+            return self._received(self._desk.receive(answer, aim))
+        with self._breaking():
             return self._received(self._desk.receive(self._until_cancelled(answer), aim))
-        return self._received(self._desk.receive(answer, aim))
 
     async def areceive(self, chunks: AsyncIterable[Any], aim: Target | None = None) -> Answer:
         """Record an answer that is streamed asynchronously, as `Session.areceive`; `cancel` interrupts it."""
         self._check()
-        return self._received(await self._desk.areceive(self._auntil_cancelled(chunks), aim))
+        with self._breaking():
+            return self._received(await self._desk.areceive(self._auntil_cancelled(chunks), aim))
 
     # -- tools -----------------------------------------------------------------------------------
 
@@ -275,6 +277,15 @@ class Turn:
         body = answer.record.body
         self._broken = body.reason if isinstance(body, PartialAnswer) else ""
         return answer
+
+    @contextmanager
+    def _breaking(self) -> Iterator[None]:
+        """Around a stream: one that breaks leaves an answer that broke off, whoever catches its error."""
+        try:
+            yield
+        except BaseException as error:
+            self._broken = described(error)
+            raise
 
     def _until_cancelled(self, chunks: Iterable[Any]) -> Iterator[Any]:
         for chunk in chunks:
