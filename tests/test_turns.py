@@ -30,6 +30,7 @@ from turnlog.records import (
 )
 from turnlog.session import Session
 from turnlog.stores import MemoryStore, open_store
+from turnlog.turning import Turn
 from turnlog.turns import TurnInfo, turn_spans, turns_of
 
 
@@ -247,6 +248,28 @@ def test_an_asynchronous_turn(session: Session) -> None:
         ((Text("It is cold"),), "the stream ended before a finish reason came"),
         ((Text("It is cold"),), "CancelledError: "),
     ]
+
+
+def test_a_cancelled_turn_ends_quietly_from_a_task_group(session: Session) -> None:
+    """A stop button in a program of tasks: the group's error would go through it all; what else failed must."""
+
+    async def wants(turn: Turn) -> None:
+        turn.request()
+
+    async def fails() -> None:
+        raise ValueError("of its own")
+
+    async def live(*, also: bool) -> None:
+        async with session.turn("go") as turn, asyncio.TaskGroup() as tasks:
+            turn.cancel("stopped")
+            tasks.create_task(wants(turn))
+            if also:
+                tasks.create_task(fails())
+
+    asyncio.run(live(also=False))
+    with pytest.raises(ExceptionGroup):
+        asyncio.run(live(also=True))
+    assert [(turn.status, turn.reason) for turn in session.turns()] == [("cancelled", "stopped")] * 2
 
 
 def test_approval_is_asked_given_and_denied(session: Session) -> None:

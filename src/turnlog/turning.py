@@ -109,7 +109,8 @@ class Turn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        ours = isinstance(error, TurnCancelled) and error.turn_id == self.id
+        found = _cancellations(error)
+        ours = bool(found) and all(one.turn_id == self.id for one in found)
         if self._over:
             return ours
         try:
@@ -338,7 +339,7 @@ class ToolRun:
         content, outcome = self._result or ((), "ok")
         reason = ""
         if error is not None:
-            outside = not isinstance(error, Exception) or isinstance(error, TurnCancelled)
+            outside = not isinstance(error, Exception) or bool(_cancellations(error))
             outcome = "timeout" if isinstance(error, TimeoutError) else "aborted" if outside else "failed"
             reason = described(error).rstrip(": ")
         bodies: list[Body] = [ToolFinished(self.call.id, self._journal.record_of(self.call), outcome, seconds, reason)]
@@ -368,3 +369,12 @@ class ToolRun:
         """What the tool gave, or said of its failure; recorded when the block ends."""
         self._journal.result_of(self.call, content, outcome)  # wrong content is told here, not at the end
         self._result = (content, outcome)
+
+
+def _cancellations(error: BaseException | None) -> list[TurnCancelled]:
+    """The cancellations that an error consists of, by itself or in the group that an `asyncio.TaskGroup` makes of it;
+    none if there is anything else in it."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error] if isinstance(error, TurnCancelled) else []
+    inner = [_cancellations(one) for one in error.exceptions]
+    return [one for found in inner for one in found] if all(inner) else []
