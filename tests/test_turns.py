@@ -299,6 +299,24 @@ def test_approval_is_asked_given_and_denied(session: Session) -> None:
     assert (second.approval, second.outcome, second.synthetic) == ("denied", "canceled", True)
 
 
+def test_an_approval_holds_beyond_its_turn(session: Session) -> None:
+    """Asked in one turn, answered in the next: a tool that nobody allowed, or somebody forbade, would run."""
+    with session.turn("go") as turn:
+        one, two, three = turn.receive(says("", "c1", "c2", "c3")).tool_calls
+        turn.ask_approval(one)
+        turn.deny(two)
+        with turn.tool(three) as run:
+            run.result("done")
+    with session.turn("well?") as turn:
+        for call, said in ((one, "waits for approval"), (two, "was denied"), (three, "has its result already")):
+            with pytest.raises(InputError, match=said), turn.tool(call):
+                pytest.fail("it ran")
+        turn.approve(one)
+        with turn.tool(one) as run:
+            run.result("done too")
+    assert [info.outcome for info in session.calls()] == ["ok", "canceled", "ok"]
+
+
 @pytest.mark.parametrize(
     "raised, outcome", [(ValueError("x"), "failed"), (TimeoutError(), "timeout"), (KeyboardInterrupt(), "aborted")]
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
-from .calls import CallInfo, unanswered
+from .calls import CallInfo, calls_of, unanswered
 from .content import Message, Outcome, Text, ToolCall, ToolResult
 from .diffs import NetChange, net_changes
 from .errors import InputError, TurnCancelled, described
@@ -188,9 +188,9 @@ class Turn:
 
     def tool_started(self, call: ToolCall) -> Record:
         """Record that a tool begins to run. Raises InputError if somebody was asked and has not said yes, and for a
-        call that has its result."""
+        call that has its result, also if that was in an earlier turn."""
         self._check()
-        info = self._open_call(call)
+        info = self._open_call(call, earlier=True)
         if info is not None and info.result and not info.synthetic:
             raise InputError(f"call {call.id!r} of {call.name!r} has its result already, record {info.result}")
         if info is not None and info.approval in ("asked", "denied"):
@@ -298,10 +298,11 @@ class Turn:
             self._check()
             yield chunk
 
-    def _open_call(self, call: ToolCall) -> CallInfo | None:
-        """What is known of a call of this turn."""
+    def _open_call(self, call: ToolCall, *, earlier: bool = False) -> CallInfo | None:
+        """What is known of a call of this turn; if `earlier`, of one before it too."""
         n = self._journal.record_of(call)
-        return next((info for info in self.info.calls if (info.record, info.call.id) == (n, call.id)), None)
+        known = calls_of(self._desk.records(n)) if earlier and n < self._opened else self.info.calls
+        return next((info for info in known if (info.record, info.call.id) == (n, call.id)), None)
 
     def _approval(
         self, call: ToolCall, state: Literal["asked", "given", "denied"], by: str, reason: str, *more: Body
