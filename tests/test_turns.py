@@ -15,7 +15,7 @@ import pytest
 
 import turnlog
 from agents import chunks, says, session_in
-from turnlog.content import Message, Part, Reasoning, Text, ToolCall, ToolResult, text_of
+from turnlog.content import Message, Outcome, Part, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import InputError, TurnCancelled
 from turnlog.filewatch import FileRecorder
 from turnlog.log import Draft
@@ -333,6 +333,30 @@ def test_how_a_tool_ended_is_on_record(session: Session, raised: BaseException, 
     with session.turn("again") as turn:
         turn.tool_result(call, "it came after all")  # takes the place of what was said for it
     assert (session.calls()[0].synthetic, session.calls()[0].outcome) == (False, "ok")
+
+
+@pytest.mark.parametrize(
+    "said, raised, outcome, told",
+    [
+        ("ok", KeyboardInterrupt(), "ok", ["4 degrees"]),
+        ("ok", ValueError("x"), "failed", ["4 degrees", "The tool failed: ValueError: x"]),
+        ("failed", ValueError("x"), "failed", ["4 degrees"]),
+    ],
+)
+def test_a_result_stays_however_its_block_ends(
+    session: Session, said: Outcome, raised: BaseException, outcome: str, told: list[str]
+) -> None:
+    """What a tool gave before Ctrl-C, or said of its failure before it raised, would be lost, and the model told that
+    it may have run."""
+    with session.turn("go") as turn:
+        (call,) = turn.receive(says("", "c1")).tool_calls
+        with pytest.raises(type(raised)), turn.tool(call) as run:  # noqa: PT012
+            run.result("4 degrees", outcome=said)
+            raise raised
+    (info,) = session.calls()
+    assert (info.outcome, info.synthetic, info.reason.split(":")[0]) == (outcome, False, type(raised).__name__)
+    (result,) = session.history()[-2].message.parts  # type: ignore[union-attr]
+    assert [part.text for part in result.parts] == told
 
 
 def test_a_call_that_has_its_result_does_not_run_again(session: Session) -> None:

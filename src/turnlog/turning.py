@@ -337,26 +337,28 @@ class ToolRun:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         seconds = round(time.perf_counter() - self._begun, 3)
-        content, outcome = self._result or ((), "ok")
+        outcome: Outcome = self._result[1] if self._result else "ok"
         reason = ""
         if error is not None:
             outside = not isinstance(error, Exception) or bool(_cancellations(error))
             outcome = "timeout" if isinstance(error, TimeoutError) else "aborted" if outside else "failed"
             reason = described(error).rstrip(": ")
-        bodies: list[Body] = [ToolFinished(self.call.id, self._journal.record_of(self.call), outcome, seconds, reason)]
-        if error is not None and outcome in ("failed", "timeout"):
-            said = ToolResult(
-                self.call.id,
-                self.call.name,
-                (Text(f"The tool failed: {reason}"),),
-                outcome,
-                self.call.kind,
-                synthetic=True,
-            )
-            bodies.append(MessageRecord(Message("user", (said,))))
-        elif self._result is not None and error is None:
-            bodies.append(MessageRecord(Message("user", (self._journal.result_of(self.call, content, outcome),))))
-        self._journal.append(*bodies)
+        finished = ToolFinished(self.call.id, self._journal.record_of(self.call), outcome, seconds, reason)
+        result = self._told(outcome, reason)
+        self._journal.append(finished, *([] if result is None else [MessageRecord(Message("user", (result,)))]))
+
+    def _told(self, outcome: Outcome, reason: str) -> ToolResult | None:
+        """What the model is told of how it ended: the result that was given, however the block ended after that, and
+        of an exception what it was, unless the result tells of a failure in words of its own."""
+        failed = (Text(f"The tool failed: {reason}"),) if reason and outcome in ("failed", "timeout") else ()
+        if self._result is None:
+            if not failed:
+                return None
+            return ToolResult(self.call.id, self.call.name, failed, outcome, self.call.kind, synthetic=True)
+        content, said = self._result
+        if not failed or said != "ok":
+            return self._journal.result_of(self.call, content, said)
+        return self._journal.result_of(self.call, [*parts_of(content), *failed], outcome)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
