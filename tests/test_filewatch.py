@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -272,3 +272,50 @@ def test_changes_are_on_record_when_the_work_fails(session: Session, tmp_path: P
     with session.files(tmp_path) as files, pytest.raises(KeyError):
         fail(files)
     assert changes_of(session) == [("created", "a", "")]
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Have others `act` between what the system says of a file and its reading, from here on."""
+    walk = Folder.files
+
+    def files(folder: Folder) -> Iterator[tuple[str, os.stat_result]]:
+        for found in walk(folder):
+            act()
+            yield found
+
+    monkeypatch.setattr(Folder, "files", files)
+
+
+def test_a_file_that_is_rewritten_while_a_look_reads_it(
+    tmp_path: Path, session: Session, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who writes a file empties it first: what was there would be kept as empty, and a reversed patch lose it."""
+    file = tmp_path / "a"
+    file.write_bytes(b"one")
+    with session.files(tmp_path) as recorder, recorder.watch():
+        with monkeypatch.context() as patch:
+            file.write_bytes(b"")
+            interrupted(patch, lambda: file.write_bytes(b"one"))
+            with recorder.watch():
+                pass
+        file.write_bytes(b"two")
+    (change,) = (body for record in session.history() if isinstance(body := record.body, FileChange))
+    assert [store.get_blob(name) for name in (change.before, change.after)] == [b"one", b"two"]
+
+
+def test_files_that_grow_or_go_while_a_look_reads_them(
+    tmp_path: Path, session: Session, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fits of a file beyond the limit would be kept as the whole of it; a file that went would be one that cannot
+    be read, and its deletion be lost."""
+    file = tmp_path / "a"
+    file.write_bytes(b"one")
+    recorder = FileRecorder(tmp_path, session._append, store.put_blob, file_limit=100)
+    with monkeypatch.context() as patch, recorder.watch() as grown:
+        interrupted(patch, lambda: file.write_bytes(b"x" * 101))
+    assert (changes_of(session), [left.path for left in grown.left_out]) == ([], ["a"])
+    file.write_bytes(b"two")
+    with monkeypatch.context() as patch, recorder.watch() as gone:
+        interrupted(patch, file.unlink)
+    assert (changes_of(session), gone.left_out) == ([("deleted", "a", "")], ())
+    recorder.close()

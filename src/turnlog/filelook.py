@@ -99,8 +99,10 @@ class Folder:
                 found = _with(found, "", -1, f"there are more than {_FILES_LIMIT:,} files")
             elif status.st_size > self._file_limit:
                 found = _with(found, "", -1, f"{status.st_size:,} bytes, the limit is {self._file_limit:,}")
+            elif (read := self._read(path, found, known)) is None:
+                continue
             else:
-                found = self._read(path, found, known)
+                found = read
             seen[path] = found
         if any(file.ctime > now - _TICK_NS for file in seen.values() if not file.sha256):
             time.sleep(_TICK_NS / 1e9)  # what is written to a file that was not read has another time from here on
@@ -125,16 +127,22 @@ class Folder:
             except OSError:
                 continue
 
-    def _read(self, path: str, found: Seen, known: Seen | None) -> Seen:
-        """A file with its hash, its content put aside unless that is done already."""
+    def _read(self, path: str, found: Seen, known: Seen | None) -> Seen | None:
+        """A file with its hash, its content put aside unless that is done already; None if it went meanwhile. Its size
+        is that of what was read, which may have been written since the system said one."""
         try:
             with open(self.root / path, "rb") as file:
                 data = file.read(self._file_limit + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         except OSError as error:
             return _with(found, "", -1, f"it cannot be read: {error.strerror}")
+        if len(data) > self._file_limit:
+            why = f"it grew while it was read, the limit is {self._file_limit:,} bytes"
+            return _with(found, "", -1, why, len(data))
         name = sha256_hex(data)
         if known is not None and known.sha256 == name and known.size == len(data):
-            return _with(found, name, known.offset, known.why)
+            return _with(found, name, known.offset, known.why, len(data))
         if self._size + len(data) > self._total_limit:
             return _with(found, name, -1, f"more than {self._total_limit:,} bytes would have to be put aside")
         if self._aside is None:
