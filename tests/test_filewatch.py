@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from turnlog import Session
 from turnlog.diffs import file_diff, net_changes, patch_lines
 from turnlog.errors import InputError
 from turnlog.filelook import Folder
-from turnlog.filewatch import FileRecorder, LeftOut
+from turnlog.filewatch import FileRecorder, LeftOut, Watched
 from turnlog.records import FileChange, Note
 from turnlog.stores import MemoryStore
 from turnlog.testing.edits import File, git_judges, has_git
@@ -278,7 +280,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> N
     """Have others `act` between what the system says of a file and its reading, from here on."""
     walk = Folder.files
 
-    def files(folder: Folder) -> Iterator[tuple[str, os.stat_result]]:
+    def files(folder: Folder) -> Iterator[tuple[str, os.stat_result | OSError]]:
         for found in walk(folder):
             act()
             yield found
@@ -319,3 +321,55 @@ def test_files_that_grow_or_go_while_a_look_reads_them(
         interrupted(patch, file.unlink)
     assert (changes_of(session), gone.left_out) == ([("deleted", "a", "")], ())
     recorder.close()
+
+
+def test_what_is_in_a_folder_that_cannot_be_read_is_not_said_to_be_gone(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that somebody closes, or a process with too many open files: all in it would be on record as deleted, or
+    as new where the folder was closed first, and the patch or its reverse would delete what is there."""
+    (tmp_path / "sub/in").mkdir(parents=True)
+    write(tmp_path, **{"sub/in/a": b"1", "sub/b": b"2", "c": b"3"})
+    scandir = os.scandir
+
+    def closed(path: str) -> object:
+        if Path(path).name == "sub":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    def told(watched: Watched) -> list[tuple[str, str]]:
+        return [(left.path, left.why) for left in watched.left_out]
+
+    why = "it could not be looked at: Permission denied; it may be as it was"
+    with session.files(tmp_path) as files:
+        with monkeypatch.context() as patch, files.watch() as first:
+            patch.setattr(os, "scandir", closed)
+            write(tmp_path, d=b"1")  # as `sub/in/a`, which nobody knows to be gone
+        (tmp_path / "d").unlink()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "scandir", closed)
+            watch = files.watch()
+            second = watch.__enter__()
+        (tmp_path / "c").unlink()
+        write(tmp_path, **{"sub/e": b"3"})
+        watch.__exit__(None, None, None)
+    assert changes_of(session) == [("created", "d", ""), ("deleted", "c", "")]
+    assert told(first) == [("sub/b", why), ("sub/in/a", why)]
+    assert told(second) == [("sub/b", why), ("sub/e", why), ("sub/in/a", why)]
+
+
+def test_folders_may_stand_as_deep_as_a_path_reaches(session: Session, tmp_path: Path) -> None:
+    """A tool that makes folders in folders without end: the turn's watch would fail, and tell nothing of any file."""
+    folders = [tmp_path]
+    limit = sys.getrecursionlimit()
+    with session.files(tmp_path) as files:
+        sys.setrecursionlimit(len(inspect.stack(0)) + 150)  # so that no tool that clears up has to go as deep
+        try:
+            with files.watch():
+                for _ in range(200):
+                    folders.append(folders[-1] / "d")
+                    folders[-1].mkdir()
+                (folders[-1] / "a").touch()
+        finally:
+            sys.setrecursionlimit(limit)
+    assert [(action, path[-3:]) for action, path, _ in changes_of(session)] == [("created", "d/a")]

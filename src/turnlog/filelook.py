@@ -89,6 +89,10 @@ class Folder:
         now = time.time_ns()
         seen: dict[str, Seen] = {}
         for path, status in self.files():
+            if isinstance(status, OSError):
+                why = f"it could not be looked at: {status.strerror}; it may be as it was"
+                seen[path] = Seen(-1, 0, 0, 0, "", False, why=why)
+                continue
             mode = "" if os.name == "nt" else "100755" if status.st_mode & stat.S_IXUSR else "100644"
             settled = max(status.st_mtime_ns, status.st_ctime_ns) < now - _RACY_NS
             found = Seen(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode, settled)
@@ -109,23 +113,36 @@ class Folder:
         self._last = seen
         return seen
 
-    def files(self, folder: Path | None = None, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:
-        """Regular files under a folder and what the system says of them. One that goes meanwhile is not
-        there; a folder that cannot be read has none."""
-        try:
-            entries = sorted(os.scandir(folder or self.root), key=lambda entry: entry.name)
-        except OSError:
-            return
-        for entry in entries:
+    def files(self) -> Iterator[tuple[str, os.stat_result | OSError]]:
+        """The regular files under the folder, and what the system says of them. One that goes meanwhile is not there. A
+        folder whose files it does not name ends with `/`, beside the error; the folder itself is `/` then."""
+        waiting = list(self._entries("", os.fspath(self.root)))
+        while waiting:
+            path, entry = waiting.pop()
+            if isinstance(entry, OSError):
+                yield path, entry
+                continue
             if any(fnmatchcase(entry.name, pattern) for pattern in self._ignore):
                 continue
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    yield from self.files(Path(entry.path), f"{prefix}{entry.name}/")
+                    waiting += self._entries(f"{path}/", entry.path)
                 elif entry.is_file(follow_symlinks=False):
-                    yield prefix + entry.name, entry.stat(follow_symlinks=False)
-            except OSError:
+                    yield path, entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
                 continue
+            except OSError as error:
+                yield path, error
+
+    def _entries(self, prefix: str, folder: str) -> list[tuple[str, os.DirEntry[str] | OSError]]:
+        """What is in a folder, the last first; what keeps from reading it, unless it is not there."""
+        try:
+            found = sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            return [(prefix or "/", error)]
+        return [(prefix + entry.name, entry) for entry in found]
 
     def _read(self, path: str, found: Seen, known: Seen | None) -> Seen | None:
         """A file with its hash, its content put aside unless that is done already; None if it went meanwhile. Its size
@@ -157,7 +174,8 @@ class Folder:
     def touched(self, since: float) -> list[str]:
         """The files whose times say that they were made, changed or moved at `since` (seconds since 1970) or later."""
         least = int(since * 1000) * 1_000_000 - _TICK_NS
-        return [path for path, status in self.files() if max(status.st_mtime_ns, status.st_ctime_ns) >= least]
+        found = ((path, status) for path, status in self.files() if not isinstance(status, OSError))
+        return [path for path, status in found if max(status.st_mtime_ns, status.st_ctime_ns) >= least]
 
     def content(self, seen: Seen) -> bytes | None:
         """What a file held that a look put aside; None once this is closed."""
@@ -171,16 +189,25 @@ def differences(
     before: Mapping[str, Seen], after: Mapping[str, Seen]
 ) -> Iterator[tuple[str, str, Seen | None, Seen | None]]:
     """The files that are not as they were, by path: where each is, where it was, how it was and is. One that came to be
-    with all that another held that went is the same file."""
+    with all that another held that went is the same file. Of one in a folder that could not be looked into, that is
+    how it was or is."""
     moved = _moved(before, after)
     went = set(moved.values())
     for path in sorted(before.keys() | after.keys()):
         old_path = moved.get(path, path)
-        was, now = before.get(old_path), after.get(path)
-        if now is None and path in went:
+        if path.endswith("/") or (path in went and path not in after):
             continue
+        was, now = _seen(old_path, before), _seen(path, after)
         if old_path != path or was is None or now is None or not was.is_same(now):
             yield path, old_path, was, now
+
+
+def _seen(path: str, look: Mapping[str, Seen]) -> Seen | None:
+    """A file as it was at a look, or the folder of it that could not be looked into."""
+    if path in look:
+        return look[path]
+    ends = (place for place, char in enumerate(path, 1) if char == "/")
+    return next((look[folder] for folder in ("/", *(path[:end] for end in ends)) if folder in look), None)
 
 
 def _with(seen: Seen, sha256: str, offset: int, why: str, size: int | None = None) -> Seen:
@@ -192,10 +219,10 @@ def _moved(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> dict[str, s
     """New places of files that went from elsewhere with all they held, and where they were."""
     gone: dict[str, list[str]] = {}
     for path in sorted(before.keys() - after.keys(), reverse=True):
-        if before[path].sha256 not in ("", _NOTHING):
+        if before[path].sha256 not in ("", _NOTHING) and _seen(path, after) is None:
             gone.setdefault(before[path].sha256, []).append(path)
     moved: dict[str, str] = {}
     for path in sorted(after.keys() - before.keys()):
-        if places := gone.get(after[path].sha256):
+        if _seen(path, before) is None and (places := gone.get(after[path].sha256)):
             moved[path] = places.pop()
     return moved
