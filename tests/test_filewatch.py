@@ -373,3 +373,18 @@ def test_folders_may_stand_as_deep_as_a_path_reaches(session: Session, tmp_path:
         finally:
             sys.setrecursionlimit(limit)
     assert [(action, path[-3:]) for action, path, _ in changes_of(session)] == [("created", "d/a")]
+
+
+def test_a_large_file_whose_change_was_recorded_is_not_left_out(
+    session: Session, store: MemoryStore, tmp_path: Path
+) -> None:
+    """A note would say that a change is not kept which is on record; what came after that is not."""
+    write(tmp_path, old=b"1" * 20)
+    files = FileRecorder(tmp_path, session._append, store.put_blob, session._watches, file_limit=10)
+    with files, files.watch() as watched:
+        for name, before in (("old", b"1" * 20), ("new", None), ("more", None)):
+            write(tmp_path, **{name: b"2" * 20})
+            files.record(name, before, b"2" * 20)
+        write(tmp_path, more=b"3" * 20)
+    assert changes_of(session) == [("modified", "old", ""), ("created", "new", ""), ("created", "more", "")]
+    assert [left.path for left in watched.left_out] == ["more"]

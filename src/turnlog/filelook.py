@@ -5,6 +5,7 @@ So what was there before can be kept once it turns out to have changed.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import time
@@ -176,6 +177,14 @@ class Folder:
         least = int(since * 1000) * 1_000_000 - _TICK_NS
         found = ((path, status) for path, status in self.files() if not isinstance(status, OSError))
         return [path for path, status in found if max(status.st_mtime_ns, status.st_ctime_ns) >= least]
+
+    def holds(self, path: str, sha256: str) -> bool:
+        """Whether a file holds this, however large it is; False if it cannot be read."""
+        try:
+            with open(self.root / path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        except OSError:
+            return False
 
     def content(self, seen: Seen) -> bytes | None:
         """What a file held that a look put aside; None once this is closed."""

@@ -250,11 +250,20 @@ class _Watch:
         # A look passes over links and what is ignored: what was told of such a file is not denied.
         told = (path for path, seen in self._before.items() if seen.is_told and path not in after)
         passed = {path for path in told if os.path.lexists(root / path)}
-        before = {path: seen for path, seen in self._before.items() if path not in passed}
-        changes, left_out = recorder.changed(before, after, self._call_record)
+        passed |= {path for path, seen in self._before.items() if seen.is_told and self._is_as_told(path, seen, after)}
+        before, now = (
+            {path: seen for path, seen in look.items() if path not in passed} for look in (self._before, after)
+        )
+        changes, left_out = recorder.changed(before, now, self._call_record)
         self._before = after
         self.found.records += recorder.put_on_record(changes, left_out)
         self.found.left_out += tuple(left_out)
+
+    def _is_as_told(self, path: str, told: Seen, after: Mapping[str, Seen]) -> bool:
+        """Whether a file that a look does not read, as it is too large, is what was told of it."""
+        now = after.get(path)
+        unread = now is not None and not now.sha256 and now.mode == told.mode
+        return unread and self._recorder.folder.holds(path, told.sha256)
 
     def doubts(self, change: FileChange, before: str) -> bool:
         """Whether a file is not known as it was, by the hash `before`, when it was changed."""
