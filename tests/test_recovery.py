@@ -427,3 +427,22 @@ def test_files_that_a_killed_turn_touched_stay_on_record(store: MemoryStore, tmp
     turn.cancel()
     killed.close()
     assert notes == [Note("recovered files", "changed without a record: x.txt", ["x.txt"])]
+
+
+def test_a_fork_does_not_tell_what_its_parent_has_on_record(store: MemoryStore, tmp_path: Path) -> None:
+    """A fork from the midst of an old turn would put on record that all that changed since, in that turn or long after
+    it, changed without a record."""
+    session = opened(store)
+    with session.turn("Write", watch=tmp_path) as turn:
+        (tmp_path / "x.txt").write_text("whole")
+    (tmp_path / "later").write_text("by hand")
+    fork = session.fork("two", at=turn.info.first + 1)
+    assert fork.resumed is not None and fork.resumed.recovered.turn is not None
+    assert fork.resumed.recovered.files == ()
+    own = fork.turn("Write more", watch=tmp_path)
+    own.__enter__()
+    (tmp_path / "own").write_text("half")
+    again = turnlog.open("two", store=store)
+    assert again.resumed is not None and "own" in again.resumed.recovered.files
+    for each in (session, fork):
+        each.close()

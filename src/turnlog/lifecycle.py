@@ -217,4 +217,10 @@ class Lifecycle(SessionLog):
         return _Found(self._context.last, self._context.configuration, self.system_text)
 
     def _recover(self) -> Recovered:
-        return recover(self, self._journal, lambda root: FileRecorder(root, self._journal.append, self._store.put_blob))
+        store, append = self._store, self._journal.append
+        return recover(
+            self,
+            self._journal,
+            lambda root: FileRecorder(root, append, store.put_blob),
+            lambda: store.info(self.id).parent_records,
+        )
