@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -378,6 +379,24 @@ def test_what_a_killed_tool_recorded_is_not_told_as_unrecorded(store: MemoryStor
         (tmp_path / "src" / "a").write_text("y")
     resumed = opened(store).resumed
     assert resumed is not None and resumed.recovered.files == ()
+    session.close()
+
+
+def test_what_changed_after_it_was_recorded_is_told(store: MemoryStore, tmp_path: Path) -> None:
+    """Two tools write a file, the second is killed: that the first was recorded would hide that the file changed. One
+    whose secrets the log does not hold is not another file by that."""
+    session = opened(store, target=CHAT)
+    session.turn("go", watch=tmp_path).__enter__()
+    with session.files(tmp_path) as files, files.watch():
+        (tmp_path / "same").write_text("one")
+        (tmp_path / "other").write_text("one")
+        (tmp_path / "secret").write_text("password=" + "hunter2hunter2xyz")
+    (tmp_path / "other").write_text("two")
+    later = datetime.now(UTC).timestamp() + 5
+    for name in ("same", "other"):
+        os.utime(tmp_path / name, (later, later))
+    resumed = opened(store).resumed
+    assert resumed is not None and resumed.recovered.files == ("other",)
     session.close()
 
 

@@ -172,11 +172,19 @@ class Folder:
         offset, self._size = self._size, self._size + len(data)
         return _with(found, name, offset, "", len(data))
 
-    def touched(self, since: float) -> list[str]:
-        """The files whose times say that they were made, changed or moved at `since` (seconds since 1970) or later."""
+    def touched(self, since: float, told: Mapping[str, tuple[str, float]] | None = None) -> list[str]:
+        """The files whose times say that they were made, changed or moved at `since` (seconds since 1970) or later. Not
+        those `told`, by path, to hold what has a hash, at a time; unless they hold something else and are of later."""
         least = int(since * 1000) * 1_000_000 - _TICK_NS
-        found = ((path, status) for path, status in self.files() if not isinstance(status, OSError))
-        return [path for path, status in found if max(status.st_mtime_ns, status.st_ctime_ns) >= least]
+        found = []
+        for path, status in self.files():
+            if isinstance(status, OSError) or (time := max(status.st_mtime_ns, status.st_ctime_ns)) < least:
+                continue
+            sha256, at = (told or {}).get(path, ("", 0.0))
+            # Of what is on record without its secrets only the time tells, and a record's is given in milliseconds.
+            if not at or (time > (int(at * 1000) + 1) * 1_000_000 and not self.holds(path, sha256)):
+                found.append(path)
+        return found
 
     def holds(self, path: str, sha256: str) -> bool:
         """Whether a file holds this, however large it is; False if it cannot be read."""

@@ -8,7 +8,7 @@ news to none of them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -181,10 +181,15 @@ class FileRecorder:
                 self._watches.open.remove(mine)
                 mine.settle()
 
-    def touched(self, since: datetime) -> list[str]:
-        """The files whose times say that they were made, changed or moved at `since` or later. That some are gone
-        cannot be told."""
-        return self.folder.touched(since.timestamp())
+    def touched(self, since: datetime, records: Iterable[Record] = ()) -> list[str]:
+        """The files whose times say that they were made, changed or moved at `since` or later, and of which the newest
+        of the changes among `records` does not tell that. That some are gone cannot be told."""
+        told: dict[str, tuple[str, float]] = {}
+        for record in records:
+            if isinstance(record.body, FileChange):
+                at = datetime.fromisoformat(record.time).timestamp()
+                told[self.told_of(record.body)] = record.body.after, at
+        return self.folder.touched(since.timestamp(), told)
 
     def changed(
         self, before: Mapping[str, Seen], after: Mapping[str, Seen], call_record: int

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from .filewatch import FileRecorder
 from .journal import Journal
-from .records import Body, FileChange, Note, Record, StreamCheckpoint, TurnClosed, TurnOpened
+from .records import Body, Note, Record, StreamCheckpoint, TurnClosed, TurnOpened
 from .recovery import Recovered, calls_left_open, told
 from .streaming import as_interrupted, unfinished_stream
 from .turns import LEFT_OPEN, TurnInfo, turns_of
@@ -81,6 +81,4 @@ def _touched(
 ) -> tuple[str, ...]:
     """Files of a watched folder that changed since a turn began, as far as their times tell, and are not on record."""
     with files(folder) as recorder:
-        known = {recorder.told_of(record.body) for record in records if isinstance(record.body, FileChange)}
-        touched = recorder.touched(datetime.fromisoformat(turn.started))
-    return tuple(path for path in touched if path not in known)
+        return tuple(recorder.touched(datetime.fromisoformat(turn.started), records))
