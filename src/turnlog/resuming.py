@@ -10,7 +10,7 @@ from typing import Protocol
 from .filewatch import FileRecorder
 from .journal import Journal
 from .records import Body, Note, Record, StreamCheckpoint, TurnClosed, TurnOpened
-from .recovery import Recovered, calls_left_open, told
+from .recovery import TOUCHED, Recovered, calls_left_open, told
 from .streaming import as_interrupted, unfinished_stream
 from .turns import LEFT_OPEN, TurnInfo, turns_of
 
@@ -61,7 +61,7 @@ def recover(
     watched = opened.body.watch
     touched = _touched(watched, turn, records, files) if watched and opened.n > shared() else ()
     if touched:  # said once; the next opening cannot tell any more who changed them
-        journal.append(Note("recovered files", f"changed without a record: {', '.join(touched)}", list(touched)))
+        journal.append(Note(TOUCHED, f"changed without a record: {', '.join(touched)}", list(touched)))
     return Recovered(turn, made[0].n if bodies else 0, calls, touched)
 
 
