@@ -388,3 +388,19 @@ def test_a_large_file_whose_change_was_recorded_is_not_left_out(
         write(tmp_path, more=b"3" * 20)
     assert changes_of(session) == [("modified", "old", ""), ("created", "new", ""), ("created", "more", "")]
     assert [left.path for left in watched.left_out] == ["more"]
+
+
+def test_a_file_has_one_name_whichever_link_it_was_reached_by(session: Session, tmp_path: Path) -> None:
+    """A tool names a file by a link to its folder, a watch by the folder: one change would be two, and git refuses the
+    whole patch for a path beyond a link. A link that leads elsewhere stays what it was called."""
+    root = tmp_path / "root"
+    write(tmp_path, root__src__a=b"1", root__b=b"1", elsewhere__c=b"1")
+    for link, folder in (("src/up", "root"), ("lib", "root/src"), ("out", "elsewhere")):
+        (root / link).symlink_to(tmp_path / folder)
+    with session.files(root) as files, files.watch():
+        write(root, src__a=b"2", b=b"2")
+        files.record("lib/a", b"1", b"2")
+        files.record(root / "lib" / "up" / "b", b"1", b"2")
+        files.record("out/c", b"1", b"2")
+        files.record("lib", None, b"it was replaced by a file")
+    assert [path for _, path, _ in changes_of(session)] == ["src/a", "b", "out/c", "lib"]

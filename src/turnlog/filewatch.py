@@ -145,13 +145,21 @@ class FileRecorder:
             return self.put_on_record([change], [])[0]
 
     def place(self, path: str | Path) -> str:
-        """A path as it is recorded: relative to the root, with `/`. Raises InputError if it is outside."""
+        """A path as it is recorded: relative to the root, with `/`, links to folders under the root followed. Raises
+        InputError if it is outside."""
         text = os.fspath(path)
         for root in (str(self.root), self._real):
             place = relative_to(place_of(text, root), place_of(root))
             if is_inside(place):
-                return place
+                return self._real_place(place)
         raise InputError(f"{text!r} is no file inside of {str(self.root)!r}; name one under the root")
+
+    def _real_place(self, place: str) -> str:
+        """A place without links to folders under the root on its way: a watch tells it so, and git takes no other."""
+        folder, _, name = place.rpartition("/")
+        real = place_of(os.path.realpath(os.path.join(self._real, folder)))
+        found = relative_to(f"{real}/{name}", place_of(self._real))
+        return found if folder and is_inside(found) else place
 
     def told_of(self, change: FileChange, *, old: bool = False) -> str:
         """The path under the root of the file that a change on record is of, as it was called before if `old`; empty if
