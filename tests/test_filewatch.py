@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from turnlog import Session
 from turnlog.diffs import file_diff, net_changes, patch_lines
 from turnlog.errors import InputError
 from turnlog.filelook import Folder
-from turnlog.filewatch import FileRecorder, LeftOut
+from turnlog.filewatch import FileRecorder, LeftOut, Watched
 from turnlog.records import FileChange, Note
 from turnlog.stores import MemoryStore
 from turnlog.testing.edits import File, git_judges, has_git
@@ -272,3 +274,133 @@ def test_changes_are_on_record_when_the_work_fails(session: Session, tmp_path: P
     with session.files(tmp_path) as files, pytest.raises(KeyError):
         fail(files)
     assert changes_of(session) == [("created", "a", "")]
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Have others `act` between what the system says of a file and its reading, from here on."""
+    walk = Folder.files
+
+    def files(folder: Folder) -> Iterator[tuple[str, os.stat_result | OSError]]:
+        for found in walk(folder):
+            act()
+            yield found
+
+    monkeypatch.setattr(Folder, "files", files)
+
+
+def test_a_file_that_is_rewritten_while_a_look_reads_it(
+    tmp_path: Path, session: Session, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who writes a file empties it first: what was there would be kept as empty, and a reversed patch lose it."""
+    file = tmp_path / "a"
+    file.write_bytes(b"one")
+    with session.files(tmp_path) as recorder, recorder.watch():
+        with monkeypatch.context() as patch:
+            file.write_bytes(b"")
+            interrupted(patch, lambda: file.write_bytes(b"one"))
+            with recorder.watch():
+                pass
+        file.write_bytes(b"two")
+    (change,) = (body for record in session.history() if isinstance(body := record.body, FileChange))
+    assert [store.get_blob(name) for name in (change.before, change.after)] == [b"one", b"two"]
+
+
+def test_files_that_grow_or_go_while_a_look_reads_them(
+    tmp_path: Path, session: Session, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fits of a file beyond the limit would be kept as the whole of it; a file that went would be one that cannot
+    be read, and its deletion be lost."""
+    file = tmp_path / "a"
+    file.write_bytes(b"one")
+    recorder = FileRecorder(tmp_path, session._append, store.put_blob, file_limit=100)
+    with monkeypatch.context() as patch, recorder.watch() as grown:
+        interrupted(patch, lambda: file.write_bytes(b"x" * 101))
+    assert (changes_of(session), [left.path for left in grown.left_out]) == ([], ["a"])
+    file.write_bytes(b"two")
+    with monkeypatch.context() as patch, recorder.watch() as gone:
+        interrupted(patch, file.unlink)
+    assert (changes_of(session), gone.left_out) == ([("deleted", "a", "")], ())
+    recorder.close()
+
+
+def test_what_is_in_a_folder_that_cannot_be_read_is_not_said_to_be_gone(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that somebody closes, or a process with too many open files: all in it would be on record as deleted, or
+    as new where the folder was closed first, and the patch or its reverse would delete what is there."""
+    (tmp_path / "sub/in").mkdir(parents=True)
+    write(tmp_path, **{"sub/in/a": b"1", "sub/b": b"2", "c": b"3"})
+    scandir = os.scandir
+
+    def closed(path: str) -> object:
+        if Path(path).name == "sub":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    def told(watched: Watched) -> list[tuple[str, str]]:
+        return [(left.path, left.why) for left in watched.left_out]
+
+    why = "it could not be looked at: Permission denied; it may be as it was"
+    with session.files(tmp_path) as files:
+        with monkeypatch.context() as patch, files.watch() as first:
+            patch.setattr(os, "scandir", closed)
+            write(tmp_path, d=b"1")  # as `sub/in/a`, which nobody knows to be gone
+        (tmp_path / "d").unlink()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "scandir", closed)
+            watch = files.watch()
+            second = watch.__enter__()
+        (tmp_path / "c").unlink()
+        write(tmp_path, **{"sub/e": b"3"})
+        watch.__exit__(None, None, None)
+    assert changes_of(session) == [("created", "d", ""), ("deleted", "c", "")]
+    assert told(first) == [("sub/b", why), ("sub/in/a", why)]
+    assert told(second) == [("sub/b", why), ("sub/e", why), ("sub/in/a", why)]
+
+
+def test_folders_may_stand_as_deep_as_a_path_reaches(session: Session, tmp_path: Path) -> None:
+    """A tool that makes folders in folders without end: the turn's watch would fail, and tell nothing of any file."""
+    folders = [tmp_path]
+    limit = sys.getrecursionlimit()
+    with session.files(tmp_path) as files:
+        sys.setrecursionlimit(len(inspect.stack(0)) + 150)  # so that no tool that clears up has to go as deep
+        try:
+            with files.watch():
+                for _ in range(200):
+                    folders.append(folders[-1] / "d")
+                    folders[-1].mkdir()
+                (folders[-1] / "a").touch()
+        finally:
+            sys.setrecursionlimit(limit)
+    assert [(action, path[-3:]) for action, path, _ in changes_of(session)] == [("created", "d/a")]
+
+
+def test_a_large_file_whose_change_was_recorded_is_not_left_out(
+    session: Session, store: MemoryStore, tmp_path: Path
+) -> None:
+    """A note would say that a change is not kept which is on record; what came after that is not."""
+    write(tmp_path, old=b"1" * 20)
+    files = FileRecorder(tmp_path, session._append, store.put_blob, session._watches, file_limit=10)
+    with files, files.watch() as watched:
+        for name, before in (("old", b"1" * 20), ("new", None), ("more", None)):
+            write(tmp_path, **{name: b"2" * 20})
+            files.record(name, before, b"2" * 20)
+        write(tmp_path, more=b"3" * 20)
+    assert changes_of(session) == [("modified", "old", ""), ("created", "new", ""), ("created", "more", "")]
+    assert [left.path for left in watched.left_out] == ["more"]
+
+
+def test_a_file_has_one_name_whichever_link_it_was_reached_by(session: Session, tmp_path: Path) -> None:
+    """A tool names a file by a link to its folder, a watch by the folder: one change would be two, and git refuses the
+    whole patch for a path beyond a link. A link that leads elsewhere stays what it was called."""
+    root = tmp_path / "root"
+    write(tmp_path, root__src__a=b"1", root__b=b"1", elsewhere__c=b"1")
+    for link, folder in (("src/up", "root"), ("lib", "root/src"), ("out", "elsewhere")):
+        (root / link).symlink_to(tmp_path / folder)
+    with session.files(root) as files, files.watch():
+        write(root, src__a=b"2", b=b"2")
+        files.record("lib/a", b"1", b"2")
+        files.record(root / "lib" / "up" / "b", b"1", b"2")
+        files.record("out/c", b"1", b"2")
+        files.record("lib", None, b"it was replaced by a file")
+    assert [path for _, path, _ in changes_of(session)] == ["src/a", "b", "out/c", "lib"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -381,6 +382,24 @@ def test_what_a_killed_tool_recorded_is_not_told_as_unrecorded(store: MemoryStor
     session.close()
 
 
+def test_what_changed_after_it_was_recorded_is_told(store: MemoryStore, tmp_path: Path) -> None:
+    """Two tools write a file, the second is killed: that the first was recorded would hide that the file changed. One
+    whose secrets the log does not hold is not another file by that."""
+    session = opened(store, target=CHAT)
+    session.turn("go", watch=tmp_path).__enter__()
+    with session.files(tmp_path) as files, files.watch():
+        (tmp_path / "same").write_text("one")
+        (tmp_path / "other").write_text("one")
+        (tmp_path / "secret").write_text("password=" + "hunter2hunter2xyz")
+    (tmp_path / "other").write_text("two")
+    later = datetime.now(UTC).timestamp() + 5
+    for name in ("same", "other"):
+        os.utime(tmp_path / name, (later, later))
+    resumed = opened(store).resumed
+    assert resumed is not None and resumed.recovered.files == ("other",)
+    session.close()
+
+
 def test_nothing_recovered_is_false() -> None:
     """Who asks `if session.resumed.recovered` wants to know whether there is something to say."""
     assert not Recovered()
@@ -427,3 +446,22 @@ def test_files_that_a_killed_turn_touched_stay_on_record(store: MemoryStore, tmp
     turn.cancel()
     killed.close()
     assert notes == [Note("recovered files", "changed without a record: x.txt", ["x.txt"])]
+
+
+def test_a_fork_does_not_tell_what_its_parent_has_on_record(store: MemoryStore, tmp_path: Path) -> None:
+    """A fork from the midst of an old turn would put on record that all that changed since, in that turn or long after
+    it, changed without a record."""
+    session = opened(store)
+    with session.turn("Write", watch=tmp_path) as turn:
+        (tmp_path / "x.txt").write_text("whole")
+    (tmp_path / "later").write_text("by hand")
+    fork = session.fork("two", at=turn.info.first + 1)
+    assert fork.resumed is not None and fork.resumed.recovered.turn is not None
+    assert fork.resumed.recovered.files == ()
+    own = fork.turn("Write more", watch=tmp_path)
+    own.__enter__()
+    (tmp_path / "own").write_text("half")
+    again = turnlog.open("two", store=store)
+    assert again.resumed is not None and "own" in again.resumed.recovered.files
+    for each in (session, fork):
+        each.close()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -68,3 +69,24 @@ def test_requests_and_compactions_beside_appends(tmp_path: Path) -> None:
     session.close()
     with turnlog.open("s", store=tmp_path / "s.db") as again:
         assert again.request().body() == made.body()
+
+
+def test_one_turn_is_open_at_a_time(tmp_path: Path) -> None:
+    """Two turns that threads enter at the same moment: the second one closes the first as failed while it is lived."""
+    session = turnlog.open("s", target=CHAT, store=tmp_path / "s.db")
+    begins, ends = Barrier(4), Barrier(4)
+
+    def live(n: int) -> str:
+        begins.wait()
+        try:
+            with session.turn(f"word {n}"):
+                ends.wait()
+        except InputError:
+            ends.wait()
+            return "refused"
+        return "lived"
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(live, range(4))) == ["lived", "refused", "refused", "refused"]
+    assert [(turn.status, turn.reason) for turn in session.turns()] == [("completed", "")]
+    session.close()

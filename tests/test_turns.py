@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import pytest
 
 import turnlog
 from agents import chunks, says, session_in
-from turnlog.content import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from turnlog.content import Message, Outcome, Part, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import InputError, TurnCancelled
+from turnlog.filewatch import FileRecorder
 from turnlog.log import Draft
 from turnlog.records import (
     MessageRecord,
@@ -28,6 +30,7 @@ from turnlog.records import (
 )
 from turnlog.session import Session
 from turnlog.stores import MemoryStore, open_store
+from turnlog.turning import Turn
 from turnlog.turns import TurnInfo, turn_spans, turns_of
 
 
@@ -48,6 +51,11 @@ def session(store: MemoryStore) -> Session:
 def kinds(session: Session) -> list[str]:
     """What the log holds behind its configuration."""
     return [type(record.body).__name__ for record in session.history()][1:]
+
+
+def ends(session: Session) -> list[TurnClosed]:
+    """The ends of turns on record."""
+    return [record.body for record in session.history() if isinstance(record.body, TurnClosed)]
 
 
 # -- lived -----------------------------------------------------------------------------------------
@@ -99,6 +107,55 @@ def test_what_ends_a_turn_is_kept_and_goes_on(
     assert [turn.status for turn in session.turns()] == [status, "completed"]
 
 
+def test_an_error_that_cannot_say_what_it_is_ends_a_turn(session: Session) -> None:
+    """Errors of other libraries fail at their own text: the turn would never be closed, the next be refused, and what
+    had come of an answer be lost."""
+
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise AttributeError("no such field")
+
+    def broken() -> Iterator[Any]:
+        yield from chunks("It is ")
+        raise MuteError
+
+    session.on_event(lambda event: broken().throw(MuteError()))  # listeners may fail so, too
+    with pytest.raises(MuteError), session.turn("go") as turn:
+        turn.receive(broken())
+    assert (turn.status, turn.info.reason) == ("failed", "MuteError")
+    with session.turn("go on") as turn:
+        (call,) = turn.receive(says("", "c1")).tool_calls
+        with pytest.raises(MuteError), turn.tool(call):
+            raise MuteError
+    assert [(info.outcome, info.reason) for info in turn.info.calls] == [("failed", "MuteError")]
+    partials = [record.body for record in session.history() if isinstance(record.body, PartialAnswer)]
+    assert [text_of(one.message) for one in partials] == ["It is "]
+
+
+def test_a_turn_has_failed_after_a_stream_whose_error_was_caught(session: Session) -> None:
+    """A program that shows the error and leaves the block: the turn would count as completed with half an answer. One
+    that asks again gets an answer, and the turn completes."""
+
+    def broken() -> Iterator[Any]:
+        yield from chunks("It is ")
+        raise ConnectionError("reset")
+
+    async def also_broken() -> AsyncIterator[Any]:
+        for chunk in broken():
+            yield chunk
+
+    with session.turn("one") as one, suppress(ConnectionError):
+        one.receive(broken())
+    with session.turn("two") as two, suppress(ConnectionError):
+        asyncio.run(two.areceive(also_broken()))  # type: ignore[arg-type]
+    with session.turn("three") as three:
+        with suppress(ConnectionError):
+            three.receive(broken())
+        three.receive(says("It is cold."))
+    assert [turn.status for turn in session.turns()] == ["failed", "failed", "completed"]
+    assert one.info.reason == two.info.reason == "its last answer broke off: ConnectionError: reset"
+
+
 def test_a_turn_that_is_cancelled_ends_quietly(session: Session) -> None:
     """Whoever presses stop wants neither a traceback nor another request."""
     with session.turn("go") as turn:
@@ -109,6 +166,39 @@ def test_a_turn_that_is_cancelled_ends_quietly(session: Session) -> None:
     assert (turn.status, turn.info.reason) == ("cancelled", "the user pressed stop")
     with pytest.raises(TurnCancelled), session.turn("another"):
         raise TurnCancelled("7", "of a turn that is not this one")
+
+
+def test_a_turn_that_is_cancelled_before_it_begins_asks_nothing(session: Session) -> None:
+    """A stop button pressed in the moment before the block is entered would do nothing: the model is asked all the
+    same, and its tools run."""
+    turn = session.turn("go")
+    turn.cancel("too late")
+    with turn:
+        turn.request()
+        pytest.fail("the turn went on")
+    assert (turn.status, turn.info.reason) == ("cancelled", "too late")
+
+
+def test_who_hears_of_a_turn_can_ask_and_cancel_it(session: Session) -> None:
+    """A listener that is told of a turn and finds that it has not begun: its cancelling does nothing, and a session
+    that it closes puts an end on record of a turn that nobody opened."""
+    heard: list[str] = []
+    turn = session.turn("go")
+
+    def hear(event: turnlog.Event) -> None:
+        if event.kind == "turn_started":
+            heard.append(turn.info.input)
+            turn.cancel("by a listener")
+
+    session.on_event(hear)
+    with turn:
+        turn.request()
+        pytest.fail("the turn went on")
+    assert (heard, turn.status) == (["go"], "cancelled")
+    session.on_event(lambda event: session.close() if event.kind == "turn_started" else None)
+    with session.turn("more"):
+        pass
+    assert [closed.turn_id for closed in ends(session)] == ["2", "5"]
 
 
 def test_cancel_stops_a_stream_from_another_thread(session: Session) -> None:
@@ -160,6 +250,28 @@ def test_an_asynchronous_turn(session: Session) -> None:
     ]
 
 
+def test_a_cancelled_turn_ends_quietly_from_a_task_group(session: Session) -> None:
+    """A stop button in a program of tasks: the group's error would go through it all; what else failed must."""
+
+    async def wants(turn: Turn) -> None:
+        turn.request()
+
+    async def fails() -> None:
+        raise ValueError("of its own")
+
+    async def live(*, also: bool) -> None:
+        async with session.turn("go") as turn, asyncio.TaskGroup() as tasks:
+            turn.cancel("stopped")
+            tasks.create_task(wants(turn))
+            if also:
+                tasks.create_task(fails())
+
+    asyncio.run(live(also=False))
+    with pytest.raises(ExceptionGroup):
+        asyncio.run(live(also=True))
+    assert [(turn.status, turn.reason) for turn in session.turns()] == [("cancelled", "stopped")] * 2
+
+
 def test_approval_is_asked_given_and_denied(session: Session) -> None:
     """A tool that runs before somebody said yes, or after a no, must not get by unseen; a no is told to the model."""
     with session.turn("go") as turn:
@@ -187,6 +299,24 @@ def test_approval_is_asked_given_and_denied(session: Session) -> None:
     assert (second.approval, second.outcome, second.synthetic) == ("denied", "canceled", True)
 
 
+def test_an_approval_holds_beyond_its_turn(session: Session) -> None:
+    """Asked in one turn, answered in the next: a tool that nobody allowed, or somebody forbade, would run."""
+    with session.turn("go") as turn:
+        one, two, three = turn.receive(says("", "c1", "c2", "c3")).tool_calls
+        turn.ask_approval(one)
+        turn.deny(two)
+        with turn.tool(three) as run:
+            run.result("done")
+    with session.turn("well?") as turn:
+        for call, said in ((one, "waits for approval"), (two, "was denied"), (three, "has its result already")):
+            with pytest.raises(InputError, match=said), turn.tool(call):
+                pytest.fail("it ran")
+        turn.approve(one)
+        with turn.tool(one) as run:
+            run.result("done too")
+    assert [info.outcome for info in session.calls()] == ["ok", "canceled", "ok"]
+
+
 @pytest.mark.parametrize(
     "raised, outcome", [(ValueError("x"), "failed"), (TimeoutError(), "timeout"), (KeyboardInterrupt(), "aborted")]
 )
@@ -203,6 +333,30 @@ def test_how_a_tool_ended_is_on_record(session: Session, raised: BaseException, 
     with session.turn("again") as turn:
         turn.tool_result(call, "it came after all")  # takes the place of what was said for it
     assert (session.calls()[0].synthetic, session.calls()[0].outcome) == (False, "ok")
+
+
+@pytest.mark.parametrize(
+    "said, raised, outcome, told",
+    [
+        ("ok", KeyboardInterrupt(), "ok", ["4 degrees"]),
+        ("ok", ValueError("x"), "failed", ["4 degrees", "The tool failed: ValueError: x"]),
+        ("failed", ValueError("x"), "failed", ["4 degrees"]),
+    ],
+)
+def test_a_result_stays_however_its_block_ends(
+    session: Session, said: Outcome, raised: BaseException, outcome: str, told: list[str]
+) -> None:
+    """What a tool gave before Ctrl-C, or said of its failure before it raised, would be lost, and the model told that
+    it may have run."""
+    with session.turn("go") as turn:
+        (call,) = turn.receive(says("", "c1")).tool_calls
+        with pytest.raises(type(raised)), turn.tool(call) as run:  # noqa: PT012
+            run.result("4 degrees", outcome=said)
+            raise raised
+    (info,) = session.calls()
+    assert (info.outcome, info.synthetic, info.reason.split(":")[0]) == (outcome, False, type(raised).__name__)
+    (result,) = session.history()[-2].message.parts  # type: ignore[union-attr]
+    assert [part.text for part in result.parts] == told
 
 
 def test_a_call_that_has_its_result_does_not_run_again(session: Session) -> None:
@@ -226,6 +380,20 @@ def test_a_turn_keeps_what_changed_in_files(session: Session, tmp_path: Path) ->
     assert [(change.path, change.action) for change in turn.changes] == [("a.txt", "created")]
     assert [(change.path, change.action) for change in other.changes] == [("b.txt", "created")]
     assert kinds(session)[-1] == "TurnClosed"
+
+
+def test_a_turn_whose_files_cannot_be_recorded_has_failed(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A turn that is said to be completed, though its block ended in an exception and its changes are not on record."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"), session.turn("write", watch=tmp_path) as turn:  # noqa: PT012
+        (tmp_path / "a.txt").write_text("a")
+        monkeypatch.setattr(FileRecorder, "changed", full)
+    assert (turn.status, turn.info.reason) == ("failed", "OSError: [Errno 28] No space left on device")
 
 
 def test_mistakes_say_what_to_do(session: Session) -> None:

@@ -42,6 +42,7 @@ __all__ = [
     "TurnCancelled",
     "TurnlogError",
     "UnknownProvider",
+    "described",
 ]
 
 
@@ -165,3 +166,12 @@ class BudgetError(TurnlogError):
         self.limit = limit
         self.given = given or limit
         self.floor = floor
+
+
+def described(error: BaseException) -> str:
+    """Any error by its kind and what it says: nothing, if it fails at saying it."""
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - an error of somebody else's making; what it ends must be put on record all the same
+        said = ""
+    return f"{type(error).__name__}: {said}"

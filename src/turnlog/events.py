@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
-from .errors import InputError
+from .errors import InputError, described
 from .models import Target
 from .records import (
     Approval,
@@ -252,7 +252,7 @@ class Events:
     def _tell_failure(
         self, failed: Callable[[Any], object], place: str, error: Exception, record: Record | None, *, warn: bool = True
     ) -> None:
-        said = f"{_name_of(failed)} failed at {place}: {type(error).__name__}: {error}"
+        said = f"{_name_of(failed)} failed at {place}: {described(error)}"
         clean = self._clean(said)
         text = _one_line(clean)
         _LOG.warning("%s: %s", self._id, text, exc_info=error if clean == said else None)  # a trace repeats the error

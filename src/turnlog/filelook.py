@@ -5,6 +5,7 @@ So what was there before can be kept once it turns out to have changed.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import time
@@ -89,6 +90,10 @@ class Folder:
         now = time.time_ns()
         seen: dict[str, Seen] = {}
         for path, status in self.files():
+            if isinstance(status, OSError):
+                why = f"it could not be looked at: {status.strerror}; it may be as it was"
+                seen[path] = Seen(-1, 0, 0, 0, "", False, why=why)
+                continue
             mode = "" if os.name == "nt" else "100755" if status.st_mode & stat.S_IXUSR else "100644"
             settled = max(status.st_mtime_ns, status.st_ctime_ns) < now - _RACY_NS
             found = Seen(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode, settled)
@@ -99,42 +104,63 @@ class Folder:
                 found = _with(found, "", -1, f"there are more than {_FILES_LIMIT:,} files")
             elif status.st_size > self._file_limit:
                 found = _with(found, "", -1, f"{status.st_size:,} bytes, the limit is {self._file_limit:,}")
+            elif (read := self._read(path, found, known)) is None:
+                continue
             else:
-                found = self._read(path, found, known)
+                found = read
             seen[path] = found
         if any(file.ctime > now - _TICK_NS for file in seen.values() if not file.sha256):
             time.sleep(_TICK_NS / 1e9)  # what is written to a file that was not read has another time from here on
         self._last = seen
         return seen
 
-    def files(self, folder: Path | None = None, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:
-        """Regular files under a folder and what the system says of them. One that goes meanwhile is not
-        there; a folder that cannot be read has none."""
-        try:
-            entries = sorted(os.scandir(folder or self.root), key=lambda entry: entry.name)
-        except OSError:
-            return
-        for entry in entries:
+    def files(self) -> Iterator[tuple[str, os.stat_result | OSError]]:
+        """The regular files under the folder, and what the system says of them. One that goes meanwhile is not there. A
+        folder whose files it does not name ends with `/`, beside the error; the folder itself is `/` then."""
+        waiting = list(self._entries("", os.fspath(self.root)))
+        while waiting:
+            path, entry = waiting.pop()
+            if isinstance(entry, OSError):
+                yield path, entry
+                continue
             if any(fnmatchcase(entry.name, pattern) for pattern in self._ignore):
                 continue
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    yield from self.files(Path(entry.path), f"{prefix}{entry.name}/")
+                    waiting += self._entries(f"{path}/", entry.path)
                 elif entry.is_file(follow_symlinks=False):
-                    yield prefix + entry.name, entry.stat(follow_symlinks=False)
-            except OSError:
+                    yield path, entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
                 continue
+            except OSError as error:
+                yield path, error
 
-    def _read(self, path: str, found: Seen, known: Seen | None) -> Seen:
-        """A file with its hash, its content put aside unless that is done already."""
+    def _entries(self, prefix: str, folder: str) -> list[tuple[str, os.DirEntry[str] | OSError]]:
+        """What is in a folder, the last first; what keeps from reading it, unless it is not there."""
+        try:
+            found = sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            return [(prefix or "/", error)]
+        return [(prefix + entry.name, entry) for entry in found]
+
+    def _read(self, path: str, found: Seen, known: Seen | None) -> Seen | None:
+        """A file with its hash, its content put aside unless that is done already; None if it went meanwhile. Its size
+        is that of what was read, which may have been written since the system said one."""
         try:
             with open(self.root / path, "rb") as file:
                 data = file.read(self._file_limit + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         except OSError as error:
             return _with(found, "", -1, f"it cannot be read: {error.strerror}")
+        if len(data) > self._file_limit:
+            why = f"it grew while it was read, the limit is {self._file_limit:,} bytes"
+            return _with(found, "", -1, why, len(data))
         name = sha256_hex(data)
         if known is not None and known.sha256 == name and known.size == len(data):
-            return _with(found, name, known.offset, known.why)
+            return _with(found, name, known.offset, known.why, len(data))
         if self._size + len(data) > self._total_limit:
             return _with(found, name, -1, f"more than {self._total_limit:,} bytes would have to be put aside")
         if self._aside is None:
@@ -146,10 +172,27 @@ class Folder:
         offset, self._size = self._size, self._size + len(data)
         return _with(found, name, offset, "", len(data))
 
-    def touched(self, since: float) -> list[str]:
-        """The files whose times say that they were made, changed or moved at `since` (seconds since 1970) or later."""
+    def touched(self, since: float, told: Mapping[str, tuple[str, float]] | None = None) -> list[str]:
+        """The files whose times say that they were made, changed or moved at `since` (seconds since 1970) or later. Not
+        those `told`, by path, to hold what has a hash, at a time; unless they hold something else and are of later."""
         least = int(since * 1000) * 1_000_000 - _TICK_NS
-        return [path for path, status in self.files() if max(status.st_mtime_ns, status.st_ctime_ns) >= least]
+        found = []
+        for path, status in self.files():
+            if isinstance(status, OSError) or (time := max(status.st_mtime_ns, status.st_ctime_ns)) < least:
+                continue
+            sha256, at = (told or {}).get(path, ("", 0.0))
+            # Of what is on record without its secrets only the time tells, and a record's is given in milliseconds.
+            if not at or (time > (int(at * 1000) + 1) * 1_000_000 and not self.holds(path, sha256)):
+                found.append(path)
+        return found
+
+    def holds(self, path: str, sha256: str) -> bool:
+        """Whether a file holds this, however large it is; False if it cannot be read."""
+        try:
+            with open(self.root / path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        except OSError:
+            return False
 
     def content(self, seen: Seen) -> bytes | None:
         """What a file held that a look put aside; None once this is closed."""
@@ -163,16 +206,25 @@ def differences(
     before: Mapping[str, Seen], after: Mapping[str, Seen]
 ) -> Iterator[tuple[str, str, Seen | None, Seen | None]]:
     """The files that are not as they were, by path: where each is, where it was, how it was and is. One that came to be
-    with all that another held that went is the same file."""
+    with all that another held that went is the same file. Of one in a folder that could not be looked into, that is
+    how it was or is."""
     moved = _moved(before, after)
     went = set(moved.values())
     for path in sorted(before.keys() | after.keys()):
         old_path = moved.get(path, path)
-        was, now = before.get(old_path), after.get(path)
-        if now is None and path in went:
+        if path.endswith("/") or (path in went and path not in after):
             continue
+        was, now = _seen(old_path, before), _seen(path, after)
         if old_path != path or was is None or now is None or not was.is_same(now):
             yield path, old_path, was, now
+
+
+def _seen(path: str, look: Mapping[str, Seen]) -> Seen | None:
+    """A file as it was at a look, or the folder of it that could not be looked into."""
+    if path in look:
+        return look[path]
+    ends = (place for place, char in enumerate(path, 1) if char == "/")
+    return next((look[folder] for folder in ("/", *(path[:end] for end in ends)) if folder in look), None)
 
 
 def _with(seen: Seen, sha256: str, offset: int, why: str, size: int | None = None) -> Seen:
@@ -184,10 +236,10 @@ def _moved(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> dict[str, s
     """New places of files that went from elsewhere with all they held, and where they were."""
     gone: dict[str, list[str]] = {}
     for path in sorted(before.keys() - after.keys(), reverse=True):
-        if before[path].sha256 not in ("", _NOTHING):
+        if before[path].sha256 not in ("", _NOTHING) and _seen(path, after) is None:
             gone.setdefault(before[path].sha256, []).append(path)
     moved: dict[str, str] = {}
     for path in sorted(after.keys() - before.keys()):
-        if places := gone.get(after[path].sha256):
+        if _seen(path, before) is None and (places := gone.get(after[path].sha256)):
             moved[path] = places.pop()
     return moved

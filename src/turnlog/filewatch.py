@@ -8,7 +8,7 @@ news to none of them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -145,13 +145,21 @@ class FileRecorder:
             return self.put_on_record([change], [])[0]
 
     def place(self, path: str | Path) -> str:
-        """A path as it is recorded: relative to the root, with `/`. Raises InputError if it is outside."""
+        """A path as it is recorded: relative to the root, with `/`, links to folders under the root followed. Raises
+        InputError if it is outside."""
         text = os.fspath(path)
         for root in (str(self.root), self._real):
             place = relative_to(place_of(text, root), place_of(root))
             if is_inside(place):
-                return place
+                return self._real_place(place)
         raise InputError(f"{text!r} is no file inside of {str(self.root)!r}; name one under the root")
+
+    def _real_place(self, place: str) -> str:
+        """A place without links to folders under the root on its way: a watch tells it so, and git takes no other."""
+        folder, _, name = place.rpartition("/")
+        real = place_of(os.path.realpath(os.path.join(self._real, folder)))
+        found = relative_to(f"{real}/{name}", place_of(self._real))
+        return found if folder and is_inside(found) else place
 
     def told_of(self, change: FileChange, *, old: bool = False) -> str:
         """The path under the root of the file that a change on record is of, as it was called before if `old`; empty if
@@ -181,10 +189,15 @@ class FileRecorder:
                 self._watches.open.remove(mine)
                 mine.settle()
 
-    def touched(self, since: datetime) -> list[str]:
-        """The files whose times say that they were made, changed or moved at `since` or later. That some are gone
-        cannot be told."""
-        return self.folder.touched(since.timestamp())
+    def touched(self, since: datetime, records: Iterable[Record] = ()) -> list[str]:
+        """The files whose times say that they were made, changed or moved at `since` or later, and of which the newest
+        of the changes among `records` does not tell that. That some are gone cannot be told."""
+        told: dict[str, tuple[str, float]] = {}
+        for record in records:
+            if isinstance(record.body, FileChange):
+                at = datetime.fromisoformat(record.time).timestamp()
+                told[self.told_of(record.body)] = record.body.after, at
+        return self.folder.touched(since.timestamp(), told)
 
     def changed(
         self, before: Mapping[str, Seen], after: Mapping[str, Seen], call_record: int
@@ -250,11 +263,20 @@ class _Watch:
         # A look passes over links and what is ignored: what was told of such a file is not denied.
         told = (path for path, seen in self._before.items() if seen.is_told and path not in after)
         passed = {path for path in told if os.path.lexists(root / path)}
-        before = {path: seen for path, seen in self._before.items() if path not in passed}
-        changes, left_out = recorder.changed(before, after, self._call_record)
+        passed |= {path for path, seen in self._before.items() if seen.is_told and self._is_as_told(path, seen, after)}
+        before, now = (
+            {path: seen for path, seen in look.items() if path not in passed} for look in (self._before, after)
+        )
+        changes, left_out = recorder.changed(before, now, self._call_record)
         self._before = after
         self.found.records += recorder.put_on_record(changes, left_out)
         self.found.left_out += tuple(left_out)
+
+    def _is_as_told(self, path: str, told: Seen, after: Mapping[str, Seen]) -> bool:
+        """Whether a file that a look does not read, as it is too large, is what was told of it."""
+        now = after.get(path)
+        unread = now is not None and not now.sha256 and now.mode == told.mode
+        return unread and self._recorder.folder.holds(path, told.sha256)
 
     def doubts(self, change: FileChange, before: str) -> bool:
         """Whether a file is not known as it was, by the hash `before`, when it was changed."""

@@ -10,7 +10,7 @@ import msgspec
 
 from .content import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult
 from .context import Context
-from .errors import Conflict, InputError
+from .errors import Conflict, InputError, described
 from .exchange import Answer, Content, is_stream, parts_of, whole_of
 from .intake import admitted
 from .log import Draft, Store
@@ -92,7 +92,7 @@ class Journal:
                 assembler.feed(chunk)
                 checkpoints.look()
         except BaseException as error:
-            self._keep(assembler.reply(), asked, reason=f"{type(error).__name__}: {error}")
+            self._keep(assembler.reply(), asked, reason=described(error))
             raise
         return self._keep(assembler.reply(), asked)
 
@@ -161,7 +161,7 @@ class Journal:
                 assembler.feed(chunk)
                 checkpoints.look()
         except BaseException as error:
-            self._keep(assembler.reply(), asked, reason=f"{type(error).__name__}: {error}")
+            self._keep(assembler.reply(), asked, reason=described(error))
             raise
         return self._keep(assembler.reply(), asked)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -56,6 +57,7 @@ class Lifecycle(SessionLog):
         self._context = Context(store, session_id)
         self._journal = Journal(store, session_id, self._context, self._events.tell, checkpoint)
         self._turn: Turn | None = None
+        self._taking = Lock()
         self._watches = Watches()
         self._made: Turn | None = None
         self._opening: Record | None = None
@@ -153,15 +155,21 @@ class Lifecycle(SessionLog):
 
     def take_turn(self, turn: Turn | None) -> None:
         """Have `turn` as the one that is open: called by a turn that is entered or left."""
-        self._made = None
-        if turn is not None and self._turn is not None:
-            raise InputError(
-                f"turn {self._turn.id!r} is still open: leave its `with` block first, or end it with its cancel(); "
-                "what a subagent does belongs into a session of its own"
-            )
-        if turn is not None:
+        with self._taking:  # of two threads that enter a turn at once, one is refused
+            self._made = None
+            if turn is not None and self._turn is not None:
+                raise InputError(
+                    f"turn {self._turn.id!r} is still open: leave its `with` block first, or end it with its cancel(); "
+                    "what a subagent does belongs into a session of its own"
+                )
+            self._turn = turn
+        if turn is None:
+            return
+        try:
             self._recover()
-        self._turn = turn
+        except BaseException:
+            self._turn = None
+            raise
 
     def made_turn(self, turn: Turn) -> Turn:
         """Remember that `turn` was made, until one is entered."""
@@ -209,4 +217,10 @@ class Lifecycle(SessionLog):
         return _Found(self._context.last, self._context.configuration, self.system_text)
 
     def _recover(self) -> Recovered:
-        return recover(self, self._journal, lambda root: FileRecorder(root, self._journal.append, self._store.put_blob))
+        store, append = self._store, self._journal.append
+        return recover(
+            self,
+            self._journal,
+            lambda root: FileRecorder(root, append, store.put_blob),
+            lambda: store.info(self.id).parent_records,
+        )

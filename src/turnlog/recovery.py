@@ -21,12 +21,17 @@ __all__ = [
     "Change",
     "Recovered",
     "Resumed",
+    "TOUCHED",
     "calls_left_open",
     "changes_between",
     "changes_since",
     "environment_of",
     "told",
 ]
+
+
+TOUCHED = "recovered files"
+"""Topic of the note that names files which a turn left open changed without a record."""
 
 
 class Change(Struct, frozen=True):

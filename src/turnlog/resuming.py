@@ -9,8 +9,8 @@ from typing import Protocol
 
 from .filewatch import FileRecorder
 from .journal import Journal
-from .records import Body, FileChange, Note, Record, StreamCheckpoint, TurnClosed, TurnOpened
-from .recovery import Recovered, calls_left_open, told
+from .records import Body, Note, Record, StreamCheckpoint, TurnClosed, TurnOpened
+from .recovery import TOUCHED, Recovered, calls_left_open, told
 from .streaming import as_interrupted, unfinished_stream
 from .turns import LEFT_OPEN, TurnInfo, turns_of
 
@@ -33,9 +33,12 @@ class _Log(Protocol):
         """The records from number `first` on, oldest first."""
 
 
-def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder]) -> Recovered:
+def recover(
+    log: _Log, journal: Journal, files: Callable[[str], FileRecorder], shared: Callable[[], int] = lambda: 0
+) -> Recovered:
     """Put on record, as an interrupted answer, what had come of a stream, and close as failed a turn that nobody
-    closed; returns what was found. `files` gives what can look into a folder that was watched.
+    closed; returns what was found. `files` gives what can look into a folder that was watched, `shared` how many
+    records are those of the session that this one was forked from: what a turn among them did to files is told there.
 
     Reads the newest records, and all openings and closings of turns only if these tell of neither.
     """
@@ -55,9 +58,10 @@ def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder]) -
     calls = tuple(info for info in turn.calls if not info.result)
     reason = f"{LEFT_OPEN}; {told(calls)}" if calls else LEFT_OPEN
     made = journal.append(*bodies, TurnClosed(opened.body.turn_id, "failed", reason))
-    touched = _touched(opened.body.watch, turn, records, files)
+    watched = opened.body.watch
+    touched = _touched(watched, turn, records, files) if watched and opened.n > shared() else ()
     if touched:  # said once; the next opening cannot tell any more who changed them
-        journal.append(Note("recovered files", f"changed without a record: {', '.join(touched)}", list(touched)))
+        journal.append(Note(TOUCHED, f"changed without a record: {', '.join(touched)}", list(touched)))
     return Recovered(turn, made[0].n if bodies else 0, calls, touched)
 
 
@@ -76,9 +80,5 @@ def _touched(
     folder: str, turn: TurnInfo, records: Iterable[Record], files: Callable[[str], FileRecorder]
 ) -> tuple[str, ...]:
     """Files of a watched folder that changed since a turn began, as far as their times tell, and are not on record."""
-    if not folder:
-        return ()
     with files(folder) as recorder:
-        known = {recorder.told_of(record.body) for record in records if isinstance(record.body, FileChange)}
-        touched = recorder.touched(datetime.fromisoformat(turn.started))
-    return tuple(path for path in touched if path not in known)
+        return tuple(recorder.touched(datetime.fromisoformat(turn.started), records))

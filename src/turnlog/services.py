@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .errors import InputError
+from .errors import InputError, described
 
 __all__ = ["Services"]
 
@@ -93,7 +93,7 @@ class Services:
 
     def _failed(self, closer: _Closer, error: BaseException, errors: list[BaseException]) -> None:
         errors.append(error)
-        self._report(f"closing {closer.name} failed: {type(error).__name__}: {error}")
+        self._report(f"closing {closer.name} failed: {described(error)}")
 
 
 def _close(closer: _Closer) -> None:
@@ -110,7 +110,7 @@ def _close(closer: _Closer) -> None:
 def _raise_first(errors: list[BaseException]) -> None:
     if errors:
         for other in errors[1:]:
-            errors[0].add_note(f"closing something else failed too: {type(other).__name__}: {other}")
+            errors[0].add_note(f"closing something else failed too: {described(other)}")
         raise errors[0]
 
 

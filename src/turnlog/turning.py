@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
-from .calls import CallInfo, unanswered
+from .calls import CallInfo, calls_of, unanswered
 from .content import Message, Outcome, Text, ToolCall, ToolResult
 from .diffs import NetChange, net_changes
-from .errors import InputError, TurnCancelled
+from .errors import InputError, TurnCancelled, described
 from .exchange import Answer, Content, is_stream, parts_of
 from .filewatch import FileRecorder
 from .journal import Journal
@@ -98,24 +98,27 @@ class Turn:
             if self._watch is not None:
                 files = self._stack.enter_context(self._desk.files(self._watch))
                 self._stack.enter_context(files.watch())
-            records = self._journal.append_at(self._opening)
+            self._journal.append_at(self._opening)
         except BaseException:
+            self._opened = 0
             self._desk.take_turn(None)
             self._stack.close()
             raise
-        self._opened = records[-2].n
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        ours = isinstance(error, TurnCancelled) and error.turn_id == self.id
+        found = _cancellations(error)
+        ours = bool(found) and all(one.turn_id == self.id for one in found)
         if self._over:
             return ours
         try:
             self._stack.close()
-        finally:
-            self._close(*self._ending(error))
+        except BaseException as failed:  # what changed in files is not on record, and the block ends with this
+            self._close(*self._ending(error or failed))
+            raise
+        self._close(*self._ending(error))
         return ours
 
     async def __aenter__(self) -> Self:
@@ -128,8 +131,9 @@ class Turn:
 
     def cancel(self, reason: str = "") -> None:
         """End the turn as cancelled: a stream that is being received stops at its next chunk, whatever else is asked
-        of the turn raises TurnCancelled, and its `with` block ends quietly. May be called from any thread."""
-        if self._opened and not self._over and self._cancelled is None:
+        of the turn raises TurnCancelled, and its `with` block ends quietly. May be called from any thread, also before
+        the block is entered."""
+        if not self._over and self._cancelled is None:
             self._cancelled = reason
 
     def abandon(self) -> None:
@@ -150,14 +154,16 @@ class Turn:
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
         """Record a model's answer, as `Session.receive`; `cancel` interrupts a stream."""
         self._check()
-        if is_stream(answer) and not hasattr(answer, "__aiter__"):
+        if not is_stream(answer) or hasattr(answer, "__aiter__"):
+            return self._received(self._desk.receive(answer, aim))
+        with self._breaking():
             return self._received(self._desk.receive(self._until_cancelled(answer), aim))
-        return self._received(self._desk.receive(answer, aim))
 
     async def areceive(self, chunks: AsyncIterable[Any], aim: Target | None = None) -> Answer:
         """Record an answer that is streamed asynchronously, as `Session.areceive`; `cancel` interrupts it."""
         self._check()
-        return self._received(await self._desk.areceive(self._auntil_cancelled(chunks), aim))
+        with self._breaking():
+            return self._received(await self._desk.areceive(self._auntil_cancelled(chunks), aim))
 
     # -- tools -----------------------------------------------------------------------------------
 
@@ -182,9 +188,9 @@ class Turn:
 
     def tool_started(self, call: ToolCall) -> Record:
         """Record that a tool begins to run. Raises InputError if somebody was asked and has not said yes, and for a
-        call that has its result."""
+        call that has its result, also if that was in an earlier turn."""
         self._check()
-        info = self._open_call(call)
+        info = self._open_call(call, earlier=True)
         if info is not None and info.result and not info.synthetic:
             raise InputError(f"call {call.id!r} of {call.name!r} has its result already, record {info.result}")
         if info is not None and info.approval in ("asked", "denied"):
@@ -238,6 +244,7 @@ class Turn:
     # -- inside ----------------------------------------------------------------------------------
 
     def _opening(self, n: int) -> Sequence[Body]:
+        self._opened = n  # before anybody is told of it: whoever listens may ask the turn, cancel it, close the session
         watched = "" if self._watch is None else os.path.abspath(self._watch)
         return TurnOpened(str(n), watched), MessageRecord(Message("user", self._parts))
 
@@ -250,9 +257,7 @@ class Turn:
             open_calls = unanswered(self.info.calls)
             return "completed", told(open_calls) if open_calls else ""
         # what is no Exception ends a block from outside: Ctrl-C, a cancelled task, sys.exit
-        return ("failed" if isinstance(error, Exception) else "cancelled"), f"{type(error).__name__}: {error}".rstrip(
-            ": "
-        )
+        return ("failed" if isinstance(error, Exception) else "cancelled"), described(error).rstrip(": ")
 
     def _close(self, status: str, reason: str) -> None:
         try:
@@ -274,6 +279,15 @@ class Turn:
         self._broken = body.reason if isinstance(body, PartialAnswer) else ""
         return answer
 
+    @contextmanager
+    def _breaking(self) -> Iterator[None]:
+        """Around a stream: one that breaks leaves an answer that broke off, whoever catches its error."""
+        try:
+            yield
+        except BaseException as error:
+            self._broken = described(error)
+            raise
+
     def _until_cancelled(self, chunks: Iterable[Any]) -> Iterator[Any]:
         for chunk in chunks:
             self._check()
@@ -284,10 +298,11 @@ class Turn:
             self._check()
             yield chunk
 
-    def _open_call(self, call: ToolCall) -> CallInfo | None:
-        """What is known of a call of this turn."""
+    def _open_call(self, call: ToolCall, *, earlier: bool = False) -> CallInfo | None:
+        """What is known of a call of this turn; if `earlier`, of one before it too."""
         n = self._journal.record_of(call)
-        return next((info for info in self.info.calls if (info.record, info.call.id) == (n, call.id)), None)
+        known = calls_of(self._desk.records(n)) if earlier and n < self._opened else self.info.calls
+        return next((info for info in known if (info.record, info.call.id) == (n, call.id)), None)
 
     def _approval(
         self, call: ToolCall, state: Literal["asked", "given", "denied"], by: str, reason: str, *more: Body
@@ -322,26 +337,28 @@ class ToolRun:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         seconds = round(time.perf_counter() - self._begun, 3)
-        content, outcome = self._result or ((), "ok")
+        outcome: Outcome = self._result[1] if self._result else "ok"
         reason = ""
         if error is not None:
-            outside = not isinstance(error, Exception) or isinstance(error, TurnCancelled)
+            outside = not isinstance(error, Exception) or bool(_cancellations(error))
             outcome = "timeout" if isinstance(error, TimeoutError) else "aborted" if outside else "failed"
-            reason = f"{type(error).__name__}: {error}".rstrip(": ")
-        bodies: list[Body] = [ToolFinished(self.call.id, self._journal.record_of(self.call), outcome, seconds, reason)]
-        if error is not None and outcome in ("failed", "timeout"):
-            said = ToolResult(
-                self.call.id,
-                self.call.name,
-                (Text(f"The tool failed: {reason}"),),
-                outcome,
-                self.call.kind,
-                synthetic=True,
-            )
-            bodies.append(MessageRecord(Message("user", (said,))))
-        elif self._result is not None and error is None:
-            bodies.append(MessageRecord(Message("user", (self._journal.result_of(self.call, content, outcome),))))
-        self._journal.append(*bodies)
+            reason = described(error).rstrip(": ")
+        finished = ToolFinished(self.call.id, self._journal.record_of(self.call), outcome, seconds, reason)
+        result = self._told(outcome, reason)
+        self._journal.append(finished, *([] if result is None else [MessageRecord(Message("user", (result,)))]))
+
+    def _told(self, outcome: Outcome, reason: str) -> ToolResult | None:
+        """What the model is told of how it ended: the result that was given, however the block ended after that, and
+        of an exception what it was, unless the result tells of a failure in words of its own."""
+        failed = (Text(f"The tool failed: {reason}"),) if reason and outcome in ("failed", "timeout") else ()
+        if self._result is None:
+            if not failed:
+                return None
+            return ToolResult(self.call.id, self.call.name, failed, outcome, self.call.kind, synthetic=True)
+        content, said = self._result
+        if not failed or said != "ok":
+            return self._journal.result_of(self.call, content, said)
+        return self._journal.result_of(self.call, [*parts_of(content), *failed], outcome)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -355,3 +372,12 @@ class ToolRun:
         """What the tool gave, or said of its failure; recorded when the block ends."""
         self._journal.result_of(self.call, content, outcome)  # wrong content is told here, not at the end
         self._result = (content, outcome)
+
+
+def _cancellations(error: BaseException | None) -> list[TurnCancelled]:
+    """The cancellations that an error consists of, by itself or in the group that an `asyncio.TaskGroup` makes of it;
+    none if there is anything else in it."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error] if isinstance(error, TurnCancelled) else []
+    inner = [_cancellations(one) for one in error.exceptions]
+    return [one for found in inner for one in found] if all(inner) else []

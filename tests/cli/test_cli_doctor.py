@@ -100,3 +100,15 @@ def test_a_stream_that_was_cut_off(turnlog: Command, tmp_path: Path) -> None:
         "record 3: recovered: what had come of an answer: the process ended while the answer was being streamed\n"
     )
     assert shown.code == 0
+
+
+def test_files_that_changed_without_a_record(turnlog: Command, tmp_path: Path) -> None:
+    """`--fix` is the opening that finds them, and no later one does: what it does not say nobody hears."""
+    (tmp_path / "work").mkdir()
+    session = package.open("s", store=tmp_path / "log.db")
+    session.turn("go", watch=tmp_path / "work").__enter__()
+    (tmp_path / "work" / "half.txt").write_text("half")
+    told = "record 4: recovered: files: changed without a record: half.txt\n"
+    assert turnlog("doctor", "s", "--fix").out.endswith(told)
+    assert turnlog("doctor", "s").out.endswith(told)
+    session.close()

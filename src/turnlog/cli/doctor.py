@@ -11,8 +11,8 @@ import msgspec
 
 from ..consistency import Inconsistency
 from ..log import Store
-from ..records import Configuration, PartialAnswer, TurnClosed
-from ..recovery import changes_between, changes_since, environment_of
+from ..records import Configuration, Note, PartialAnswer, TurnClosed
+from ..recovery import TOUCHED, changes_between, changes_since, environment_of
 from ..session import Session
 from ..session_log import SessionLog
 from ..streaming import KILLED, unfinished_stream
@@ -84,6 +84,11 @@ def _told(log: SessionLog) -> list[Inconsistency]:
         Inconsistency("recovered", f"what had come of an answer: {record.body.reason}", (record.n,))
         for record in log.of_kinds("partial")
         if isinstance(record.body, PartialAnswer) and record.body.reason == KILLED
+    ]
+    told += [
+        Inconsistency("recovered", f"files: {record.body.text}", (record.n,))
+        for record in log.of_kinds("note")
+        if isinstance(record.body, Note) and record.body.topic == TOUCHED
     ]
     made = [(r.n, r.body) for r in log.of_kinds("configuration") if isinstance(r.body, Configuration)]
     for (_, before), (n, after) in list(pairwise(made))[-1:]:
