@@ -291,6 +291,23 @@ def test_a_file_is_there_whole_or_not_at_all(turnlog: Any, tmp_path: Path, trans
     assert turnlog("export", session, "--format", "html", "--output", "no/such/out").code == 3
 
 
+@pytest.mark.parametrize("kind", ["", "files:"])
+def test_no_export_takes_the_place_of_its_store(turnlog: Any, tmp_path: Path, transcript: Path, kind: str) -> None:
+    """A slip of the tab key in `--output` would replace every session there is by the export of one."""
+    store = f"{kind}kept.db"
+    session = turnlog("import", transcript.name, "--json", "--store", store).rows[0]["session"]
+    (tmp_path / "link.db").symlink_to("kept.db")
+    names = ["kept.db", "./kept.db", str(tmp_path / "kept.db"), "link.db/turnlog.json" if kind else "kept.db-wal"]
+    for place in (store, f"{kind}link.db"):
+        for name in (*names, place.removeprefix("files:")):
+            ended = turnlog("export", session, "--format", "json", "--output", name, "--store", place)
+            assert (ended.code, ended.out) == (2, "")
+            assert "a file of the store itself" in ended.err
+        assert turnlog("verify", "--store", place).code == 0
+    assert turnlog("export", session, "--format", "json", "--output", "kept.db-of-today", "--store", store).code == 0
+    assert turnlog("ls", "--json", "--store", store).rows[0]["id"] == session
+
+
 def test_a_format_that_there_is_not() -> None:
     """A wrong name of a format gets the right ones."""
     with pytest.raises(InputError, match="no format 'pdf'; take one of html, markdown, json"):
