@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import sqlite3
 from contextlib import closing
@@ -306,6 +307,25 @@ def test_no_export_takes_the_place_of_its_store(turnlog: Any, tmp_path: Path, tr
         assert turnlog("verify", "--store", place).code == 0
     assert turnlog("export", session, "--format", "json", "--output", "kept.db-of-today", "--store", store).code == 0
     assert turnlog("ls", "--json", "--store", store).rows[0]["id"] == session
+
+
+def test_only_a_file_is_replaced(turnlog: Any, tmp_path: Path, transcript: Path) -> None:
+    """An export to `/dev/null` by an administrator would leave a file in the place of the device, one to a named pipe
+    would leave its reader waiting, and one to `/dev/stdout` would replace that link."""
+    session = turnlog("import", transcript.name, "--json").rows[0]["session"]
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "kept").write_text("kept")
+    (tmp_path / "link").symlink_to("kept")
+    (tmp_path / "nowhere").symlink_to("gone")
+    for name in ("pipe", "folder", "link", "nowhere"):
+        before = (tmp_path / name).lstat()
+        ended = turnlog("export", session, "--format", "json", "--output", name)
+        assert (ended.code, ended.out, f"{name} is a " in ended.err) == (2, "", True)
+        assert (tmp_path / name).lstat() == before
+    assert (tmp_path / "kept").read_text() == "kept"
+    with pytest.raises(InputError, match="pipe is a device or a pipe; name a file, or send standard output there"):
+        save(a_store(), "cats", "json", tmp_path / "pipe")
 
 
 def test_a_format_that_there_is_not() -> None:
