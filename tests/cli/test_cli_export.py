@@ -226,6 +226,30 @@ def test_damaged_media_are_left_out_of_an_import() -> None:
     assert [damage.message for damage in back.warnings] == ["bytes of a medium left out: damaged"]
 
 
+def test_what_a_decision_shows_is_exported_with_its_bytes(turnlog: Any, tmp_path: Path) -> None:
+    """An image may stand only in what a compaction put in the place of older messages, as Codex writes it: an export
+    without its bytes would come back as a session that has lost it, and nobody would say so."""
+    bytes_of_it = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAD0lEQVR4nGNgBAMGJjAAAAB3ABPJ6vs7AAAAAElFTkSuQmCC"
+    image = {"type": "input_image", "image_url": f"data:image/png;base64,{bytes_of_it}"}
+    shown = [{"type": "message", "role": "user", "content": [image]}]
+    rows = [
+        ("session_meta", {"id": "c", "timestamp": "2026-01-01T00:00:00.000Z"}),
+        ("response_item", {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}]}),
+        ("compacted", {"message": "", "replacement_history": shown}),
+    ]
+    lines = [{"timestamp": "2026-01-01T00:00:01.000Z", "type": kind, "payload": payload} for kind, payload in rows]
+    (tmp_path / "rollout-c.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert turnlog("import", "rollout-c.jsonl").code == 0
+    sent = turnlog("request", "c", "--to", "openai-responses").out
+    assert bytes_of_it in sent
+    for form in ("json", "jsonl"):
+        turnlog("export", "c", "--format", form, "--output", form)
+        assert turnlog("import", form, "--store", f"{form}.db").code == 0
+        assert turnlog("request", "c", "--to", "openai-responses", "--store", f"{form}.db").out == sent
+        forget_blobs(tmp_path / f"{form}.db")
+        assert "record 3: it needs blobs that are not there" in turnlog("verify", "--store", f"{form}.db").out
+
+
 def test_missing_media_are_left_out_of_an_export(turnlog: Any, tmp_path: Path) -> None:
     """A session whose picture is gone can still be exported; the exit code and stderr say what is missing."""
     body = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
