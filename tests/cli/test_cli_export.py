@@ -218,6 +218,40 @@ def test_an_export_cut_off_says_so() -> None:
     assert len(back.drafts) == 10
 
 
+def test_a_line_that_is_gone_does_not_shift_the_others() -> None:
+    """Records name each other by number: where a line is gone, or two became one, a decision would hide other messages
+    than it did, and calls and results would lose each other."""
+    lines = exported(a_store(), "cats", "jsonl")[0].splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if '"n":7,' in line)
+    plain = read_back("".join(lines)).drafts
+    for damaged, told in (
+        ([*lines[:at], *lines[at + 2 :]], ["records 7 to 8 are missing; a note stands in the place of each"]),
+        ([*lines[:at], lines[at].strip(), *lines[at + 1 :]], ["record 7 kept as a note", "records 8 to 8 are missing"]),
+    ):
+        back = read_back("".join(damaged))
+        assert [repr(draft) for draft in back.drafts[8:]] == [repr(draft) for draft in plain[8:]]
+        assert [type(draft.body).__name__ for draft in back.drafts[6:8]] == ["Note", "Note"]
+        assert len(back.warnings) == len(told)
+        assert all(one.message.startswith(start) for one, start in zip(back.warnings, told, strict=True))
+    far = lines[-1].replace('"n":12,', '"n":99999999,')
+    back = read_back("".join([*lines[:-1], far]))
+    assert [damage.message for damage in back.warnings] == ["record 99999999 became record 12"]
+
+
+def test_media_that_an_export_does_not_hold_are_told() -> None:
+    """An export that said on standard error what it left out says so again when it is read: nobody else would, and the
+    session's pictures would be gone."""
+    lines = exported(a_store(), "cats", "jsonl")[0].splitlines(keepends=True)
+    back = read_back("".join(line for line in lines if not line.startswith('{"blob"')))
+    told = [(damage.line, damage.message) for damage in back.warnings]
+    assert told == [
+        (5, f"record 4 needs bytes that are not in the file: {sha256_hex(PICTURE)}"),
+        (10, f"record 9 needs bytes that are not in the file: {sha256_hex(b'meow')}"),
+    ]
+    whole = json.loads(exported(a_store(), "cats", "json")[0])
+    assert len(read_back(json.dumps(whole | {"blobs": {}})).warnings) == 2
+
+
 def test_damaged_media_are_left_out_of_an_import() -> None:
     """Bytes that are not those that their name promises must not get into a store."""
     text = exported(a_store(), "cats", "jsonl")[0]

@@ -19,6 +19,7 @@ from ..content import sha256_hex
 from ..errors import CorruptRecord, ImportFailed
 from ..log import Draft
 from ..records import Decision, Note
+from ..stores.drafts import blob_names
 from ..view.effects import misfit
 from .drafting import as_utc
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
@@ -31,8 +32,8 @@ _BLOB_START = b'{"blob":'
 
 
 class TurnlogExport:
-    """Reads turnlog's own export. A damaged line leaves a note in its place, so that the numbers by
-    which records name each other stay right."""
+    """Reads turnlog's own export. A line that is damaged or missing leaves a note in
+    its place, so that the numbers by which records name each other stay right."""
 
     name = "turnlog"
 
@@ -43,32 +44,91 @@ class TurnlogExport:
     def read(self, origin: Origin) -> list[Imported]:
         """See `Importer.read`."""
         file = origin_name(origin)
-        data = plain_utf8(contents(origin))
-        lines, warnings = _lines(data, file), list[Damage]()
-        session = _session(next(lines)[1], file)
-        drafts: list[Draft] = []
-        blobs: dict[str, bytes] = {}
-        for number, line in lines:
+        files = (file,) if isinstance(origin, Path) else ()
+        lines = list(_lines(plain_utf8(contents(origin)), file))
+        return [_Export(lines, file).read(files)]
+
+
+class _Export:
+    """One session's lines, and what has been read of them."""
+
+    def __init__(self, lines: list[tuple[int, bytes]], file: str) -> None:
+        (_, header), *self._rest = lines
+        self._file = file
+        self._session = _session(header, file)
+        self._drafts: list[Draft] = []
+        self._blobs: dict[str, bytes] = {}
+        self._needed: dict[str, tuple[int, int]] = {}  # a blob's name: the first line and record that name it
+        self._damaged: set[str] = set()
+        self._warnings: list[Damage] = []
+
+    def read(self, files: tuple[str, ...]) -> Imported:
+        """The session that they are."""
+        for number, line in self._rest:
             if line.startswith(_BLOB_START):
-                _read_blob(line, blobs, Damage(file, number, "bytes of a medium left out: damaged"), warnings)
+                self._blob(number, line)
             elif line.strip():
-                drafts.append(_draft(line, len(drafts) + 1, Damage(file, number, ""), warnings))
-        promised = session.get("records")
-        if isinstance(promised, int) and promised > len(drafts):
-            warnings.append(Damage(file, 0, f"cut off: it holds {len(drafts)} of {promised} records"))
-        return [
-            Imported(
-                session_id=session_id_of(str(session["id"])),
-                format=self.name,
-                title=str(session.get("title") or ""),
-                parent=session_id_of(str(session["parent"])) if session.get("parent") else "",
-                created=as_utc(session.get("created")),
-                drafts=tuple(drafts),
-                blobs=blobs,
-                warnings=tuple(warnings),
-                files=(file,) if isinstance(origin, Path) else (),
-            )
-        ]
+                self._record(number, line)
+        for name, (number, n) in self._needed.items():
+            if name not in self._blobs and name not in self._damaged:
+                self._warn(number, f"record {n} needs bytes that are not in the file: {name}")
+        if self._promised > len(self._drafts):
+            self._warn(0, f"cut off: it holds {len(self._drafts)} of {self._promised} records")
+        session = self._session
+        return Imported(
+            session_id=session_id_of(str(session["id"])),
+            format=TurnlogExport.name,
+            title=str(session.get("title") or ""),
+            parent=session_id_of(str(session["parent"])) if session.get("parent") else "",
+            created=as_utc(session.get("created")),
+            drafts=tuple(self._drafts),
+            blobs=self._blobs,
+            warnings=tuple(self._warnings),
+            files=files,
+        )
+
+    @property
+    def _promised(self) -> int:
+        """The records that the header promises, 0 if it does not say."""
+        promised = self._session.get("records")
+        return promised if isinstance(promised, int) else 0
+
+    def _warn(self, number: int, message: str) -> None:
+        self._warnings.append(Damage(self._file, number, message))
+
+    def _blob(self, number: int, line: bytes) -> None:
+        name = ""
+        try:
+            entry = json.loads(line)
+            name = entry["blob"]
+            data = base64.b64decode(entry["base64"], validate=True)
+        except (ValueError, TypeError, KeyError, RecursionError, binascii.Error):
+            data = None
+        if data is not None and sha256_hex(data) == name:
+            self._blobs[name] = data
+        else:
+            self._damaged.add(str(name))
+            self._warn(number, "bytes of a medium left out: damaged")
+
+    def _record(self, number: int, line: bytes) -> None:
+        n = len(self._drafts) + 1
+        try:
+            record = decode_record(line)
+            if isinstance(record.body, Decision) and (wrong := misfit(record.body)):
+                raise CorruptRecord(f"its detail cannot be used: {wrong}", record=n)
+        except CorruptRecord as error:
+            self._warn(number, f"record {n} kept as a note: {error}")
+            note = Note("damaged", "a record that could not be read", line.decode("utf-8", "replace"))
+            self._drafts.append(Draft(note))
+            return
+        if n < record.n <= self._promised:
+            self._warn(number, f"records {n} to {record.n - 1} are missing; a note stands in the place of each")
+            self._drafts += [Draft(Note("damaged", "a record that is missing"))] * (record.n - n)
+        elif record.n != n:
+            self._warn(number, f"record {record.n} became record {n}")
+        self._drafts.append(Draft(record.body, record.time, record.raw, record.redacted))
+        for name in sorted(blob_names(record)):
+            self._needed.setdefault(name, (number, len(self._drafts)))
 
 
 def _lines(data: bytes, file: str) -> Iterator[tuple[int, bytes]]:
@@ -108,32 +168,6 @@ def _session(line: bytes, file: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
     raise ImportFailed(f"{file}: it does not say which session it is; export the session again")
-
-
-def _read_blob(line: bytes, blobs: dict[str, bytes], damage: Damage, warnings: list[Damage]) -> None:
-    try:
-        entry = json.loads(line)
-        data = base64.b64decode(entry["base64"], validate=True)
-    except (ValueError, TypeError, KeyError, RecursionError, binascii.Error):
-        warnings.append(damage)
-        return
-    if sha256_hex(data) == entry["blob"]:
-        blobs[entry["blob"]] = data
-    else:
-        warnings.append(damage)
-
-
-def _draft(line: bytes, n: int, damage: Damage, warnings: list[Damage]) -> Draft:
-    try:
-        record = decode_record(line)
-        if isinstance(record.body, Decision) and (wrong := misfit(record.body)):
-            raise CorruptRecord(f"its detail cannot be used: {wrong}", record=n)
-    except CorruptRecord as error:
-        warnings.append(Damage(damage.file, damage.line, f"record {n} kept as a note: {error}"))
-        return Draft(Note("damaged", "a record that could not be read", line.decode("utf-8", "replace")))
-    if record.n != n:
-        warnings.append(Damage(damage.file, damage.line, f"record {record.n} became record {n}: others are missing"))
-    return Draft(record.body, record.time, record.raw, record.redacted)
 
 
 IMPORTER = TurnlogExport()
