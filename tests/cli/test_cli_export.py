@@ -252,6 +252,31 @@ def test_media_that_an_export_does_not_hold_are_told() -> None:
     assert len(read_back(json.dumps(whole | {"blobs": {}})).warnings) == 2
 
 
+def test_exports_in_one_file_stay_sessions_of_their_own(turnlog: Any, tmp_path: Path) -> None:
+    """`>>` after each of several exports makes a file of JSON lines like any other: the second session would be taken
+    for more of the first."""
+    for name in ("one", "two"):
+        body = {"session_id": name, "request": {"model": "gpt-4o", "messages": [{"role": "user", "content": name}]}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(body))
+        turnlog("import", f"{name}.json")
+    one, two = (turnlog("export", name, "--format", "jsonl").out for name in ("one", "two"))
+    (tmp_path / "all.jsonl").write_text(one + two + one)
+    rows = turnlog("import", "all.jsonl", "--json", "--store", "new.db").rows
+    assert [(row["session"], row["status"], row["messages"]) for row in rows] == [
+        ("one", "new", 1),
+        ("two", "new", 1),
+        ("one", "unchanged", 1),
+    ]
+    for name, text in (("one", one), ("two", two)):
+        assert turnlog("export", name, "--format", "jsonl", "--store", "new.db").out == text
+    (tmp_path / "all.jsonl").write_text(one + two[:40])
+    (row,) = turnlog("import", "all.jsonl", "--json", "--store", "new.db").rows
+    assert (row["session"], row["status"]) == ("one", "unchanged")
+    assert [(told["line"], "a session left out" in told["message"]) for told in row["warnings"]] == [
+        (one.count("\n") + 1, True)
+    ]
+
+
 def test_damaged_media_are_left_out_of_an_import() -> None:
     """Bytes that are not those that their name promises must not get into a store."""
     text = exported(a_store(), "cats", "jsonl")[0]

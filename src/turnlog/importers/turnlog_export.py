@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..byte_marks import plain_utf8
 from ..codec import decode_record
 from ..content import sha256_hex
@@ -32,7 +34,7 @@ _BLOB_START = b'{"blob":'
 
 
 class TurnlogExport:
-    """Reads turnlog's own export. A line that is damaged or missing leaves a note in
+    """Reads turnlog's own export, or several one after the other. A line that is damaged or missing leaves a note in
     its place, so that the numbers by which records name each other stay right."""
 
     name = "turnlog"
@@ -45,8 +47,15 @@ class TurnlogExport:
         """See `Importer.read`."""
         file = origin_name(origin)
         files = (file,) if isinstance(origin, Path) else ()
-        lines = list(_lines(plain_utf8(contents(origin)), file))
-        return [_Export(lines, file).read(files)]
+        first, *more = _exports(plain_utf8(contents(origin)), file)
+        found = [_Export(first, file).read(files)]
+        for lines in more:
+            try:
+                found.append(_Export(lines, file).read(files))
+            except ImportFailed as error:
+                told = (*found[0].warnings, Damage(file, lines[0][0], f"a session left out: {error}"))
+                found[0] = replace(found[0], warnings=told)
+        return found
 
 
 class _Export:
@@ -129,6 +138,16 @@ class _Export:
         self._drafts.append(Draft(record.body, record.time, record.raw, record.redacted))
         for name in sorted(blob_names(record)):
             self._needed.setdefault(name, (number, len(self._drafts)))
+
+
+def _exports(data: bytes, file: str) -> list[list[tuple[int, bytes]]]:
+    """The lines of each export: a header begins one. Raises ImportFailed."""
+    exports: list[list[tuple[int, bytes]]] = []
+    for number, line in _lines(data, file):
+        if not exports or _HEADER_START.match(line):
+            exports.append([])
+        exports[-1].append((number, line))
+    return exports
 
 
 def _lines(data: bytes, file: str) -> Iterator[tuple[int, bytes]]:
