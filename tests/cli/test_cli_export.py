@@ -177,6 +177,20 @@ def test_json_that_was_laid_out_anew_is_the_same() -> None:
         assert (again.blobs, again.title, again.warnings) == (plain.blobs, plain.title, ())
 
 
+def test_json_with_its_keys_in_another_order_is_the_same() -> None:
+    """JSON says nothing by the order of keys, and tools sort them: the export would be refused."""
+    text = exported(a_store(), "cats", "json")[0]
+    plain = read_back(text)
+    for again in (json.dumps(json.loads(text), sort_keys=True), json.dumps(json.loads(text), sort_keys=True, indent=2)):
+        back = read_back(again)
+        assert [repr(draft.body) for draft in back.drafts] == [repr(draft.body) for draft in plain.drafts]
+        assert (back.blobs, back.warnings) == (plain.blobs, ())
+    bare = json.dumps(json.loads(text) | {"blobs": {}}, sort_keys=True)
+    assert len(read_back(bare).drafts) == len(plain.drafts)
+    with pytest.raises(ImportFailed, match="no whole turnlog export"):
+        read_back('{"blobs": {}, "records": []}')
+
+
 def test_json_cut_off_is_refused() -> None:
     """Half a JSON object is none; the error says so and what to do."""
     with pytest.raises(ImportFailed, match="no whole turnlog export, it may be cut off; export the session again"):

@@ -32,6 +32,9 @@ __all__ = ["IMPORTER", "TurnlogExport"]
 _HEADER_START = re.compile(rb'\s*\{\s*"turnlog_export"\s*:')
 _BLOB_START = b'{"blob":'
 
+# How one JSON object begins if another program wrote its keys in alphabetical order.
+_BLOBS_FIRST = re.compile(rb'\s*\{\s*"blobs"\s*:\s*\{\s*(\}|"[0-9a-f]{64}"\s*:)')
+
 
 class TurnlogExport:
     """Reads turnlog's own export, or several one after the other. A line that is damaged or missing leaves a note in
@@ -41,7 +44,7 @@ class TurnlogExport:
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """See `Importer.sniff`."""
-        return 100 if _HEADER_START.match(head) else 0
+        return 100 if _HEADER_START.match(head) else 60 if _BLOBS_FIRST.match(head) else 0
 
     def read(self, origin: Origin) -> list[Imported]:
         """See `Importer.read`."""
@@ -160,7 +163,7 @@ def _lines(data: bytes, file: str) -> Iterator[tuple[int, bytes]]:
         return
     whole = _object(data) or {}
     records, blobs = whole.get("records"), whole.get("blobs", {})
-    if not isinstance(records, list) or not isinstance(blobs, dict):
+    if not isinstance(records, list) or not isinstance(blobs, dict) or "turnlog_export" not in whole:
         raise ImportFailed(f"{file}: no whole turnlog export, it may be cut off; export the session again")
     yield 0, _line({"session": whole.get("session")})
     yield from ((0, _line({"blob": name, "base64": encoded})) for name, encoded in blobs.items())
