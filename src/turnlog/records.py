@@ -170,6 +170,14 @@ class Decision(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="d
     detail: dict[str, Any] = {}
     supersedes: int = 0
 
+    @property
+    def replacement(self) -> tuple[Message, ...]:
+        """The messages that stand in for what it hides; none if there are none, or none that can be read."""
+        try:
+            return msgspec.convert(self.detail.get("replacement") or (), tuple[Message, ...])
+        except (msgspec.ValidationError, UnicodeEncodeError):  # the latter: a lone surrogate in a key
+            return ()
+
 
 class SessionOpened(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="session_opened"):
     """A session was opened for work, and where that was said: from where.

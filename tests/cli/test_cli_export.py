@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import sqlite3
 from contextlib import closing
@@ -176,6 +177,20 @@ def test_json_that_was_laid_out_anew_is_the_same() -> None:
         assert (again.blobs, again.title, again.warnings) == (plain.blobs, plain.title, ())
 
 
+def test_json_with_its_keys_in_another_order_is_the_same() -> None:
+    """JSON says nothing by the order of keys, and tools sort them: the export would be refused."""
+    text = exported(a_store(), "cats", "json")[0]
+    plain = read_back(text)
+    for again in (json.dumps(json.loads(text), sort_keys=True), json.dumps(json.loads(text), sort_keys=True, indent=2)):
+        back = read_back(again)
+        assert [repr(draft.body) for draft in back.drafts] == [repr(draft.body) for draft in plain.drafts]
+        assert (back.blobs, back.warnings) == (plain.blobs, ())
+    bare = json.dumps(json.loads(text) | {"blobs": {}}, sort_keys=True)
+    assert len(read_back(bare).drafts) == len(plain.drafts)
+    with pytest.raises(ImportFailed, match="no whole turnlog export"):
+        read_back('{"blobs": {}, "records": []}')
+
+
 def test_json_cut_off_is_refused() -> None:
     """Half a JSON object is none; the error says so and what to do."""
     with pytest.raises(ImportFailed, match="no whole turnlog export, it may be cut off; export the session again"):
@@ -217,12 +232,95 @@ def test_an_export_cut_off_says_so() -> None:
     assert len(back.drafts) == 10
 
 
+def test_a_line_that_is_gone_does_not_shift_the_others() -> None:
+    """Records name each other by number: where a line is gone, or two became one, a decision would hide other messages
+    than it did, and calls and results would lose each other."""
+    lines = exported(a_store(), "cats", "jsonl")[0].splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if '"n":7,' in line)
+    plain = read_back("".join(lines)).drafts
+    for damaged, told in (
+        ([*lines[:at], *lines[at + 2 :]], ["records 7 to 8 are missing; a note stands in the place of each"]),
+        ([*lines[:at], lines[at].strip(), *lines[at + 1 :]], ["record 7 kept as a note", "records 8 to 8 are missing"]),
+    ):
+        back = read_back("".join(damaged))
+        assert [repr(draft) for draft in back.drafts[8:]] == [repr(draft) for draft in plain[8:]]
+        assert [type(draft.body).__name__ for draft in back.drafts[6:8]] == ["Note", "Note"]
+        assert len(back.warnings) == len(told)
+        assert all(one.message.startswith(start) for one, start in zip(back.warnings, told, strict=True))
+    far = lines[-1].replace('"n":12,', '"n":99999999,')
+    back = read_back("".join([*lines[:-1], far]))
+    assert [damage.message for damage in back.warnings] == ["record 99999999 became record 12"]
+
+
+def test_media_that_an_export_does_not_hold_are_told() -> None:
+    """An export that said on standard error what it left out says so again when it is read: nobody else would, and the
+    session's pictures would be gone."""
+    lines = exported(a_store(), "cats", "jsonl")[0].splitlines(keepends=True)
+    back = read_back("".join(line for line in lines if not line.startswith('{"blob"')))
+    told = [(damage.line, damage.message) for damage in back.warnings]
+    assert told == [
+        (5, f"record 4 needs bytes that are not in the file: {sha256_hex(PICTURE)}"),
+        (10, f"record 9 needs bytes that are not in the file: {sha256_hex(b'meow')}"),
+    ]
+    whole = json.loads(exported(a_store(), "cats", "json")[0])
+    assert len(read_back(json.dumps(whole | {"blobs": {}})).warnings) == 2
+
+
+def test_exports_in_one_file_stay_sessions_of_their_own(turnlog: Any, tmp_path: Path) -> None:
+    """`>>` after each of several exports makes a file of JSON lines like any other: the second session would be taken
+    for more of the first."""
+    for name in ("one", "two"):
+        body = {"session_id": name, "request": {"model": "gpt-4o", "messages": [{"role": "user", "content": name}]}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(body))
+        turnlog("import", f"{name}.json")
+    one, two = (turnlog("export", name, "--format", "jsonl").out for name in ("one", "two"))
+    (tmp_path / "all.jsonl").write_text(one + two + one)
+    rows = turnlog("import", "all.jsonl", "--json", "--store", "new.db").rows
+    assert [(row["session"], row["status"], row["messages"]) for row in rows] == [
+        ("one", "new", 1),
+        ("two", "new", 1),
+        ("one", "unchanged", 1),
+    ]
+    for name, text in (("one", one), ("two", two)):
+        assert turnlog("export", name, "--format", "jsonl", "--store", "new.db").out == text
+    (tmp_path / "all.jsonl").write_text(one + two[:40])
+    (row,) = turnlog("import", "all.jsonl", "--json", "--store", "new.db").rows
+    assert (row["session"], row["status"]) == ("one", "unchanged")
+    assert [(told["line"], "a session left out" in told["message"]) for told in row["warnings"]] == [
+        (one.count("\n") + 1, True)
+    ]
+
+
 def test_damaged_media_are_left_out_of_an_import() -> None:
     """Bytes that are not those that their name promises must not get into a store."""
     text = exported(a_store(), "cats", "jsonl")[0]
     back = read_back(text.replace('"base64":"bWVvdw=="', '"base64":"bWVvaA=="'))
     assert sha256_hex(b"meow") not in back.blobs
     assert [damage.message for damage in back.warnings] == ["bytes of a medium left out: damaged"]
+
+
+def test_what_a_decision_shows_is_exported_with_its_bytes(turnlog: Any, tmp_path: Path) -> None:
+    """An image may stand only in what a compaction put in the place of older messages, as Codex writes it: an export
+    without its bytes would come back as a session that has lost it, and nobody would say so."""
+    bytes_of_it = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAD0lEQVR4nGNgBAMGJjAAAAB3ABPJ6vs7AAAAAElFTkSuQmCC"
+    image = {"type": "input_image", "image_url": f"data:image/png;base64,{bytes_of_it}"}
+    shown = [{"type": "message", "role": "user", "content": [image]}]
+    rows = [
+        ("session_meta", {"id": "c", "timestamp": "2026-01-01T00:00:00.000Z"}),
+        ("response_item", {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}]}),
+        ("compacted", {"message": "", "replacement_history": shown}),
+    ]
+    lines = [{"timestamp": "2026-01-01T00:00:01.000Z", "type": kind, "payload": payload} for kind, payload in rows]
+    (tmp_path / "rollout-c.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert turnlog("import", "rollout-c.jsonl").code == 0
+    sent = turnlog("request", "c", "--to", "openai-responses").out
+    assert bytes_of_it in sent
+    for form in ("json", "jsonl"):
+        turnlog("export", "c", "--format", form, "--output", form)
+        assert turnlog("import", form, "--store", f"{form}.db").code == 0
+        assert turnlog("request", "c", "--to", "openai-responses", "--store", f"{form}.db").out == sent
+        forget_blobs(tmp_path / f"{form}.db")
+        assert "record 3: it needs blobs that are not there" in turnlog("verify", "--store", f"{form}.db").out
 
 
 def test_missing_media_are_left_out_of_an_export(turnlog: Any, tmp_path: Path) -> None:
@@ -289,6 +387,42 @@ def test_a_file_is_there_whole_or_not_at_all(turnlog: Any, tmp_path: Path, trans
     assert (tmp_path / "out").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".out")] == []
     assert turnlog("export", session, "--format", "html", "--output", "no/such/out").code == 3
+
+
+@pytest.mark.parametrize("kind", ["", "files:"])
+def test_no_export_takes_the_place_of_its_store(turnlog: Any, tmp_path: Path, transcript: Path, kind: str) -> None:
+    """A slip of the tab key in `--output` would replace every session there is by the export of one."""
+    store = f"{kind}kept.db"
+    session = turnlog("import", transcript.name, "--json", "--store", store).rows[0]["session"]
+    (tmp_path / "link.db").symlink_to("kept.db")
+    names = ["kept.db", "./kept.db", str(tmp_path / "kept.db"), "link.db/turnlog.json" if kind else "kept.db-wal"]
+    for place in (store, f"{kind}link.db"):
+        for name in (*names, place.removeprefix("files:")):
+            ended = turnlog("export", session, "--format", "json", "--output", name, "--store", place)
+            assert (ended.code, ended.out) == (2, "")
+            assert "a file of the store itself" in ended.err
+        assert turnlog("verify", "--store", place).code == 0
+    assert turnlog("export", session, "--format", "json", "--output", "kept.db-of-today", "--store", store).code == 0
+    assert turnlog("ls", "--json", "--store", store).rows[0]["id"] == session
+
+
+def test_only_a_file_is_replaced(turnlog: Any, tmp_path: Path, transcript: Path) -> None:
+    """An export to `/dev/null` by an administrator would leave a file in the place of the device, one to a named pipe
+    would leave its reader waiting, and one to `/dev/stdout` would replace that link."""
+    session = turnlog("import", transcript.name, "--json").rows[0]["session"]
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "kept").write_text("kept")
+    (tmp_path / "link").symlink_to("kept")
+    (tmp_path / "nowhere").symlink_to("gone")
+    for name in ("pipe", "folder", "link", "nowhere"):
+        before = (tmp_path / name).lstat()
+        ended = turnlog("export", session, "--format", "json", "--output", name)
+        assert (ended.code, ended.out, f"{name} is a " in ended.err) == (2, "", True)
+        assert (tmp_path / name).lstat() == before
+    assert (tmp_path / "kept").read_text() == "kept"
+    with pytest.raises(InputError, match="pipe is a device or a pipe; name a file, or send standard output there"):
+        save(a_store(), "cats", "json", tmp_path / "pipe")
 
 
 def test_a_format_that_there_is_not() -> None:

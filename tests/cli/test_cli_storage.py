@@ -62,6 +62,25 @@ def test_keys(turnlog: Any, transcript: Path, keys: tuple[str, str], tmp_path: P
     assert (turnlog("ls").out, turnlog("verify").code) == (listed, 0)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["rm", "s", "--yes"], ["rename", "s", "new"], ["fork", "s", "t"], ["keep", "s"], ["gc", "--max-sessions=1"]),
+        *(["rewind", "s"], ["compact", "s"], ["undo", "s"], ["scrub", "s", "--yes"], ["doctor", "s", "--fix"]),
+        *(["pack", "--older-than", "1d"], ["pack", "s"], ["copy", "other.db"], ["rekey", "--new-key", "env:NEW"]),
+    ],
+    ids=" ".join,
+)
+def test_a_store_that_is_not_there_is_made_by_imports_alone(turnlog: Any, tmp_path: Path, words: list[str]) -> None:
+    """A mistyped name of a store would be answered by "there is no session", and leave an empty store behind."""
+    key = ("--key", "env:OLD") if words[0] == "rekey" else ()
+    for store in ("typo/log.db", "files:typo"):
+        ended = turnlog(*words, "--store", store, *key)
+        assert "there is no store at" in ended.err
+        assert ended.code == (0 if words[0] == "gc" else 3)
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_copy(turnlog: Any, transcript: Path, keys: tuple[str, str], tmp_path: Path) -> None:
     """A copy that is not encrypted, or not the same."""
     turnlog("import", str(transcript))

@@ -18,9 +18,10 @@ from turnlog.cli import main
 from turnlog.content import sha256_hex
 from turnlog.errors import InputError
 from turnlog.log import Draft, Store
-from turnlog.records import FileChange, MessageRecord, PartialAnswer, Record
+from turnlog.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
 from turnlog.redaction import RedactingStore, redacted_drafts
 from turnlog.stores import open_store
+from turnlog.stores.drafts import blob_names
 from turnlog.testing import check_store
 from turnlog.view.clean import Edit
 
@@ -164,6 +165,35 @@ def test_media_say_the_size_that_they_have(place: str) -> None:
     (draft,), _ = redacted_drafts([Draft(body)], {sha256_hex(said): said}, Redactor())
     assert isinstance(draft.body, MessageRecord)
     assert [part.size for part in draft.body.message.parts if isinstance(part, Media)] == [0], "nobody said a size"
+
+
+def test_a_file_that_only_a_decision_shows(place: str, tmp_path: Path) -> None:
+    """A compaction's own messages may name a text file that no record names beside it. With its secret it would stay in
+    the store whatever is scrubbed; under its new name, the decision would show nothing."""
+    said = f"key {HUB}".encode()
+    shown = [
+        {"role": "user", "parts": [{"type": "media", "kind": "file", "sha256": sha256_hex(said), "size": len(said)}]}
+    ]
+    draft = Draft(Decision("compact", 1, 1, detail={"replacement": shown, "at": 2}))
+    (clean,), blobs = redacted_drafts([draft], {sha256_hex(said): said}, Redactor())
+    store = open_store(place)
+    store.create("s")
+    store.append("s", [Draft(MessageRecord(Message("user", (Text("hi"),)))), draft])
+    store.put_blob(said)
+    store.close()
+    assert main(["scrub", "s", "--yes", "--store", place]) == 0
+    assert left(tmp_path) == []
+    store = open_store(place, read_only=True)
+    blobs |= {name: store.get_blob(name) for name in blob_names(next(store.read("s", first=2)))}
+    bodies = [clean.body, next(store.read("s", first=2)).body]
+    store.close()
+    for body in bodies:
+        assert isinstance(body, Decision)
+        (medium,) = body.replacement[0].parts
+        assert isinstance(medium, Media)
+        assert b"key [redacted:" in blobs[medium.sha256]
+        assert medium.size == len(blobs[medium.sha256])
+        assert body.detail["at"] == 2
 
 
 def test_an_id_tells_nothing_of_a_secret_in_the_title(place: str, tmp_path: Path) -> None:

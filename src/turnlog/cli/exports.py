@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
 from ..export import FORMATS, save
 from ..log import Problem
-from .stores import opened
+from ..stores import is_part_of, local_path
+from .stores import opened, place
 from .terminal import out_bytes, say
 
 __all__ = ["add_to"]
@@ -26,6 +29,9 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _export(arguments: Namespace) -> int:
     problems: list[Problem] = []
+    held = local_path(place(arguments))
+    if arguments.output and held is not None and is_part_of(held, Path(arguments.output)):
+        raise InputError(f"--output: {arguments.output} is a file of the store itself; name another")
     with opened(arguments) as store:
         if arguments.output:
             problems = save(store, arguments.id, arguments.format, arguments.output)

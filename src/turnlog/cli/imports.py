@@ -52,7 +52,7 @@ def _import(arguments: Namespace) -> int:
     # What another transcript brought in is not read again.
     new = (origin for origin in found if not isinstance(origin, Path) or str(origin) not in seen)
     redactor = None if arguments.unredacted else settings_of(arguments).redactor
-    with opened(arguments, write=True) as store:
+    with opened(arguments, write=True, make=True) as store:
         for origin in chain(new, transcripts(arguments.paths, seen)):
             progress.show(origin)
             met += 1

@@ -6,11 +6,11 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, StoreError
 from ..log import Packed
 from ..quantities import AGES, read_age
 from ..stores import copy_store, open_store, rekey_store
-from .stores import KEY_VARIABLE, key_at, key_of, opened, place
+from .stores import KEY_VARIABLE, is_missing, key_at, key_of, opened, place
 from .terminal import counted, say
 
 __all__ = ["add_to"]
@@ -79,6 +79,8 @@ def _rekey(arguments: Namespace) -> int:
     key = key_of(arguments)
     if key is None:
         raise InputError(f"rekey: say with --key or {KEY_VARIABLE} where the key is that opens the store now")
+    if is_missing(arguments):
+        raise StoreError(f"there is no store at {place(arguments)}")
     rekey_store(place(arguments), key, key_at(arguments.new_key))
     say(f"{place(arguments)} is opened by the new key from now on")
     return 0

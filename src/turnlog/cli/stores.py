@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from getpass import getpass
 
 from ..configuration import load_settings
-from ..errors import CorruptRecord, InputError, SessionNotFound
+from ..errors import CorruptRecord, InputError, SessionNotFound, StoreError
 from ..log import Store
 from ..settings import Settings
 from ..stores import ASK, KeySource, Passphrase, default_path, local_path, open_store
@@ -78,9 +78,11 @@ def is_writable(arguments: Namespace) -> bool:
 
 
 @contextmanager
-def opened(arguments: Namespace, *, write: bool = False) -> Iterator[Store]:
-    """The store, for the length of a command. Without `write` nothing is created or changed, and the beginning of a
-    session's id will do for it."""
+def opened(arguments: Namespace, *, write: bool = False, make: bool = False) -> Iterator[Store]:
+    """The store, for the length of a command. Without `write` nothing is changed, and the beginning of a session's id
+    will do for it; only with `make` is a store made that is not there: a mistyped name is none."""
+    if write and not make and is_missing(arguments):
+        raise StoreError(f"there is no store at {place(arguments)}")
     settings = settings_of(arguments)
     key = None if settings.key is None else key_at(settings.key)
     store = open_store(place(arguments), durability=settings.durability, read_only=not write, key=key)

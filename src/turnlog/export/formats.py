@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -35,12 +36,13 @@ def save(store: Store, session_id: str, form: str, path: str | Path) -> list[Pro
     """Write a session to a file, in one of `FORMATS`; returns what had to be left out or changed.
 
     The file is the user's own (0600), as a conversation is, and there whole or not at all. Raises InputError for a
-    format that there is not, SessionNotFound, CorruptRecord, OSError.
+    format that there is not and for the name of anything but a file, SessionNotFound, CorruptRecord, OSError.
     """
     if form not in FORMATS:
         raise InputError(f"no format {form!r}; take one of {', '.join(FORMATS)}")
     problems: list[Problem] = []
     place = Path(path)
+    _check_file(place)
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
     try:
         with open(handle, "wb") as file:
@@ -51,3 +53,14 @@ def save(store: Store, session_id: str, form: str, path: str | Path) -> list[Pro
             os.unlink(name)
         raise
     return problems
+
+
+def _check_file(place: Path) -> None:
+    """Raises InputError unless a file stands there, or nothing: a device, a pipe or a link would be replaced, too."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        mode = place.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            raise InputError(f"{place} is a link, which would be replaced; name the file that it leads to")
+        if not stat.S_ISREG(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+            raise InputError(f"{place} is {kind}; name a file, or send standard output there")

@@ -13,12 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..byte_marks import plain_utf8
 from ..codec import decode_record
 from ..content import sha256_hex
 from ..errors import CorruptRecord, ImportFailed
 from ..log import Draft
 from ..records import Decision, Note
+from ..stores.drafts import blob_names
 from ..view.effects import misfit
 from .drafting import as_utc
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
@@ -29,46 +32,125 @@ __all__ = ["IMPORTER", "TurnlogExport"]
 _HEADER_START = re.compile(rb'\s*\{\s*"turnlog_export"\s*:')
 _BLOB_START = b'{"blob":'
 
+# How one JSON object begins if another program wrote its keys in alphabetical order.
+_BLOBS_FIRST = re.compile(rb'\s*\{\s*"blobs"\s*:\s*\{\s*(\}|"[0-9a-f]{64}"\s*:)')
+
 
 class TurnlogExport:
-    """Reads turnlog's own export. A damaged line leaves a note in its place, so that the numbers by
-    which records name each other stay right."""
+    """Reads turnlog's own export, or several one after the other. A line that is damaged or missing leaves a note in
+    its place, so that the numbers by which records name each other stay right."""
 
     name = "turnlog"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
         """See `Importer.sniff`."""
-        return 100 if _HEADER_START.match(head) else 0
+        return 100 if _HEADER_START.match(head) else 60 if _BLOBS_FIRST.match(head) else 0
 
     def read(self, origin: Origin) -> list[Imported]:
         """See `Importer.read`."""
         file = origin_name(origin)
-        data = plain_utf8(contents(origin))
-        lines, warnings = _lines(data, file), list[Damage]()
-        session = _session(next(lines)[1], file)
-        drafts: list[Draft] = []
-        blobs: dict[str, bytes] = {}
-        for number, line in lines:
+        files = (file,) if isinstance(origin, Path) else ()
+        first, *more = _exports(plain_utf8(contents(origin)), file)
+        found = [_Export(first, file).read(files)]
+        for lines in more:
+            try:
+                found.append(_Export(lines, file).read(files))
+            except ImportFailed as error:
+                told = (*found[0].warnings, Damage(file, lines[0][0], f"a session left out: {error}"))
+                found[0] = replace(found[0], warnings=told)
+        return found
+
+
+class _Export:
+    """One session's lines, and what has been read of them."""
+
+    def __init__(self, lines: list[tuple[int, bytes]], file: str) -> None:
+        (_, header), *self._rest = lines
+        self._file = file
+        self._session = _session(header, file)
+        self._drafts: list[Draft] = []
+        self._blobs: dict[str, bytes] = {}
+        self._needed: dict[str, tuple[int, int]] = {}  # a blob's name: the first line and record that name it
+        self._damaged: set[str] = set()
+        self._warnings: list[Damage] = []
+
+    def read(self, files: tuple[str, ...]) -> Imported:
+        """The session that they are."""
+        for number, line in self._rest:
             if line.startswith(_BLOB_START):
-                _read_blob(line, blobs, Damage(file, number, "bytes of a medium left out: damaged"), warnings)
+                self._blob(number, line)
             elif line.strip():
-                drafts.append(_draft(line, len(drafts) + 1, Damage(file, number, ""), warnings))
-        promised = session.get("records")
-        if isinstance(promised, int) and promised > len(drafts):
-            warnings.append(Damage(file, 0, f"cut off: it holds {len(drafts)} of {promised} records"))
-        return [
-            Imported(
-                session_id=session_id_of(str(session["id"])),
-                format=self.name,
-                title=str(session.get("title") or ""),
-                parent=session_id_of(str(session["parent"])) if session.get("parent") else "",
-                created=as_utc(session.get("created")),
-                drafts=tuple(drafts),
-                blobs=blobs,
-                warnings=tuple(warnings),
-                files=(file,) if isinstance(origin, Path) else (),
-            )
-        ]
+                self._record(number, line)
+        for name, (number, n) in self._needed.items():
+            if name not in self._blobs and name not in self._damaged:
+                self._warn(number, f"record {n} needs bytes that are not in the file: {name}")
+        if self._promised > len(self._drafts):
+            self._warn(0, f"cut off: it holds {len(self._drafts)} of {self._promised} records")
+        session = self._session
+        return Imported(
+            session_id=session_id_of(str(session["id"])),
+            format=TurnlogExport.name,
+            title=str(session.get("title") or ""),
+            parent=session_id_of(str(session["parent"])) if session.get("parent") else "",
+            created=as_utc(session.get("created")),
+            drafts=tuple(self._drafts),
+            blobs=self._blobs,
+            warnings=tuple(self._warnings),
+            files=files,
+        )
+
+    @property
+    def _promised(self) -> int:
+        """The records that the header promises, 0 if it does not say."""
+        promised = self._session.get("records")
+        return promised if isinstance(promised, int) else 0
+
+    def _warn(self, number: int, message: str) -> None:
+        self._warnings.append(Damage(self._file, number, message))
+
+    def _blob(self, number: int, line: bytes) -> None:
+        name = ""
+        try:
+            entry = json.loads(line)
+            name = entry["blob"]
+            data = base64.b64decode(entry["base64"], validate=True)
+        except (ValueError, TypeError, KeyError, RecursionError, binascii.Error):
+            data = None
+        if data is not None and sha256_hex(data) == name:
+            self._blobs[name] = data
+        else:
+            self._damaged.add(str(name))
+            self._warn(number, "bytes of a medium left out: damaged")
+
+    def _record(self, number: int, line: bytes) -> None:
+        n = len(self._drafts) + 1
+        try:
+            record = decode_record(line)
+            if isinstance(record.body, Decision) and (wrong := misfit(record.body)):
+                raise CorruptRecord(f"its detail cannot be used: {wrong}", record=n)
+        except CorruptRecord as error:
+            self._warn(number, f"record {n} kept as a note: {error}")
+            note = Note("damaged", "a record that could not be read", line.decode("utf-8", "replace"))
+            self._drafts.append(Draft(note))
+            return
+        if n < record.n <= self._promised:
+            self._warn(number, f"records {n} to {record.n - 1} are missing; a note stands in the place of each")
+            self._drafts += [Draft(Note("damaged", "a record that is missing"))] * (record.n - n)
+        elif record.n != n:
+            self._warn(number, f"record {record.n} became record {n}")
+        self._drafts.append(Draft(record.body, record.time, record.raw, record.redacted))
+        for name in sorted(blob_names(record)):
+            self._needed.setdefault(name, (number, len(self._drafts)))
+
+
+def _exports(data: bytes, file: str) -> list[list[tuple[int, bytes]]]:
+    """The lines of each export: a header begins one. Raises ImportFailed."""
+    exports: list[list[tuple[int, bytes]]] = []
+    for number, line in _lines(data, file):
+        if not exports or _HEADER_START.match(line):
+            exports.append([])
+        exports[-1].append((number, line))
+    return exports
 
 
 def _lines(data: bytes, file: str) -> Iterator[tuple[int, bytes]]:
@@ -81,7 +163,7 @@ def _lines(data: bytes, file: str) -> Iterator[tuple[int, bytes]]:
         return
     whole = _object(data) or {}
     records, blobs = whole.get("records"), whole.get("blobs", {})
-    if not isinstance(records, list) or not isinstance(blobs, dict):
+    if not isinstance(records, list) or not isinstance(blobs, dict) or "turnlog_export" not in whole:
         raise ImportFailed(f"{file}: no whole turnlog export, it may be cut off; export the session again")
     yield 0, _line({"session": whole.get("session")})
     yield from ((0, _line({"blob": name, "base64": encoded})) for name, encoded in blobs.items())
@@ -108,32 +190,6 @@ def _session(line: bytes, file: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
     raise ImportFailed(f"{file}: it does not say which session it is; export the session again")
-
-
-def _read_blob(line: bytes, blobs: dict[str, bytes], damage: Damage, warnings: list[Damage]) -> None:
-    try:
-        entry = json.loads(line)
-        data = base64.b64decode(entry["base64"], validate=True)
-    except (ValueError, TypeError, KeyError, RecursionError, binascii.Error):
-        warnings.append(damage)
-        return
-    if sha256_hex(data) == entry["blob"]:
-        blobs[entry["blob"]] = data
-    else:
-        warnings.append(damage)
-
-
-def _draft(line: bytes, n: int, damage: Damage, warnings: list[Damage]) -> Draft:
-    try:
-        record = decode_record(line)
-        if isinstance(record.body, Decision) and (wrong := misfit(record.body)):
-            raise CorruptRecord(f"its detail cannot be used: {wrong}", record=n)
-    except CorruptRecord as error:
-        warnings.append(Damage(damage.file, damage.line, f"record {n} kept as a note: {error}"))
-        return Draft(Note("damaged", "a record that could not be read", line.decode("utf-8", "replace")))
-    if record.n != n:
-        warnings.append(Damage(damage.file, damage.line, f"record {record.n} became record {n}: others are missing"))
-    return Draft(record.body, record.time, record.raw, record.redacted)
 
 
 IMPORTER = TurnlogExport()

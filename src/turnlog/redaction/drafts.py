@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from ..codec import encode_record
@@ -92,6 +93,12 @@ def renamed_blobs(body: Body, renamed: Renamed) -> tuple[Body, Counts]:
         body = replace(body, before=named(body.before), after=named(body.after), patch=named(body.patch))
     elif isinstance(body, (MessageRecord, PartialAnswer)):
         body = replace(body, message=_with_media(body.message, named, renamed))
+    elif isinstance(body, Decision):
+        shown = [_with_media(message, named, renamed) for message in body.replacement]
+        if counts:
+            body = replace(
+                body, detail={**body.detail, "replacement": json.loads(json.dumps(msgspec.to_builtins(shown)))}
+            )
     return body, counts
 
 

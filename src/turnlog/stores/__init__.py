@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..log import Store
 from ..places import data_folder
-from .confines import leads_out
+from .confines import is_part_of, leads_out
 from .copying import copy_store
 from .database import Durability
 from .files import FilesStore
@@ -29,6 +29,7 @@ __all__ = [
     "copy_store",
     "default_path",
     "is_key_place",
+    "is_part_of",
     "leads_out",
     "local_path",
     "new_key",

@@ -1,4 +1,4 @@
-"""Whether a store lies wholly in a folder, whatever links are in it."""
+"""Which files are a store's own, and whether it lies wholly in a folder, whatever links are in it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,29 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["leads_out"]
+__all__ = ["is_part_of", "leads_out"]
 
 _DEPTH = 2
 """How deep a store of files goes: its folders, and the files in these."""
+
+_BESIDE = ("-wal", "-shm", "-journal", "-lock", "-blobs", "-open")
+"""How files and folders beside a store's file end: SQLite's own, and ours."""
+
+
+def is_part_of(store: Path, path: Path) -> bool:
+    """Whether a file at `path` is one of the store's own: its file, one inside its folder, or one beside it."""
+    with suppress(OSError):
+        if os.path.samefile(store, path):  # in another spelling, where case does not count
+            return True
+    entry = _entry(path)
+    places = {_entry(store), Path(os.path.realpath(store))}
+    own = (one for place in places for one in (place, *(place.with_name(place.name + end) for end in _BESIDE)))
+    return any(entry.is_relative_to(one) for one in own)
+
+
+def _entry(path: Path) -> Path:
+    """The path without links in its folders: what is put there takes the place of a link."""
+    return Path(os.path.realpath(path.absolute().parent)) / path.name
 
 
 def leads_out(store: Path, folder: Path) -> Path | None:

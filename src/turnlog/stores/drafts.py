@@ -10,7 +10,7 @@ from ..codec import decode_record, encode_record
 from ..content import compact_json, media_parts
 from ..errors import Conflict, InputError
 from ..log import Draft, utc_now
-from ..records import Body, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
+from ..records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
 
 __all__ = [
     "blob_names",
@@ -119,6 +119,8 @@ def blob_names(record: Record) -> frozenset[str]:
         names = {part.sha256 for part in media_parts(record.message)}
     elif isinstance(record.body, FileChange):
         names = {record.body.before, record.body.after, record.body.patch}
+    elif isinstance(record.body, Decision):
+        names = {part.sha256 for message in record.body.replacement for part in media_parts(message)}
     return frozenset(names - {""})
 
 
