@@ -438,3 +438,14 @@ def test_records_can_be_read_with_any_sqlite(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         found = db.execute("select kind, typeof(record), json_extract(record, '$.body.text') from records").fetchone()
     assert found == ("note", "text", "Grüße")
+
+
+def test_media_that_cannot_be_written_are_a_clear_error(path: Path) -> None:
+    """A bare OSError, and a traceback, where the disk is full or the folder of media may not be written to."""
+    store = SqliteStore(path)
+    path.with_name(path.name + "-blobs").write_bytes(b"")
+    with pytest.raises(StoreError, match="-blobs"):
+        store.put_blob(b"a" * 100_000)
+    with pytest.raises(StoreError, match="-blobs"):
+        store.get_blob("0" * 64)
+    store.close()

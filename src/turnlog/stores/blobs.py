@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..content import sha256_hex
 from ..errors import BlobMissing, CorruptRecord
+from .folders import refusals
 
 __all__ = ["BlobFolder", "Put", "SEALED_HEAD", "fits", "is_blob_name", "named", "names_in", "whole_blob"]
 
@@ -73,11 +74,15 @@ class BlobFolder:
     def put(self, name: str, data: bytes) -> None:
         """Keep `data` under `name`: whole and on disk, or not at all. Heals a damaged file.
 
-        What is there already is made as young as what is new. Not to be done during a `remove`.
+        What is there already is made as young as what is new. Not to be done during a `remove`. Raises StoreError.
         """
-        if self.get(name) == data:
-            os.utime(self._path / name)
-            return
+        with refusals(self._path, missing=True):
+            if self.get(name) == data:
+                os.utime(self._path / name)
+            else:
+                self._write(name, data)
+
+    def _write(self, name: str, data: bytes) -> None:
         self._path.mkdir(mode=0o700, exist_ok=True)
         import tempfile  # 10 ms of import, which only media in files need
 
@@ -95,9 +100,10 @@ class BlobFolder:
         self._sync_folder()
 
     def get(self, name: str) -> bytes | None:
-        """The bytes under `name`, unchecked; None if there are none."""
+        """The bytes under `name`, unchecked; None if there are none. Raises StoreError."""
         try:
-            return (self._path / name).read_bytes()
+            with refusals(self._path):
+                return (self._path / name).read_bytes()
         except FileNotFoundError:
             return None
 

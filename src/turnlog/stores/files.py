@@ -308,7 +308,7 @@ class FilesStore(FilesRetention):
             card = self._folder.card(stem)
             with self._folder.opened(stem, write=not self._read_only) as file:
                 self._whole_end(stem, file, card)
-        except (OSError, CorruptRecord):
+        except (OSError, StoreError):
             return  # `verify` says what is wrong; using the session does too
 
     def _whole_end(self, stem: str, file: BinaryIO, card: Card) -> Tail:
