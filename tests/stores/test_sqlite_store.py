@@ -449,3 +449,26 @@ def test_media_that_cannot_be_written_are_a_clear_error(path: Path) -> None:
     with pytest.raises(StoreError, match="-blobs"):
         store.get_blob("0" * 64)
     store.close()
+
+
+def test_a_store_that_is_linked_to_is_one_store(tmp_path: Path) -> None:
+    """Media that are put beside the link, where nobody finds them who opens the store itself; and a scrub that looks
+    for old bytes in a write-ahead log that is not there, and says that none are left."""
+    path, link = tmp_path / "disk" / "log.db", tmp_path / "home" / "log.db"
+    SqliteStore(path).close()
+    link.parent.mkdir()
+    link.symlink_to(path)
+    store = SqliteStore(link)
+    filled(store, "s", 2)
+    blob = store.put_blob(b"a" * 100_000)
+    assert [entry.name for entry in link.parent.iterdir()] == ["log.db"]
+    other = SqliteStore(path, read_only=True)
+    assert other.get_blob(blob) == b"a" * 100_000
+    with other._database.reading() as db:
+        db.execute("begin")
+        db.execute("select count(*) from records").fetchone()
+        with pytest.raises(StoreError, match="scrub"):
+            store.rewrite("s", {})
+        db.execute("commit")
+    other.close()
+    store.close()
