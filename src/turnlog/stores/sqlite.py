@@ -295,7 +295,8 @@ class SqliteStore(SqliteRetention):
         with self._database.writing() as db:
             check_unchanged(self.read, session_id, was)
             rewrite(db, session_id, records, blobs)
-        self._files.remove(filter(is_blob_name, blobs))
+        with self._database.writing():  # after the commit, and nobody puts one of them meanwhile
+            self._files.remove(filter(is_blob_name, blobs))
         compact(self._database)
 
     def pack(
