@@ -346,3 +346,20 @@ def test_a_fork_does_not_bring_back_what_was_scrubbed(
     assert texts(store.read("s")) == [*"123456", "clean", "8"] and store.verify() == []
     other.close()
     store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite-locked", "files-locked"], indirect=True)
+def test_a_pack_that_is_taken_apart_is_no_damage_to_its_reader(kind: str, tmp_path: Path) -> None:
+    """A session that seems damaged to who reads it, because another process scrubs it just then."""
+    store, other = _open(kind, tmp_path), _open(kind, tmp_path)
+    filled(store, "s", 6)
+    _pack(store, "s")
+    store.append("s", [said(str(n)) for n in range(7, 13)])
+    _pack(store, "s")
+    first = next(iter(store.read("s")))
+    reading = store.read("s", reverse=True)
+    assert next(reading).n == 12
+    other.rewrite("s", {1: first.raw or b""})
+    assert [record.n for record in reading] == list(range(11, 0, -1))
+    other.close()
+    store.close()

@@ -73,6 +73,16 @@ class Opener:
     def open(self, held: Record) -> Record:
         """The record that was sealed. Raises CorruptRecord."""
         try:
+            return self._opened(held)
+        except CorruptRecord:  # or somebody packed it, or took its pack apart, since it was read
+            now = next(self._store.read(self._session_id, first=held.n, last=held.n), None)
+            if now is None or now.raw == held.raw:
+                raise
+            self._pack = 0, []
+            return self._opened(now)
+
+    def _opened(self, held: Record) -> Record:
+        try:
             record = decode_record(self._raw(held))
         except CorruptRecord as error:
             raise CorruptRecord(f"record {held.n} of session {self._session_id!r}: {error}", record=held.n) from error
