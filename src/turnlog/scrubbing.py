@@ -58,8 +58,9 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
 
     Records that forks share change there too. Token counts of changed messages are dropped. Where there
     are no secrets, no record changes, but what an earlier run had to leave is taken away: old bytes in
-    the store's files, and files of text that only other sessions named. Raises CorruptRecord, with
-    nothing changed, if the log is damaged.
+    the store's files, files of text that only other sessions named, and, where it was killed, those that
+    no record names any more (see `BlobStore.sweep`). Raises CorruptRecord, with nothing changed, if the
+    log is damaged.
     """
     redactor = redactor or Redactor()
     files = _Files(store, redactor)
@@ -83,18 +84,21 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
         _rewrite(store, session_id, changed, counts, sorted(files.renamed))
     doomed = earlier | files.renamed.keys()
     needed = _named(store) if doomed else frozenset()
+    if not counts:
+        store.sweep()  # killed behind its records, an earlier run came to no note of which files are to go
     if doomed - needed or not counts:
         store.rewrite(session_id, {}, blobs=sorted(doomed - needed))
     return Scrubbed(session_id, tuple(changed), counts, tuple(sorted(needed & files.renamed.keys())))
 
 
 def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: Counts, files: list[str]) -> None:
-    """Rewrite records and say so at the end of the session, also where sweeping failed afterwards."""
+    """Rewrite records and say so at the end of the session, also where sweeping failed afterwards, or was
+    interrupted: a store that is written anew as a whole takes its time, and the note says which files are to go."""
     data = {"records": list(changed), "redacted": counts, "files": files}
     said = Draft(Note("scrubbed", "secrets were taken out of records that were there", data))
     try:
         store.rewrite(session_id, changed)
-    except StoreError:
+    except (StoreError, KeyboardInterrupt):
         first = min(changed, default=0)
         if first and [record.raw for record in store.read(session_id, first=first, last=first)] == [changed[first]]:
             store.append(session_id, [said])

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from planted import EXACT, SECRETS, bodies
@@ -243,6 +244,41 @@ def test_a_killed_rewrite_of_files_is_carried_out(stop: int, tmp_path: Path, mon
     assert list(scan(again, "s")) == [] and again.verify() == []
     finish_rewrite(again._folder)  # type: ignore[attr-defined]
     again.close()
+
+
+class Killed(BaseException):
+    """What no code catches: the nearest to a process that is gone."""
+
+
+@pytest.mark.parametrize("end", [Killed, KeyboardInterrupt])
+def test_a_file_goes_though_its_scrub_was_ended(
+    place: str, end: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file full of secrets that stays for good, where `scan` finds nothing: its record no longer named it, and the
+    note that did never came. Or records that are rewritten without a word, where somebody lost patience."""
+    store = open_store(place)
+    store.create("s")
+    name = store.put_blob(f"{NPM}\n".encode() * 3000)
+    store.append("s", [Draft(FileChange(".env", "created", after=name))])
+    real = store.rewrite
+
+    def ended(*given: Any, **more: Any) -> None:
+        real(*given, **more)
+        raise end
+
+    monkeypatch.setattr(store, "rewrite", ended)
+    with pytest.raises(end):
+        scrub(store, "s")
+    monkeypatch.undo()
+    assert list(scan(store)) == []
+    assert isinstance(list(store.read("s"))[-1].body, Note) is (end is KeyboardInterrupt)
+    if end is Killed:  # nobody can tell it from one whose record is on its way, but by its age
+        os.utime(next(tmp_path.rglob(name)), (0, 0))
+    scrub(store, "s")
+    with pytest.raises(BlobMissing):
+        store.get_blob(name)
+    assert left(tmp_path, NPM) == [] and store.verify() == []
+    store.close()
 
 
 def test_a_reader_in_the_way_is_said(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -19,7 +20,7 @@ import pytest
 from store_parts import filled, said, texts
 
 from turnlog.codec import decode_record
-from turnlog.content import Media, Message
+from turnlog.content import Media, Message, sha256_hex
 from turnlog.errors import CorruptRecord, InputError, NewerStore, SessionNotFound, StoreError, TurnlogError
 from turnlog.log import Draft, Problem
 from turnlog.records import MessageRecord, Note
@@ -353,3 +354,70 @@ def test_what_is_appended_during_a_rewrite_stays(tmp_path: Path, monkeypatch: py
         assert [getattr(record.body, "text", "") for record in again.read("f")] == ["0", "x"]
         assert again.verify() == []
         assert again.info("g").records == 5
+
+
+def test_an_append_stands_though_its_head_could_not_be_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An append that is said to have failed and is in the log: whoever tries again has it twice. The disk was full
+    when the log had its last block, and a new session's head had none."""
+    store = FilesStore(path)
+    store.create("new")
+    real = os.open
+
+    def full(name: str | os.PathLike[str], *given: int, **more: int) -> int:
+        handle = real(name, *given, **more)
+        if str(name).endswith(".head"):
+            os.close(handle)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(name))
+        return handle
+
+    for name, told in (("new", ["a"]), ("s", [*"123456789", "a"])):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", full)
+            store.append(name, [said("a")])
+        assert texts(store.read(name)) == told and store.verify() == []
+        store.append(name, [said("b")])
+        assert texts(store.read(name)) == [*told, "b"] and store.verify() == []
+    store.close()
+
+
+def test_what_the_system_refuses_is_a_clear_error(path: Path) -> None:
+    """A bare OSError where a file cannot be opened or written: a program that looks out for TurnlogError ends in a
+    traceback, as it would on a disk that is full or may not be written to."""
+    store, blob = FilesStore(path), sha256_hex(b"picture")
+    shutil.rmtree(path / "blobs")
+    (path / "blobs").write_bytes(b"")
+    with pytest.raises(StoreError, match=str(path / "blobs")):
+        store.put_blob(b"picture")
+    (path / "lock").unlink()
+    (path / "lock").mkdir()
+    with pytest.raises(StoreError, match=str(path / "lock")):
+        store.put_blob(b"picture")
+    with pytest.raises(StoreError, match=blob):
+        store.get_blob(blob)
+    for kind in ("json", "head", "jsonl"):
+        file = path / "sessions" / f"s.{kind}"
+        held = file.read_bytes()
+        file.unlink()
+        file.mkdir()
+        with pytest.raises(StoreError, match=str(file)):
+            store.append("s", [said("a")])
+        file.rmdir()
+        file.write_bytes(held)
+    assert texts(store.read("s")) == list("123456789")
+    store.close()
+
+
+def test_a_session_that_could_not_be_made_leaves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log without a card, of which every `verify` tells from then on, because the disk was full for a moment."""
+    store = FilesStore(path)
+
+    def full(*_: object) -> None:
+        raise StoreError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("turnlog.stores.log_files.write_whole", full)
+        with pytest.raises(StoreError):
+            store.create("new")
+    assert store.verify() == [] and store.create("new").records == 0
+    assert (path / "sessions" / "new.json").exists()
+    store.close()

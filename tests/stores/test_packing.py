@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import sqlite3
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -286,3 +288,78 @@ def test_a_store_of_version_7_can_be_packed(tmp_path: Path) -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         upgrade(db, "", to=7)
         assert not db.execute("select 1 from sqlite_master where name = 'packs'").fetchall()
+
+
+def _meanwhile(store: Store, do: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have another do something right before what is behind an encrypted store is rewritten, once."""
+    inner = store._store  # type: ignore[attr-defined]
+    real = inner.rewrite
+
+    def rewrite(*given: Any, **more: Any) -> None:
+        monkeypatch.setattr(inner, "rewrite", real)
+        do()
+        real(*given, **more)
+
+    monkeypatch.setattr(inner, "rewrite", rewrite)
+
+
+@pytest.mark.parametrize("kind", ["sqlite-locked", "files-locked"], indirect=True)
+@pytest.mark.parametrize("packed", [0, 4])
+def test_a_pack_that_is_made_during_a_rewrite_stays_whole(
+    kind: str, packed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records that nobody can read any more: another process packed them together with one that was being rewritten,
+    and that one, which held them all, was put back by itself."""
+    store, other = _open(kind, tmp_path), _open(kind, tmp_path)
+    filled(store, "s", 4)
+    if packed:
+        _pack(store, "s")
+    store.append("s", [said(str(n)) for n in range(5, 9)])
+    before = list(store.read("s"))
+
+    def pack() -> None:
+        if packed:
+            other.rewrite("s", {1: before[0].raw or b""})
+        _pack(other, "s")
+
+    _meanwhile(store, pack, monkeypatch)
+    store.rewrite("s", {1: encode_record(Record(1, before[0].time, said("one").body))})
+    assert texts(store.read("s")) == ["one", *"2345678"] and store.verify() == []
+    other.close()
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite-locked", "files-locked"], indirect=True)
+def test_a_fork_does_not_bring_back_what_was_scrubbed(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A secret that stands in the log again after it was taken out, because a fork took a pack apart meanwhile and put
+    its records where they were."""
+    store, other = _open(kind, tmp_path), _open(kind, tmp_path)
+    filled(store, "s", 6)
+    store.append("s", [said(SECRET), said("8")])
+    _pack(store, "s")
+    time = list(store.read("s"))[6].time
+    clean = {7: encode_record(Record(7, time, said("clean").body))}
+    _meanwhile(store, lambda: other.rewrite("s", clean), monkeypatch)
+    store.fork("s", "f", at=3)
+    assert texts(store.read("s")) == [*"123456", "clean", "8"] and store.verify() == []
+    other.close()
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite-locked", "files-locked"], indirect=True)
+def test_a_pack_that_is_taken_apart_is_no_damage_to_its_reader(kind: str, tmp_path: Path) -> None:
+    """A session that seems damaged to who reads it, because another process scrubs it just then."""
+    store, other = _open(kind, tmp_path), _open(kind, tmp_path)
+    filled(store, "s", 6)
+    _pack(store, "s")
+    store.append("s", [said(str(n)) for n in range(7, 13)])
+    _pack(store, "s")
+    first = next(iter(store.read("s")))
+    reading = store.read("s", reverse=True)
+    assert next(reading).n == 12
+    other.rewrite("s", {1: first.raw or b""})
+    assert [record.n for record in reading] == list(range(11, 0, -1))
+    other.close()
+    store.close()

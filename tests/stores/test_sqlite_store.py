@@ -438,3 +438,37 @@ def test_records_can_be_read_with_any_sqlite(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         found = db.execute("select kind, typeof(record), json_extract(record, '$.body.text') from records").fetchone()
     assert found == ("note", "text", "Grüße")
+
+
+def test_media_that_cannot_be_written_are_a_clear_error(path: Path) -> None:
+    """A bare OSError, and a traceback, where the disk is full or the folder of media may not be written to."""
+    store = SqliteStore(path)
+    path.with_name(path.name + "-blobs").write_bytes(b"")
+    with pytest.raises(StoreError, match="-blobs"):
+        store.put_blob(b"a" * 100_000)
+    with pytest.raises(StoreError, match="-blobs"):
+        store.get_blob("0" * 64)
+    store.close()
+
+
+def test_a_store_that_is_linked_to_is_one_store(tmp_path: Path) -> None:
+    """Media that are put beside the link, where nobody finds them who opens the store itself; and a scrub that looks
+    for old bytes in a write-ahead log that is not there, and says that none are left."""
+    path, link = tmp_path / "disk" / "log.db", tmp_path / "home" / "log.db"
+    SqliteStore(path).close()
+    link.parent.mkdir()
+    link.symlink_to(path)
+    store = SqliteStore(link)
+    filled(store, "s", 2)
+    blob = store.put_blob(b"a" * 100_000)
+    assert [entry.name for entry in link.parent.iterdir()] == ["log.db"]
+    other = SqliteStore(path, read_only=True)
+    assert other.get_blob(blob) == b"a" * 100_000
+    with other._database.reading() as db:
+        db.execute("begin")
+        db.execute("select count(*) from records").fetchone()
+        with pytest.raises(StoreError, match="scrub"):
+            store.rewrite("s", {})
+        db.execute("commit")
+    other.close()
+    store.close()

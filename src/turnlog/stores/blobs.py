@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..content import sha256_hex
 from ..errors import BlobMissing, CorruptRecord
+from .folders import refusals
 
 __all__ = ["BlobFolder", "Put", "SEALED_HEAD", "fits", "is_blob_name", "named", "names_in", "whole_blob"]
 
@@ -24,6 +25,9 @@ def is_blob_name(name: str) -> bool:
 
 
 _ANYWHERE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+_HALF_DONE = "tmp-"
+"""How the name of a file begins that is still being written."""
 
 SEALED_HEAD = b"turnlog-sealed-1\n"
 """How a blob of an encrypted store begins: then come its name and the SHA-256 of the rest, 32 bytes each."""
@@ -73,15 +77,19 @@ class BlobFolder:
     def put(self, name: str, data: bytes) -> None:
         """Keep `data` under `name`: whole and on disk, or not at all. Heals a damaged file.
 
-        What is there already is made as young as what is new. Not to be done during a `remove`.
+        What is there already is made as young as what is new. Not to be done during a `remove`. Raises StoreError.
         """
-        if self.get(name) == data:
-            os.utime(self._path / name)
-            return
+        with refusals(self._path, missing=True):
+            if self.get(name) == data:
+                os.utime(self._path / name)
+            else:
+                self._write(name, data)
+
+    def _write(self, name: str, data: bytes) -> None:
         self._path.mkdir(mode=0o700, exist_ok=True)
         import tempfile  # 10 ms of import, which only media in files need
 
-        handle, temporary = tempfile.mkstemp(dir=self._path, prefix="tmp-")  # mode 0600
+        handle, temporary = tempfile.mkstemp(dir=self._path, prefix=_HALF_DONE)  # mode 0600
         try:
             with open(handle, "wb") as file:
                 file.write(data)
@@ -95,9 +103,10 @@ class BlobFolder:
         self._sync_folder()
 
     def get(self, name: str) -> bytes | None:
-        """The bytes under `name`, unchecked; None if there are none."""
+        """The bytes under `name`, unchecked; None if there are none. Raises StoreError."""
         try:
-            return (self._path / name).read_bytes()
+            with refusals(self._path):
+                return (self._path / name).read_bytes()
         except FileNotFoundError:
             return None
 
@@ -116,9 +125,16 @@ class BlobFolder:
         return found
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove those of `names` that are there."""
-        for name in names:
-            (self._path / name).unlink(missing_ok=True)
+        """Remove those of `names` that are there, and what killed writers left half done. Not to be done during a
+        `put`."""
+        with refusals(self._path):
+            for name in (*names, *self._half_done()):
+                (self._path / name).unlink(missing_ok=True)
+
+    def _half_done(self) -> list[str]:
+        if not self._path.is_dir():
+            return []
+        return [name for name in os.listdir(self._path) if name.startswith(_HALF_DONE)]
 
     def _sync_folder(self) -> None:
         """Make the rename last, where folders can be synced (not on Windows)."""

@@ -101,10 +101,11 @@ def row_kind(body: Body) -> str:
 
 def check_unchanged(read: Callable[..., Iterable[Record]], session_id: str, was: Mapping[int, bytes] | None) -> None:
     """Raises Conflict unless `read` gives the records `was` with these bytes."""
-    for n, raw in sorted((was or {}).items()):
-        for record in read(session_id, first=n, last=n):
-            if record.raw != raw:
-                raise Conflict(session_id, expected=n, actual=n)
+    if not was:
+        return
+    for record in read(session_id, first=min(was), last=max(was)):
+        if record.raw != was.get(record.n, record.raw):
+            raise Conflict(session_id, expected=record.n, actual=record.n)
 
 
 def is_said(body: Body) -> bool:

@@ -42,7 +42,7 @@ from .database import Durability
 from .drafts import check_unchanged, fork_point, kind_finder, kind_of, number_drafts, storable
 from .files_append import write_records
 from .files_retention import FilesRetention
-from .files_rewrite import finish_rewrite, rewrite
+from .files_rewrite import clear_half_done, finish_rewrite, rewrite
 from .files_verify import verify_folder
 from .keyholes import FilesKeyhole
 from .log_files import Card, LogFolder, open_folder, start_sum
@@ -85,8 +85,8 @@ class FilesStore(FilesRetention):
         self.keyhole = FilesKeyhole(self._folder, read_only=read_only, sealed=sealed)
         self.keyhole.check()
         if not read_only:
-            with self._folder.store_lock():
-                pass  # a rewrite that was interrupted is ended
+            with self._folder.store_lock():  # a rewrite that was interrupted is ended
+                clear_half_done(self._folder)
         for stem in self._folder.stems():
             self._look_at_end(stem)
 
@@ -308,7 +308,7 @@ class FilesStore(FilesRetention):
             card = self._folder.card(stem)
             with self._folder.opened(stem, write=not self._read_only) as file:
                 self._whole_end(stem, file, card)
-        except (OSError, CorruptRecord):
+        except (OSError, StoreError):
             return  # `verify` says what is wrong; using the session does too
 
     def _whole_end(self, stem: str, file: BinaryIO, card: Card) -> Tail:

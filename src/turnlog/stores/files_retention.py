@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ..errors import Conflict
 from ..log import SWEEP_GRACE_SECONDS, Inventory, Piece, Swept
 from .blobs import BlobFolder, named
+from .files_rewrite import clear_half_done
 from .holds import Hold, HoldFolder
 from .log_files import LogFolder
 from .log_reading import pieces_of
@@ -48,6 +49,7 @@ class FilesRetention:
                     raise Conflict(session_id, expected=expected, actual=records)
                 self._folder.write_card(stem, replace(card, title="", parent="", deleted=True))
             self._folder.prune(stem)
+            clear_half_done(self._folder)
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
         """See `BlobStore.sweep`. Reads all logs."""
@@ -103,7 +105,7 @@ class FilesRetention:
 
     def reclaim(self) -> None:
         """See `Retained.reclaim`. Files give their room back when they go; what is left to do is what a killed
-        process did not end: taking away the log of a session that it had deleted."""
+        process did not end: taking away the log of a session that it had deleted, and what it was writing."""
         self._check_open(write=True)
         self._holds().clear()
         with self._lock, self._folder.store_lock():
@@ -111,6 +113,7 @@ class FilesRetention:
                 with suppress(FileNotFoundError):  # went with one that rested on it
                     if self._folder.card(stem).deleted:
                         self._folder.prune(stem)
+            clear_half_done(self._folder)
 
     def _size(self, stem: str) -> int:
         size = 0

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -24,9 +26,11 @@ from .log_files import Card, LogFolder, start_sum
 from .log_lines import checked, digest, lines_forwards, read_line, write_line
 from .log_reading import Piece
 
-__all__ = ["finish_rewrite", "rewrite"]
+__all__ = ["clear_half_done", "finish_rewrite", "rewrite"]
 
 _PLAN = "rewrite.json"
+_HALF_DONE = re.compile(r"(.+)\.(?:jsonl|jsonl\.zst|json)(?:\.new)?\.(?:new|[0-9]+\.tmp)")
+"""What a file of a stem is called before it is put in its place."""
 
 
 class _Log(NamedTuple):
@@ -56,6 +60,7 @@ def rewrite(folder: LogFolder, pieces: Sequence[Piece], records: Mapping[int, by
         write_whole(_new(folder, stem, "json"), folder.card_bytes(log.card))
     write_whole(folder.path / _PLAN, json.dumps({"stems": list(made)}).encode())
     finish_rewrite(folder)
+    clear_half_done(folder)
 
 
 def finish_rewrite(folder: LogFolder) -> None:
@@ -70,6 +75,19 @@ def finish_rewrite(folder: LogFolder) -> None:
     for stem in stems:
         _put_in_place(folder, stem)
     plan.unlink(missing_ok=True)
+
+
+def clear_half_done(folder: LogFolder) -> None:
+    """Take away the files that killed processes did not come to put in their place: whole logs may stand in them,
+    whatever became of the sessions since. For those who hold the store's lock, with no plan left."""
+    for plan in folder.path.glob(f"{_PLAN}.*.tmp"):
+        plan.unlink(missing_ok=True)
+    for name in os.listdir(folder.sessions):
+        if found := _HALF_DONE.fullmatch(name):
+            # A log that is being unpacked is in the hands of who has it alone, without the store's lock.
+            with suppress(FileNotFoundError), folder.opened(found[1], write=False):
+                (folder.sessions / name).unlink(missing_ok=True)
+            (folder.sessions / name).unlink(missing_ok=True)  # where there is no log
 
 
 def _put_in_place(folder: LogFolder, stem: str) -> None:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import StoreError
 
-__all__ = ["make_private", "write_whole"]
+__all__ = ["make_private", "refusals", "write_whole"]
+
+
+@contextmanager
+def refusals(path: Path, *, missing: bool = False) -> Iterator[None]:
+    """What the system refuses is a StoreError that names `path`: a full disk, a folder that may not be written to.
+    That there is no such file stays FileNotFoundError, for those who ask, unless `missing`."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not missing:
+            raise
+        raise StoreError(f"{error.filename or path}: {error.strerror or error}") from error
 
 
 def make_private(path: Path) -> None:

@@ -34,7 +34,8 @@ from msgspec.structs import asdict, replace
 
 from ..errors import CorruptRecord, NewerStore, SessionNotFound, StoreError
 from ..log import Problem, utc_now
-from .folders import make_private, write_whole
+from .folders import make_private, refusals, write_whole
+from .log_heads import read_head, write_head
 from .log_lines import Tail, find_tail, lines_backwards
 from .log_packs import PACKED, open_packed, pack_log, packed_path, size_of, thaw_log
 
@@ -60,8 +61,6 @@ or a session in it packed: older readers can use it up to then, and would take w
 
 _MARKER = "turnlog.json"
 
-_HEAD = re.compile(rb"([0-9]{12}) ([0-9]{15}) ([0-9]{12}) ([0-9a-f]{64}) ([!-~]{1,40} *) ([0-9a-f]{16})\n")
-_HEAD_TIME = re.compile("[!-~]{1,40}")
 _STEM = re.compile(r"(.+?)(?:~([0-9]+))?")
 
 
@@ -138,8 +137,9 @@ class LogFolder:
         return session_id
 
     def card(self, stem: str) -> Card:
-        """The card of a stem. Raises FileNotFoundError, CorruptRecord."""
-        held = self.file(stem, "json").read_bytes()
+        """The card of a stem. Raises FileNotFoundError, StoreError, CorruptRecord."""
+        with refusals(self.file(stem, "json")):
+            held = self.file(stem, "json").read_bytes()
         try:
             card = msgspec.json.decode(held, type=Card)
         except (msgspec.MsgspecError, ValueError) as error:
@@ -159,25 +159,11 @@ class LogFolder:
 
     def head(self, stem: str) -> Tail | None:
         """Where the log ended after the last append; None before the first, or if that is not known."""
-        with suppress(FileNotFoundError):
-            held = self.file(stem, "head").read_bytes()
-            found = _HEAD.fullmatch(held)
-            if found and _short_check(held[:-18]) == found[6]:
-                n, size, messages, total, time, _ = (group.decode().rstrip() for group in found.groups())
-                return Tail(int(size), int(n), int(messages), total, time)
-        return None
+        return read_head(self.file(stem, "head"))
 
     def write_head(self, stem: str, tail: Tail) -> None:
-        """Say where the log ends, after an append to it. One write, in place: all heads are as long."""
-        time = tail.updated if _HEAD_TIME.fullmatch(tail.updated) else ""
-        held = f"{tail.records:012} {tail.size:015} {tail.messages:012} {tail.sum} {time or '-':<40}".encode()
-        handle = os.open(self.file(stem, "head"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(handle, held + b" " + _short_check(held) + b"\n")
-            if self.sync:
-                os.fsync(handle)
-        finally:
-            os.close(handle)
+        """Say where the log ends, after an append to it."""
+        write_head(self.file(stem, "head"), tail, sync=self.sync)
 
     def tail(self, stem: str, file: BinaryIO, card: Card) -> Tail:
         """Where a log ends: as its head says if it is as long as it says, else as its lines do."""
@@ -212,7 +198,9 @@ class LogFolder:
         }
         handle = os.open(self.file(stem, "torn"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            os.write(handle, json.dumps(note).encode() + b"\n")
+            held = json.dumps(note).encode() + b"\n"
+            if os.write(handle, held) != len(held):
+                raise StoreError(f"{self.file(stem, 'torn')}: the disk is full")
             os.fsync(handle)
         finally:
             os.close(handle)
@@ -239,7 +227,11 @@ class LogFolder:
     def make(self, stem: str, card: Card) -> None:
         """The files of a new session, the card last: there is no session without one."""
         os.close(os.open(self.file(stem), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        self.write_card(stem, card)
+        try:
+            self.write_card(stem, card)
+        except BaseException:
+            self.file(stem).unlink()
+            raise
 
     def prune(self, stem: str) -> None:
         """Remove what no fork needs of the deleted session `stem`, and of deleted ones that it came from."""
@@ -281,6 +273,7 @@ class LogFolder:
         flags = (os.O_RDWR | os.O_APPEND if write else os.O_RDONLY) | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
         while True:
             with (
+                refusals(log),
                 FileIO(os.open(log, flags), "r+" if write else "r") as file,
                 locked(file.fileno(), alone=write),
             ):
@@ -311,14 +304,16 @@ class LogFolder:
 
     @contextmanager
     def store_lock(self) -> Iterator[None]:
-        """Held while the set of sessions changes. What a killed process left half-done is ended before."""
-        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            with locked(handle, alone=True):
-                self._finish(self)
-                yield
-        finally:
-            os.close(handle)
+        """Held while the set of sessions changes. What a killed process left half-done is ended before. Raises
+        StoreError for what the system refuses meanwhile."""
+        with refusals(self.path, missing=True):
+            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                with locked(handle, alone=True):
+                    self._finish(self)
+                    yield
+            finally:
+                os.close(handle)
 
 
 def open_folder(folder: LogFolder, *, read_only: bool) -> None:
@@ -384,10 +379,6 @@ def locked(handle: int, *, alone: bool) -> Iterator[None]:
         if fcntl is not None:  # said, not left to the close: a forked child may hold the file open
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-def _short_check(held: bytes) -> bytes:
-    return hashlib.sha256(held).hexdigest()[:16].encode()
 
 
 def _card_bytes(card: Card) -> bytes:

@@ -8,7 +8,7 @@ processes. It learns ids, times, sizes, how many records of which kind there are
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from contextlib import suppress
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -18,13 +18,13 @@ from ..content import sha256_hex
 from ..costs import Bills, usage_by_model
 from ..errors import BlobMissing, Conflict, CorruptRecord, InputError, StoreKeyError
 from ..log import SWEEP_GRACE_SECONDS, Draft, Held, Hit, Inventory, Packed, Problem, SessionInfo, Store, Swept
-from ..records import Record, SealedRecord
+from ..records import Record
 from .blobs import is_blob_name
 from .cards import Card, forked_card, new_card, read_card, spans, titled, written_card
 from .drafts import blob_names, fork_point, kind_of, number_drafts
 from .keys import Keyhole, KeySource, new_lock, unlocked
 from .scan import Search, Source, parts_to_search, scan
-from .sealed_records import Opener, packed_bytes, sealed_bytes, sealed_draft
+from .sealed_records import Opener, is_loose, pack_from, pack_of, packed_bytes, sealed_bytes, sealed_draft
 from .vault import BLOB_OVERHEAD, Vault
 
 __all__ = ["Locked", "Sealable", "SealedStore", "rekey"]
@@ -227,11 +227,7 @@ class SealedStore:
                 raise InputError(f"session {session_id!r} has no record {n} that these bytes could replace")
         names = [self._vault.blob_name(name) for name in blobs]
         while True:
-            was: dict[int, bytes] = {}
-            whole: dict[int, bytes] = {}
-            for first, last in self._packs(session_id, records):
-                was.update(_bytes_of(self._store.read(session_id, first=first, last=last)))
-                whole.update(_bytes_of(self.read(session_id, first=first, last=last)))
+            was, whole = self._apart(session_id, records)
             try:
                 self._store.rewrite(session_id, self._seal_all(info, {**whole, **records}), blobs=names, was=was)
                 return
@@ -243,7 +239,7 @@ class SealedStore:
         while True:
             info = self._store.info(session_id)
             card = self._card(info)
-            was = dict(_bytes_of(filter(_is_loose, self._store.read(session_id, first=info.parent_records + 1))))
+            was = dict(_bytes_of(filter(is_loose, self._store.read(session_id, first=info.parent_records + 1))))
             sealed: dict[int, bytes] = {}
             for first, last in _parts(info.parent_records, info.records, self._forks_of(card)):
                 records = (record for record in self.read(session_id, first=first, last=last) if record.n in was)
@@ -318,15 +314,20 @@ class SealedStore:
         card = self._card(info)
         return {n: sealed_bytes(self._vault, card, raw) for n, raw in records.items()}
 
-    def _packs(self, session_id: str, numbers: Iterable[int]) -> set[tuple[int, int]]:
-        """The first and last record of each pack that holds one of these records."""
-        found = set()
+    def _apart(self, session_id: str, numbers: Iterable[int]) -> tuple[dict[int, bytes], dict[int, bytes]]:
+        """What has to be as it is now for these records to be rewritten, and the records of packs that hold one of
+        them, opened. What is loose belongs to the first too: others may pack it meanwhile, with more behind it."""
+        was: dict[int, bytes] = {}
+        whole: dict[int, bytes] = {}
+        opener = self._opener(session_id)
         for n in numbers:
             for record in self._store.read(session_id, first=n, last=n):
-                if head := _pack_of(record):
-                    pack = takewhile(lambda other: _pack_of(other) == head, self._store.read(session_id, first=head))
-                    found.add((head, max(other.n for other in pack)))
-        return found
+                if (head := pack_of(record)) and n not in whole:
+                    pack = list(pack_from(head, self._store.read(session_id, first=head)))
+                    was.update(_bytes_of(pack))
+                    whole.update(_bytes_of(opener.all_of(pack)))
+                was.update(_bytes_of([record]))
+        return was, whole
 
     def _forks_of(self, card: Card) -> set[int]:
         """The numbers of the records after which a session leaves one of this card."""
@@ -337,10 +338,13 @@ class SealedStore:
     def _part(self, session_id: str, n: int) -> None:
         """See that record `n` is in no pack with the next one: a fork shares the one and not the other, so that the
         one may be deleted or rewritten without the other."""
-        for first, last in self._packs(session_id, [n]) if n > 0 else ():
-            if last > n:
-                whole = dict(_bytes_of(self.read(session_id, first=first, last=last)))
-                self.rewrite(session_id, whole)
+        while n > 0:
+            was, whole = self._apart(session_id, [n])
+            if max(whole, default=0) <= n:
+                return
+            with suppress(Conflict):  # packed, taken apart or scrubbed meanwhile
+                self._store.rewrite(session_id, self._seal_all(self._store.info(session_id), whole), was=was)
+                return
 
     def _opener(self, session_id: str) -> Opener:
         card = self._card(self._store.info(session_id))
@@ -371,15 +375,6 @@ def rekey(store: Locked, key: KeySource, new: KeySource) -> None:
         raise StoreKeyError(f"{store.path} is not encrypted")
     if not store.keyhole.write(new_lock(new, *unlocked(lock, key, store.path)), was=lock):
         raise StoreKeyError(f"the key of {store.path} was changed by somebody else just now; nothing was changed here")
-
-
-def _pack_of(record: Record) -> int:
-    """The number of the first record of the pack that a sealed record is in; 0: none."""
-    return record.body.within if isinstance(record.body, SealedRecord) else 0
-
-
-def _is_loose(record: Record) -> bool:
-    return isinstance(record.body, SealedRecord) and not record.body.within
 
 
 def _bytes_of(records: Iterable[Record]) -> Iterator[tuple[int, bytes]]:

@@ -7,6 +7,7 @@ is compressed before it is encrypted because afterwards nothing could be gained.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from ..codec import decode_record, encode_record
@@ -19,7 +20,7 @@ from .drafts import row_kind
 from .vault import Vault
 from .zstd import compressed, decompressed, groups, joined, parted
 
-__all__ = ["Opener", "packed_bytes", "sealed_bytes", "sealed_draft"]
+__all__ = ["Opener", "is_loose", "pack_from", "pack_of", "packed_bytes", "sealed_bytes", "sealed_draft"]
 
 
 def sealed_draft(vault: Vault, card: Card, record: Record) -> Draft:
@@ -44,6 +45,21 @@ def packed_bytes(vault: Vault, card: Card, records: Iterable[Record]) -> Iterato
             yield n, _encoded(record, _sealed(vault, card, record, frame if n == head else b"", within=head))
 
 
+def pack_of(record: Record) -> int:
+    """The number of the first record of the pack that a sealed record is in; 0: none."""
+    return record.body.within if isinstance(record.body, SealedRecord) else 0
+
+
+def pack_from(head: int, records: Iterable[Record]) -> Iterator[Record]:
+    """Those of `records`, which begin with record `head`, that are in the pack of that."""
+    return takewhile(lambda record: pack_of(record) == head, records)
+
+
+def is_loose(record: Record) -> bool:
+    """Whether it is a sealed record by itself, in no pack."""
+    return isinstance(record.body, SealedRecord) and not record.body.within
+
+
 class Opener:
     """Opens records of one session, in any order; the last pack that it met it keeps."""
 
@@ -56,6 +72,16 @@ class Opener:
 
     def open(self, held: Record) -> Record:
         """The record that was sealed. Raises CorruptRecord."""
+        try:
+            return self._opened(held)
+        except CorruptRecord:  # or somebody packed it, or took its pack apart, since it was read
+            now = next(self._store.read(self._session_id, first=held.n, last=held.n), None)
+            if now is None or now.raw == held.raw:
+                raise
+            self._pack = 0, []
+            return self._opened(now)
+
+    def _opened(self, held: Record) -> Record:
         try:
             record = decode_record(self._raw(held))
         except CorruptRecord as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import starmap
@@ -77,10 +78,11 @@ class SqliteStore(SqliteRetention):
         if durability not in ("normal", "full"):
             raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
         self.path = Path(path).absolute()
-        self._files = BlobFolder(self.path.with_name(self.path.name + "-blobs"))
+        real = Path(os.path.realpath(self.path))  # SQLite's own side files stand beside that too, whatever links to it
+        self._files = BlobFolder(real.with_name(real.name + "-blobs"))
         self._appender = Appender()
         self._indexed: tuple[int, int] | None = None
-        self._database = Database(self.path, durability=durability, read_only=read_only)
+        self._database = Database(real, durability=durability, read_only=read_only)
         self._reader = Reader(self._database)
         self.keyhole = SqliteKeyhole(self._database, sealed=sealed)
         try:
@@ -293,7 +295,8 @@ class SqliteStore(SqliteRetention):
         with self._database.writing() as db:
             check_unchanged(self.read, session_id, was)
             rewrite(db, session_id, records, blobs)
-        self._files.remove(filter(is_blob_name, blobs))
+        with self._database.writing():  # after the commit, and nobody puts one of them meanwhile
+            self._files.remove(filter(is_blob_name, blobs))
         compact(self._database)
 
     def pack(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from ..errors import Conflict
@@ -114,5 +113,5 @@ class SqliteRetention:
             self._holds().leave()
 
     def _holds(self) -> HoldFolder:
-        real = Path(os.path.realpath(self.path))  # SQLite's own side files stand beside the real one too
+        real = self._database.path
         return HoldFolder(real.with_name(f"{real.name}-open"))
