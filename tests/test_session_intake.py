@@ -228,3 +228,34 @@ def test_a_tool_that_its_provider_runs_is_declared_to_it(aim: turnlog.Target, to
         prepared = session.request()
     assert prepared.request["tools"] == [tool]
     assert prepared.losses == ()
+
+
+@pytest.mark.parametrize("aim", [CHAT, CLAUDE, turnlog.target("google", "gemini-2.5-pro")])
+def test_a_tool_may_take_its_arguments_apart(aim: turnlog.Target, tmp_path: Path) -> None:
+    """A tool that pops what it has read, or adds a password, would change what the model is told that it called; after
+    a restart it would be told otherwise."""
+    call = ToolCall("call_1", "weather", {"city": "Oslo", "days": 3})
+    with turnlog.open("trip", target=aim, store=tmp_path / "a.db") as session:
+        session.user("Is it warm in Oslo?")
+        record = session.add(Message("assistant", (call,)))
+        call.arguments.pop("city")
+        call.arguments["password"] = "hunter2"
+        session.tool_started(call)
+        session.tool_finished(call)
+        assert session.calls()[0].record == record.n
+        assert session.calls()[0].finished
+        session.tool_result(call, "4 degrees")
+        answered = session.request().body()
+    with turnlog.open("trip", store=tmp_path / "a.db") as session:
+        assert session.request().body() == answered
+    assert b"Oslo" in answered
+    assert b"hunter2" not in answered
+
+
+def test_tools_that_are_changed_later_are_as_they_were_given(session: Session) -> None:
+    """A schema that its owner goes on to change would be another in each process."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    session.configure(tools=[{"name": "weather", "parameters": schema}])
+    session.user("Is it warm in Oslo?")
+    schema["properties"] = {}
+    assert "city" in str(session.request().request["tools"])
