@@ -275,8 +275,8 @@ def translate(configuration: Configuration, to: Provider) -> tuple[Configuration
     source = provider(configuration.provider)
     settings: dict[str, Any] = {}
     left = _leaves(configuration.settings, source.setting_paths)
-    for name, path in source.setting_paths.items():
-        if path in left and name in to.setting_paths:
+    for name, path in (*source.older_paths.items(), *source.setting_paths.items()):
+        if left.get(path) is not None and name in to.setting_paths:
             _put(settings, to.setting_paths[name], _as_common(name, left.pop(path)))
     choice = source.tool_choice(configuration.settings)
     if choice is not None:
