@@ -185,3 +185,18 @@ def test_a_compaction_that_nobody_is_forced_to_has_to_pay() -> None:
         session.request()
         made = [r for r in session.history() if type(r.body).__name__ == "Decision"]
         assert bool(made) is (horizon > 0 or forced)
+
+
+def test_a_tool_whose_loading_is_deferred_gets_no_mark(oracle: Any) -> None:
+    """The API refuses a mark on one; it stands last where tools are many and most of them are searched for."""
+    schema = {"type": "object"}
+    now = {"name": "read", "input_schema": schema}
+    later = {"name": "bill", "input_schema": schema, "defer_loading": True}
+    store: Store = MemoryStore()
+    session = Session(store, store.create("s"))
+    session.switch(CLAUDE)
+    session.configure(tools=[now, later])
+    session.user("The task. " + "detail " * 2_000)
+    request = session.request().request
+    assert request["tools"] == [{**now, "cache_control": {"type": "ephemeral"}}, later]
+    assert errors_of(oracle, CLAUDE, request) == []

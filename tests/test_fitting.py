@@ -176,3 +176,33 @@ def test_no_request_is_larger_than_a_known_window() -> None:
     assert turnlog.fit({**body(200), "model": "gpt-4"}, max_tokens=32_000).tokens < 8_192
     unknown = turnlog.fit({**body(200), "model": "my-own"}, max_tokens=200_000)
     assert unknown.request["messages"] == body(200)["messages"]
+
+
+WANTED = {
+    "type": "object",
+    "properties": {f"field_{n}": {"type": "string", "description": "What the invoice says of it."} for n in range(30)},
+}
+CALLED = {"name": "read", "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"model": "gpt-4o", "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": WANTED}}},
+        {"model": "gpt-5", "input": [], "text": {"format": {"type": "json_schema", "name": "x", "schema": WANTED}}},
+        {"model": "claude-sonnet-4-5", "output_config": {"format": {"type": "json_schema", "schema": WANTED}}},
+        {"model": "claude-sonnet-4-5", "tools": [CALLED], "tool_choice": {"type": "any"}},
+        {"model": "claude-sonnet-4-5", "tools": [CALLED], "tool_choice": {"type": "none"}},
+    ],
+)
+def test_what_settings_take_is_counted(body: dict[str, Any]) -> None:
+    """A schema of the answer is billed like any text, a forced tool choice has a longer hidden prompt: left out, a
+    request is refused or billed above the limit that it was said to fit."""
+    claude = body["model"].startswith("claude")
+    talk = [{"role": role, "content": f"{role} {n} " * 40} for n in range(10) for role in ("user", "assistant")]
+    given = {**body, **({"max_tokens": 100} if claude else {}), "input" if "input" in body else "messages": talk[:-1]}
+    provider = "openai-responses" if "input" in body else "anthropic" if claude else "openai-chat"
+    whole = turnlog.fit(given, provider=provider)
+    assert whole.tokens == turnlog.count(given, provider=provider).tokens
+    fitted = turnlog.fit(given, provider=provider, max_tokens=whole.tokens - 300, strategy="sliding")
+    assert turnlog.count(fitted.request, provider=provider).tokens == fitted.tokens <= whole.tokens - 300

@@ -242,3 +242,21 @@ def test_what_is_no_body_is_refused_by_name() -> None:
             call({"messages": "hi"})
     with pytest.raises(UnknownProvider, match="use one of openai-chat"):
         turnlog.check({}, "mistral")
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        ({"max_tokens": 50}, 50),
+        ({"max_completion_tokens": 50}, 50),
+        ({"max_tokens": 70, "max_completion_tokens": 50}, 50),
+        ({"max_tokens": 50, "max_completion_tokens": None}, 50),
+        ({"max_completion_tokens": None}, 8192),
+    ],
+)
+def test_a_limit_under_either_name_goes_along(settings: dict[str, Any], limit: int) -> None:
+    """Most chat bodies say `max_tokens`: an answer that was to have 50 tokens would get thousands, and be told that
+    no other provider had such a limit."""
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}], **settings}
+    converted = turnlog.convert(body, to="anthropic", model="claude-sonnet-4-5")
+    assert (converted.request["max_tokens"], converted.edits, converted.losses) == (limit, (), ())

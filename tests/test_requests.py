@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import random
 from types import ModuleType
+from typing import Any
 
 import msgspec
 import pytest
@@ -190,3 +193,55 @@ def test_a_result_under_an_id_that_the_provider_cannot_hold_is_left_out_by_name(
     assert errors_of(oracle, aim, prepared.request) == []
     assert len(prepared.request["input"]) == kept
     assert [(edit.kind, edit.records) for edit in prepared.edits] == ([] if kept else [("orphan", (1,))])
+
+
+def scribbled(value: Any) -> None:
+    """Everything in a request changed in place, as by somebody who adds a date here and a tool there."""
+    for item in list(value.values()) if isinstance(value, dict) else value:
+        if isinstance(item, (dict, list)):
+            scribbled(item)
+    if isinstance(value, dict):
+        value.update({key: item + "!" for key, item in value.items() if isinstance(item, str)}, added=True)
+    else:
+        value.append("added")
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider} {aim.model}")
+def test_what_is_changed_in_a_request_is_in_no_other(aim: Target) -> None:
+    """A tool or a date that is added to each request before it is sent would be in the next one twice, and after a
+    restart once."""
+    tools = [{"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]
+    with turnlog.open("trip", target=aim, tools=tools, system="Be brief.", store=":memory:") as session:
+        session.user("Is it warm in Oslo?")
+        call = ToolCall("call_1", "weather", {"city": {"name": "Oslo"}})
+        session.add(Message("assistant", (call,)))
+        session.tool_result(call, "4 degrees")
+        session.user("And in Bergen? " + "Think of the coast. " * 500)
+        prepared = session.request()
+        before = prepared.body()
+        scribbled(prepared.request)
+        assert prepared.body() == before
+        again = session.request()
+        assert again.body() == before
+        assert again.request == json.loads(before)
+
+
+def test_a_request_that_is_mended_shares_nothing_with_the_one_given() -> None:
+    """Cache marks that are put on what `fit` gave would be in the caller's history from then on."""
+    body = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 100,
+        "metadata": {"user_id": "u"},
+        "tools": [{"name": "weather", "input_schema": {"type": "object", "properties": {}}}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "Oslo?", "cache_control": {"type": "ephemeral"}}]},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "weather", "input": {"a": [1]}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "4 degrees"}]},
+        ],
+    }
+    kept = copy.deepcopy(body)
+    fitter = turnlog.Fitter()
+    for made in (turnlog.repair(body, "anthropic"), turnlog.convert(body, to="google"), fitter.fit(body)):
+        scribbled(made.request)
+        assert body == kept
+    assert fitter.fit(body).request == kept

@@ -203,3 +203,59 @@ def test_what_is_no_body_is_told(body: Any) -> None:
         turnlog.repair(body, "openai-chat")
     with pytest.raises(InputError, match="a request body is an object"):
         turnlog.convert(body, to="google")
+
+
+@pytest.mark.parametrize(
+    ("aim", "tool"),
+    [
+        (CLAUDE, {"type": "web_search_20250305", "name": "web_search", "max_uses": 5}),
+        (CLAUDE, {"type": "bash_20250124", "name": "bash"}),
+        (CLAUDE, {"type": "mcp_toolset", "mcp_server_name": "files"}),
+        (CLAUDE, {"type": "code_execution_20991231", "name": "code_execution"}),
+        (turnlog.target("google", "gemini-2.5-pro"), {"googleSearch": {}}),
+        (turnlog.target("google", "gemini-2.5-pro"), {"url_context": {}}),
+        (turnlog.target("openai-chat", "gpt-5"), {"type": "custom", "custom": {"name": "patch"}}),
+        (turnlog.target("openai-responses", "gpt-5"), {"type": "web_search"}),
+        (turnlog.target("openai-responses", "gpt-5"), {"type": "web_search_preview_2025_03_11"}),
+        (turnlog.target("openai-responses", "gpt-5"), {"type": "custom", "name": "patch"}),
+    ],
+)
+def test_a_tool_that_its_provider_runs_is_declared_to_it(aim: turnlog.Target, tool: dict[str, Any]) -> None:
+    """Else the model has no search, though its session was given one, and nothing but a loss says so; or a
+    declaration as the provider documents it is refused as none."""
+    with turnlog.open("trip", target=aim, tools=[tool], store=":memory:") as session:
+        session.user("Is it warm in Oslo?")
+        prepared = session.request()
+    assert prepared.request["tools"] == [tool]
+    assert prepared.losses == ()
+
+
+@pytest.mark.parametrize("aim", [CHAT, CLAUDE, turnlog.target("google", "gemini-2.5-pro")])
+def test_a_tool_may_take_its_arguments_apart(aim: turnlog.Target, tmp_path: Path) -> None:
+    """A tool that pops what it has read, or adds a password, would change what the model is told that it called; after
+    a restart it would be told otherwise."""
+    call = ToolCall("call_1", "weather", {"city": "Oslo", "days": 3})
+    with turnlog.open("trip", target=aim, store=tmp_path / "a.db") as session:
+        session.user("Is it warm in Oslo?")
+        record = session.add(Message("assistant", (call,)))
+        call.arguments.pop("city")
+        call.arguments["password"] = "hunter2"
+        session.tool_started(call)
+        session.tool_finished(call)
+        assert session.calls()[0].record == record.n
+        assert session.calls()[0].finished
+        session.tool_result(call, "4 degrees")
+        answered = session.request().body()
+    with turnlog.open("trip", store=tmp_path / "a.db") as session:
+        assert session.request().body() == answered
+    assert b"Oslo" in answered
+    assert b"hunter2" not in answered
+
+
+def test_tools_that_are_changed_later_are_as_they_were_given(session: Session) -> None:
+    """A schema that its owner goes on to change would be another in each process."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    session.configure(tools=[{"name": "weather", "parameters": schema}])
+    session.user("Is it warm in Oslo?")
+    schema["properties"] = {}
+    assert "city" in str(session.request().request["tools"])

@@ -89,7 +89,7 @@ def marked(made: Prepared, plan: Plan, blob: BlobReader, tokens: int) -> Prepare
     facts = model_facts(plan.target.model)
     if tokens < ((facts.cache.minimum if facts else None) or _SMALLEST):
         return made
-    return made.changed(lambda: mark(made.request, marks_of(made.view, plan, blob)))
+    return made.changed(lambda request: mark(request, marks_of(made.view, plan, blob)))
 
 
 def cache_prices(model: str) -> CachePrices | None:

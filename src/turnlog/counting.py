@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from .content import Message, Tool, ToolCall, compact_json
+from .content import Message, Tool, ToolCall
 from .errors import BlobMissing
 from .oneshot import detect
 from .providers import provider as provider_named
-from .providers.protocol import Parsed, Provider
+from .providers.protocol import Parsed
+from .sizing import choice_of, schemas_of
 from .tokens.counted import BlobReader, Certainty, Choice, Counter, Tally
 from .tokens.counters import counter_for
 
@@ -54,9 +55,9 @@ def count(
             raise BlobMissing(f"no media with hash {sha256} in this request")
         return parsed.blobs[sha256]
 
-    tally = _whole(counts, parsed.messages, parsed.configuration.tools, _choice(parsed, spoken), blob)
-    for schema in _answer_schemas(parsed.configuration.settings):
-        tally += Tally(framing=counts.text(compact_json(schema)), certainty="estimated")
+    settings = parsed.configuration.settings
+    tally = _whole(counts, parsed.messages, parsed.configuration.tools, choice_of(settings, spoken), blob)
+    tally += schemas_of(settings, counts)
     named = counter is not None or bool(model or parsed.configuration.model)
     return TokenCount(tally.tokens, tally.certainty if named else "estimated", tally.parts, counts.id)
 
@@ -82,32 +83,3 @@ def _spelled_for_vertex(parsed: Parsed) -> bool:
     """Whether a signature is spelled as Google's SDK spells it for Vertex AI and nowhere else."""
     calls = (part for message in parsed.messages for part in message.parts if isinstance(part, ToolCall))
     return any("thought_signature" in str(call.form.delta) for call in calls if call.form)
-
-
-_SCHEMAS = (
-    ("response_format", "json_schema", "schema"),
-    ("text", "format", "schema"),
-    ("output_format", "schema"),
-    ("output_config", "format", "schema"),
-    ("generationConfig", "responseSchema"),
-    ("generationConfig", "responseJsonSchema"),
-)
-"""Where requests say what JSON the answer must be."""
-
-
-def _answer_schemas(settings: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas that the answer has to keep to: billed about as their compact JSON."""
-    for path in _SCHEMAS:
-        found: Any = settings
-        for key in path:
-            found = found.get(key) if isinstance(found, Mapping) else None
-        if found:
-            yield found
-
-
-def _choice(parsed: Parsed, spoken: Provider) -> Choice:
-    """A request's tool choice, as counters know it."""
-    words = spoken.tool_choice(parsed.configuration.settings) or "auto"
-    if words.startswith("tool:"):
-        return "named"
-    return "required" if words == "required" else "none" if words == "none" else "auto"

@@ -19,6 +19,7 @@ from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .records import Decision
 from .request import Plan, Prepared, follow, plan, spelled, tools_for
+from .sizing import choice_of, schemas_of
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
 from .tokens.counted import Counter, Tally
@@ -277,12 +278,14 @@ class _Counting:
         self._counter = counter if not callable(counter) else None
         self.id = self._counter.id if self._counter is not None else "the caller's"
         self._count_body = counter if callable(counter) else None
+        self._choice = choice_of(ways.local.settings, ways.provider)
+        self._schemas = schemas_of(ways.local.settings, self._counter) if self._counter is not None else Tally()
         tools = ways.local.tools
         self.fixed = 0
         self.scale = 1.0
         if self._counter is not None:
-            frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens
-            self.fixed = frame + (count_tools(tools, self._counter).tokens if tools else 0)
+            frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens + self._schemas.tokens
+            self.fixed = frame + (count_tools(tools, self._counter, self._choice).tokens if tools else 0)
             self.scale = MARGINS[self._counter.messages((_WORD,)).certainty]
 
     def blob(self, sha256: str) -> bytes:
@@ -309,8 +312,9 @@ class _Counting:
         if self._counter is not None:
             system = any(shown.message.role == "system" for shown in made.view)
             tools, _ = tools_for(self._ways, made.view)
-            said = self._counter.messages([shown.message for shown in made.view], self.blob)
-            return (self._counter.frame(system=system, tools=bool(tools)) + self._counter.tools(tools) + said).tokens
+            said = self._counter.messages([shown.message for shown in made.view], self.blob) + self._schemas
+            frame = self._counter.frame(system=system, tools=bool(tools))
+            return (frame + self._counter.tools(tools, self._choice) + said).tokens
         assert self._count_body is not None
         return _number(self._count_body(list(made.request[self._ways.provider.conversation])))
 

@@ -17,17 +17,17 @@ __all__ = ["admitted", "check_readable"]
 
 
 def admitted(body: Body) -> Body:
-    """`body`, if a log can hold it. Raises InputError naming what it cannot hold."""
+    """`body` as a log gives it back, if one can hold it: whoever made it may go on to change what it was made of, as
+    a tool does that takes its arguments apart. Raises InputError naming what it cannot hold."""
     for where, value, finite in _free_form(body):
         _check_json(value, where, finite)
-    check_readable(body)
-    return body
+    return check_readable(body)
 
 
-def check_readable(body: Body) -> None:
-    """Raises InputError unless the record that holds `body` could be read again."""
+def check_readable(body: Body) -> Body:
+    """What the record that holds `body` is read as. Raises InputError if it could not be read again."""
     try:
-        decode_record(encode_record(Record(1, "", body)))
+        return decode_record(encode_record(Record(1, "", body))).body
     except (CorruptRecord, AttributeError, TypeError) as error:
         what = str(error).removeprefix("record 1 is damaged: ")
         raise InputError(f"this cannot be recorded as a {type(body).__name__}: {what}") from error

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from .content import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult
+from .content import Media, Message, Opaque, Outcome, Text, ToolCall, ToolResult
 from .context import Context
 from .errors import Conflict, InputError, described
 from .exchange import Answer, Content, is_stream, parts_of, whole_of
@@ -120,12 +120,18 @@ class Journal:
         )
 
     def record_of(self, call: ToolCall) -> int:
-        """The number of the record that holds a call. Raises InputError if none does."""
+        """The number of the record that holds a call: if none has it word for word, the newest of its id and name, as
+        a tool may have changed its arguments since. Raises InputError if there is none."""
         if not isinstance(call, ToolCall):
             raise InputError(f"a call is one of `Answer.tool_calls`, not {type(call).__name__}")
+        changed = 0
         for n, message in self._newest():
-            if any(_is_kept_as(part, call) for part in message.parts):
+            named = [part for part in message.parts if isinstance(part, ToolCall) and _is_named_as(part, call)]
+            if any(part == call or has_mark(part.raw_arguments) for part in named):
                 return n
+            changed = changed or (n if named else 0)
+        if changed:
+            return changed
         raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self._id!r}: receive the answer first")
 
     def _newest(self) -> Iterator[tuple[int, Message]]:
@@ -199,8 +205,5 @@ class Journal:
         return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
 
 
-def _is_kept_as(part: Part, call: ToolCall) -> bool:
-    """Whether `part` is what the log has of `call`, whose arguments may have held secrets."""
-    if not isinstance(part, ToolCall) or (part.id, part.name) != (call.id, call.name):
-        return False
-    return part == call or has_mark(part.raw_arguments)
+def _is_named_as(part: ToolCall, call: ToolCall) -> bool:
+    return (part.id, part.name) == (call.id, call.name)

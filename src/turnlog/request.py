@@ -80,7 +80,13 @@ class Prepared:
 
     @cached_property
     def request(self) -> dict[str, Any]:
-        """A plain dict for the SDK call."""
+        """A plain dict for the SDK call. It is the caller's own: what is changed in it is in no other request."""
+        copied: dict[str, Any] = _copied(self._made)
+        return copied
+
+    @cached_property
+    def _made(self) -> dict[str, Any]:
+        """The request, of which parts may be those of other requests and of what it was made of."""
         return self._request() if callable(self._request) else self._request
 
     @cached_property
@@ -100,24 +106,24 @@ class Prepared:
 
     def body(self) -> bytes:
         """The request as JSON, for an HTTP client."""
-        return b"".join(self._fragments) or msgspec.json.encode(self.request)
+        return b"".join(self._fragments) or msgspec.json.encode(self._made)
 
     def after(self, edits: tuple[Edit, ...]) -> Prepared:
         """The same request, with edits made before it."""
         return Prepared(
             target=self.target,
-            request=lambda: self.request,
+            request=lambda: self._made,
             edits=lambda: (*edits, *self.edits),
             losses=lambda: self.losses,
             view=self.view,
             fragments=self._fragments,
         )
 
-    def changed(self, request: Callable[[], dict[str, Any]]) -> Prepared:
-        """The same, but for the request itself."""
+    def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Prepared:
+        """The same, but for the request itself: what `change`, which changes nothing in place, makes of it."""
         return Prepared(
             target=self.target,
-            request=request,
+            request=lambda: change(self._made),
             edits=lambda: self.edits,
             losses=lambda: self.losses,
             view=self.view,
@@ -125,6 +131,13 @@ class Prepared:
 
     def __repr__(self) -> str:
         return f"Prepared(request={self.request!r}, edits={self.edits!r}, losses={self.losses!r})"
+
+
+def _copied(value: Any) -> Any:
+    """JSON with objects and arrays of its own; texts, which nobody can change, are shared."""
+    if isinstance(value, dict):
+        return {key: _copied(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+    return [_copied(item) if isinstance(item, (dict, list)) else item for item in value]
 
 
 class Plan(Struct, frozen=True, eq=False):
@@ -262,8 +275,8 @@ def translate(configuration: Configuration, to: Provider) -> tuple[Configuration
     source = provider(configuration.provider)
     settings: dict[str, Any] = {}
     left = _leaves(configuration.settings, source.setting_paths)
-    for name, path in source.setting_paths.items():
-        if path in left and name in to.setting_paths:
+    for name, path in (*source.older_paths.items(), *source.setting_paths.items()):
+        if left.get(path) is not None and name in to.setting_paths:
             _put(settings, to.setting_paths[name], _as_common(name, left.pop(path)))
     choice = source.tool_choice(configuration.settings)
     if choice is not None:

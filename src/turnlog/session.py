@@ -176,8 +176,9 @@ class Session(Lifecycle):
     def switch(self, aim: Target, *, why: str = "") -> tuple[Loss, ...]:
         """Make requests for another target from here on. Settings that both providers have are carried
         over, `aim.settings` laid over them. Returns what the target cannot take of settings and of the
-        conversation so far; the log keeps that, and switching back brings it back, but for what a
-        request decided for a smaller window (`undo_compaction`)."""
+        conversation so far. Switching back brings back what it could not take of the conversation and of the tools,
+        but for what a request decided for a smaller window (`undo_compaction`); settings that only one provider has
+        are to be given again, with `aim` or `configure`."""
         self._context.refresh()
         made = plan(self.configuration, target_of(aim))
         usual = make_target(aim.provider, aim.model)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
-from .content import Message, Tool, ToolCall, ToolResult
+from .content import Message, Tool, ToolCall, ToolResult, compact_json
+from .providers.protocol import Provider
 from .records import Count, MessageRecord, PartialAnswer, Record
 from .request import Plan, as_known
-from .tokens.counted import BlobReader, Certainty, Counter
+from .tokens.counted import BlobReader, Certainty, Choice, Counter, Tally
 from .tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
 from .view.added import Gauge
 from .view.blocks import Item
@@ -16,7 +18,7 @@ from .view.select import as_shown
 from .view.sent import Known
 from .view.shown import Shown
 
-__all__ = ["Sizing"]
+__all__ = ["Sizing", "choice_of", "schemas_of"]
 
 _REMEMBERED = 20_000
 """So many sizes are remembered that no record has."""
@@ -124,3 +126,40 @@ def _answers_several(message: Message, earlier: Iterable[Message]) -> bool:
         elif called:
             break
     return len(called) > 1 and not answered.isdisjoint(called)
+
+
+def schemas_of(settings: Mapping[str, Any], counter: Counter) -> Tally:
+    """What the schemas in a request's settings take: those that its answer has to keep to."""
+    tally = Tally()
+    for schema in _answer_schemas(settings):
+        tally += Tally(framing=counter.text(compact_json(schema)), certainty="estimated")
+    return tally
+
+
+def choice_of(settings: Mapping[str, Any], speaker: Provider) -> Choice:
+    """The tool choice in a request's settings, as counters know it."""
+    words = speaker.tool_choice(settings) or "auto"
+    if words.startswith("tool:"):
+        return "named"
+    return "required" if words == "required" else "none" if words == "none" else "auto"
+
+
+_SCHEMAS = (
+    ("response_format", "json_schema", "schema"),
+    ("text", "format", "schema"),
+    ("output_format", "schema"),
+    ("output_config", "format", "schema"),
+    ("generationConfig", "responseSchema"),
+    ("generationConfig", "responseJsonSchema"),
+)
+"""Where requests say what JSON the answer must be."""
+
+
+def _answer_schemas(settings: Mapping[str, Any]) -> Iterator[Any]:
+    """The schemas that the answer has to keep to: billed about as their compact JSON."""
+    for path in _SCHEMAS:
+        found: Any = settings
+        for key in path:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if found:
+            yield found

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .content import Tool
 from .errors import InputError
 from .providers import provider
+from .providers.anthropic.shapes import TOOL as ANTHROPIC_TOOL
+from .providers.google.shapes import TOOL as GOOGLE_TOOL
 
 __all__ = ["read_tools"]
 
@@ -48,11 +51,20 @@ def _plain(tool: Mapping[str, Any]) -> Tool:
     return Tool(tool["name"], description=str(tool.get("description") or ""), parameters=parameters)
 
 
+_DATED = re.compile(r"_\d{8}$")
+"""How Anthropic ends the types of the tools that it runs or defines, those to come too; nobody else does."""
+
+
 def _shape(tool: Mapping[str, Any]) -> str | None:
-    if "functionDeclarations" in tool or "function_declarations" in tool:
+    """Whose declaration this is. Tools that a provider runs itself, such as a search, have no other mark than the
+    words that it has for them."""
+    kind = tool.get("type")
+    if not GOOGLE_TOOL.keys.keys().isdisjoint(tool):
         return "google"
     if "input_schema" in tool:
         return "anthropic"
-    if "function" in tool:
+    if isinstance(kind, str) and kind != "custom" and (kind in ANTHROPIC_TOOL.shapes or _DATED.search(kind)):
+        return "anthropic"
+    if "function" in tool or (kind == "custom" and "custom" in tool):
         return "openai-chat"
     return "openai-responses" if "name" in tool or "type" in tool else None

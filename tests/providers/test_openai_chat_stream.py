@@ -112,6 +112,20 @@ def test_calls_that_share_an_index_are_told_apart_by_id(index: int | None) -> No
     assert streamed.message == Message("assistant", (ToolCall("f", "f", {}), ToolCall("g", "g", {})))
 
 
+@pytest.mark.parametrize("keys", [{}, {"index": 0}, {"index": 0, "id": ""}])
+def test_whole_calls_without_ids_stay_apart(keys: dict[str, Any]) -> None:
+    """Fails if two calls of a server that numbers all of them 0 and gives no ids become one of a tool that nobody
+    has, `fg`; or if one whose name comes with each piece, and once more at the end, becomes several."""
+
+    def called(*said: tuple[str, str]) -> list[tuple[str, Any]]:
+        entries = [{**keys, "function": {"name": name, "arguments": text}} for name, text in said]
+        streamed = assembled([*(chunk({"tool_calls": [entry]}) for entry in entries), chunk({}, "tool_calls")])
+        return [(part.name, part.arguments) for part in streamed.message.parts if isinstance(part, ToolCall)]
+
+    assert called(("f", "{}"), ("g", "{}"), ("g", "{}")) == [("f", {}), ("g", {}), ("g", {})]
+    assert called(("f", '{"a":'), ("f", '{"b":1}'), ("f", "}"), ("f", "")) == [("f", {"a": {"b": 1}})]
+
+
 def test_only_the_first_choice_is_taken() -> None:
     """Fails if with n > 1 the choices run into each other."""
     chunks = [

@@ -132,6 +132,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     with_tool_choice: Callable[[dict[str, Any], str], dict[str, Any]]
     """Settings with a tool choice given in common words."""
 
+    older_paths: SettingPaths = {}
+    """Where a provider takes some of these settings too, under a name that a newer one took the place of."""
+
     counted_key: str = ""
     """A key of messages of which a whole request may hold only so many."""
 

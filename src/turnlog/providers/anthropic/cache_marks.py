@@ -63,12 +63,18 @@ def mark_cache(request: dict[str, Any], messages: Sequence[int]) -> dict[str, An
         front = {"system": [{"type": "text", "text": text, "cache_control": _PLAIN}]}
     elif isinstance(text, list) and text:
         front = {"system": [*text[:-1], {**text[-1], "cache_control": _PLAIN}]}
-    elif request.get("tools"):
-        front = {"tools": [*request["tools"][:-1], {**request["tools"][-1], "cache_control": _PLAIN}]}
+    elif (at := _last_shown(request.get("tools") or [])) >= 0:
+        tools = request["tools"]
+        front = {"tools": [*tools[:at], {**tools[at], "cache_control": _PLAIN}, *tools[at + 1 :]]}
     wire = list(request.get("messages") or [])
     for at in [at for at in messages if 0 <= at < len(wire)][-(MAX_MARKS - bool(front)) :]:
         wire[at] = _with_mark(wire[at])
     return {**request, **front, "messages": wire}
+
+
+def _last_shown(tools: Sequence[Mapping[str, Any]]) -> int:
+    """The index of the last tool that may carry a mark, -1 if there is none: one whose loading is deferred may not."""
+    return max((i for i, tool in enumerate(tools) if not tool.get("defer_loading")), default=-1)
 
 
 def _with_mark(message: dict[str, Any]) -> dict[str, Any]:

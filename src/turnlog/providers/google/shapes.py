@@ -14,7 +14,7 @@ from ..values import misfit
 from .keys import camel, snake
 from .values import SCHEMA
 
-__all__ = ["BODY", "is_google_schema"]
+__all__ = ["BODY", "TOOL", "is_google_schema"]
 
 
 def _keys(plain: str, **nested: Shape) -> Keys:
@@ -45,7 +45,7 @@ _PART = _keys(
 _CONTENT = _keys("role", parts=Many(_PART))
 
 _DECLARATION = _keys("name description behavior parameters parametersJsonSchema response responseJsonSchema")
-_TOOL = _keys(
+TOOL = _keys(
     "parallelAiSearch mcpServers exaAiSearch",
     codeExecution=_keys(""),
     computerUse=_keys("environment excludedPredefinedFunctions enablePromptInjectionDetection disabledSafetyPolicies"),
@@ -58,6 +58,7 @@ _TOOL = _keys(
     urlContext=_keys(""),
     functionDeclarations=Many(_DECLARATION),
 )
+"""An element of `tools`: function declarations, or tools that Google runs."""
 _TOOL_CONFIG = _keys(
     "includeServerSideToolInvocations",
     functionCallingConfig=_keys("mode allowedFunctionNames streamFunctionCallArguments"),
@@ -77,7 +78,7 @@ BODY = _keys(
     "model cachedContent labels modelArmorConfig serviceTier store",
     contents=Many(_CONTENT),
     systemInstruction=_CONTENT,
-    tools=Many(_TOOL),
+    tools=Many(TOOL),
     toolConfig=_TOOL_CONFIG,
     safetySettings=Many(_keys("category threshold method")),
     generationConfig=_GENERATION,

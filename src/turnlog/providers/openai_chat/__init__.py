@@ -25,6 +25,7 @@ PROVIDER = Provider(
         "stop": ("stop",),
         "stream": ("stream",),
     },
+    older_paths={"max_output_tokens": ("max_tokens",)},
     parse=parse,
     parse_response=parse_response,
     assembler=ChatAssembler,

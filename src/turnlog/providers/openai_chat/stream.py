@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...content import Message
+from ...content import Message, parse_arguments
 from ...records import Usage
 from ..protocol import Reply
 from ..values import check_types
@@ -83,12 +83,11 @@ class ChatAssembler:
 
     def _call(self, entry: Mapping[str, Any]) -> None:
         """Take a piece of a call. Pieces belong together by `index` alone; some servers number all calls
-        0 or none, and tell them apart by id."""
+        0 or none, and tell them apart by id, or give none and each call whole."""
         index = entry.get("index")
         number = index if isinstance(index, int) else -1
         at = self._slots.get(number)
-        known = self._calls[at].get("id") if at is not None else None
-        if at is None or (entry.get("id") and known and entry["id"] != known):
+        if at is None or _is_another(entry, self._calls[at]):
             at = self._slots[number] = len(self._calls)
             self._calls.append({})
         call = self._calls[at]
@@ -102,6 +101,19 @@ class ChatAssembler:
                         _grow(body, name, piece)
             else:
                 call[key] = value
+
+
+def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
+    """Whether a piece begins a call other than the one that has its index: under another id, or under a name, without
+    an id, where that one has all its arguments."""
+    if entry.get("id"):
+        return bool(call.get("id")) and entry["id"] != call["id"]
+    new, had = entry.get("function"), call.get("function")
+    if not isinstance(new, Mapping) or not had or not new.get("name"):
+        return False
+    if new["name"] == had["name"] and not new.get("arguments"):  # said once more at the end
+        return False
+    return had["arguments"].endswith("}") and isinstance(parse_arguments(had["arguments"])[0], dict)
 
 
 def _as_parts(content: Any) -> Any:
