@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+import turnlog
 from turnlog.content import Media, Message, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import BudgetError
 from turnlog.log import Draft
@@ -94,6 +95,23 @@ def test_a_breakdown_adds_up_to_what_requests_are_counted_as(session: Session, s
     assert found.marks.goal <= found.marks.trigger <= found.marks.limit
     assert found.free == max(0, found.marks.limit - found.tokens)
     assert all(share.tokens > 0 for share in found.shares)
+
+
+@pytest.mark.parametrize("aim", [OURS, CLAUDE], ids=lambda aim: aim.provider)
+def test_what_an_answer_has_to_keep_to_is_counted(session: Session, aim: Target) -> None:
+    """A schema of thousands of tokens that is sent and not counted puts requests beyond their budget, as a choice of
+    tools does that costs more than none."""
+    session.switch(aim)
+    bare = session.token_count
+    schema = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(300)}}
+    formats = {
+        OURS.provider: {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}},
+        CLAUDE.provider: {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
+    }
+    session.configure(**formats[aim.provider], tool_choice={"type": "any"} if aim is CLAUDE else "required")
+    assert session.token_count == session.breakdown().tokens
+    assert session.token_count > bare + 2_000
+    assert session.token_count == turnlog.count(session.request().request, aim.model, provider=aim.provider).tokens
 
 
 def test_a_breakdown_names_tools_images_and_summaries(session: Session) -> None:

@@ -197,7 +197,7 @@ class Context:
 
     def _fixed(self, plan: Plan) -> int:
         """The tokens of a request beside its messages."""
-        return self._sizing.fixed(plan.local.tools, system=self._systems > 0)
+        return self._sizing.fixed(plan, system=self._systems > 0)
 
     def _gauge(self, plan: Plan) -> Gauge:
         return self._sizing.gauge(plan, declares=not plan.local.tools, system=self._systems > 0)

@@ -13,7 +13,7 @@ from .models import Target
 from .policy import Marks, Terms
 from .records import Decision
 from .request import plan
-from .sizing import Sizing
+from .sizing import Sizing, given_choice, schemas_of
 from .tokens.counters import count_message, counter_for
 from .view.added import added_to
 from .view.breakdown import Breakdown, shares_of
@@ -49,6 +49,9 @@ def broken_down(
     view = [msgspec.structs.replace(shown, message=sent) for shown, sent in kept if sent is not None]
     tools, _ = declare_tools(view, ways.local.tools, rules)
     beside = added_to(view, rules, fate_of(records), sizing.gauge(ways, declares=False, system=True))
-    shares, certainty = shares_of(view, tools, counter, store.get_blob, beside)
+    declared = counter.tools(tools, given_choice(ways))
+    around = counter.frame(system=any(shown.message.role == "system" for shown in view), tools=bool(tools))
+    around += schemas_of(ways.local.settings, counter)
+    shares, certainty = shares_of(view, declared, around, counter, store.get_blob, beside)
     terms = terms or Terms(context.budget, context.strategy)
     return Breakdown(aim.provider, aim.model, terms.strategy.name, terms.budget, marks, shares, certainty, counter.id)

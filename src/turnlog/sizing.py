@@ -18,7 +18,7 @@ from .view.select import as_shown
 from .view.sent import Known
 from .view.shown import Shown
 
-__all__ = ["Sizing", "choice_of", "schemas_of"]
+__all__ = ["Sizing", "choice_of", "given_choice", "schemas_of"]
 
 _REMEMBERED = 20_000
 """So many sizes are remembered that no record has."""
@@ -31,7 +31,7 @@ class Sizing:
         self.counter = counter
         self._blob = blob
         self._recounted: dict[tuple[int, int], int] = {}
-        self._tools: Sequence[Tool] = ()
+        self._plan: Plan | None = None
         self._fixed: dict[bool, int] = {}
         self._gauges: dict[tuple[str, bool, bool], Gauge] = {}
 
@@ -76,17 +76,19 @@ class Sizing:
     def _joins_results(self) -> bool:
         return joins_results(self.counter)
 
-    def fixed(self, tools: Sequence[Tool], *, system: bool) -> int:
-        """Tokens of a request beside its messages: of the tools that it is given, and of what stands around it."""
-        if tools is not self._tools:
-            self._tools, self._fixed = tools, {}
+    def fixed(self, plan: Plan, *, system: bool) -> int:
+        """Tokens of a request by a plan beside its messages: of the tools that it is given, of the schema that its
+        answer has to keep to, and of what stands around all that."""
+        if plan is not self._plan:
+            self._plan, self._fixed = plan, {}
         if system not in self._fixed:
-            self._fixed[system] = self._around(tools, system=system)
+            schemas = schemas_of(plan.local.settings, self.counter).tokens
+            self._fixed[system] = schemas + self._around(plan.local.tools, given_choice(plan), system=system)
         return self._fixed[system]
 
-    def _around(self, tools: Sequence[Tool], *, system: bool) -> int:
+    def _around(self, tools: Sequence[Tool], choice: Choice = "auto", *, system: bool) -> int:
         frame = count_frame(self.counter, system=system, tools=bool(tools)).tokens
-        return frame + (count_tools(tools, self.counter).tokens if tools else 0)
+        return frame + (count_tools(tools, self.counter, choice).tokens if tools else 0)
 
     def gauge(self, plan: Plan, *, declares: bool, system: bool) -> Gauge:
         """How to count what a request by a plan takes beside the sizes of its messages. `declares` says that it has no
@@ -134,6 +136,12 @@ def schemas_of(settings: Mapping[str, Any], counter: Counter) -> Tally:
     for schema in _answer_schemas(settings):
         tally += Tally(framing=counter.text(compact_json(schema)), certainty="estimated")
     return tally
+
+
+def given_choice(plan: Plan) -> Choice:
+    """The choice among the tools that requests by a plan are given; none was made among those that are only declared
+    because they were called."""
+    return choice_of(plan.local.settings, plan.provider) if plan.local.tools else "auto"
 
 
 def choice_of(settings: Mapping[str, Any], speaker: Provider) -> Choice:

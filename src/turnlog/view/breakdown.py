@@ -7,9 +7,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..content import Message, Tool, ToolCall, ToolResult
+from ..content import Message, ToolCall, ToolResult
 from ..policy import Budget, Marks
-from ..tokens.counted import BlobReader, Certainty, Counter
+from ..tokens.counted import BlobReader, Certainty, Counter, Tally
 from .shown import Shown
 
 __all__ = ["Breakdown", "Kind", "Share", "shares_of"]
@@ -61,13 +61,12 @@ class Breakdown(Struct, frozen=True):
 
 
 def shares_of(
-    view: Sequence[Shown], tools: Sequence[Tool], counter: Counter, blob: BlobReader, beside: Mapping[int, int]
+    view: Sequence[Shown], declared: Tally, around: Tally, counter: Counter, blob: BlobReader, beside: Mapping[int, int]
 ) -> tuple[tuple[Share, ...], Certainty]:
-    """The tokens of a conversation as it is sent and its tools by kind, the largest tools first; and how far to trust
-    them. `beside` is what messages take beside their own size, by their index: it counts with what they say."""
-    declared = counter.tools(tools)
-    system = any(shown.message.role == "system" for shown in view)
-    tally = declared + counter.frame(system=system, tools=bool(tools))
+    """The tokens of a conversation as it is sent, of its tools as `declared` and of what stands `around` all that, by
+    kind, the largest tools first; and how far to trust them. `beside` is what messages take beside their own size, by
+    their index: it counts with what they say."""
+    tally = declared + around
     sums: dict[tuple[Kind, str], int] = {("tools", ""): declared.tokens, ("framing", ""): tally.framing}
     names: dict[str, str] = {}
     for i, shown in enumerate(view):
