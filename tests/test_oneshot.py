@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from types import ModuleType
 from typing import Any
 
@@ -260,3 +262,38 @@ def test_a_limit_under_either_name_goes_along(settings: dict[str, Any], limit: i
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}], **settings}
     converted = turnlog.convert(body, to="anthropic", model="claude-sonnet-4-5")
     assert (converted.request["max_tokens"], converted.edits, converted.losses) == (limit, (), ())
+
+
+CALLED = {"id": "t1", "name": "f"}
+
+
+@pytest.mark.parametrize("to", ["openai-chat", "openai-responses", "anthropic", "google"])
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("source", ["anthropic", "google"])
+def test_what_is_sent_is_json(source: str, number: float, to: str) -> None:
+    """NaN and infinity are no JSON: HTTP clients raise for them, and servers refuse the whole body. What a model said
+    of them is not lost for that."""
+    body: dict[str, Any] = {
+        "anthropic": {
+            "model": "claude-sonnet-4-5",
+            "max_tokens": 10,
+            "temperature": number,
+            "messages": [
+                {"role": "user", "content": "go"},
+                {"role": "assistant", "content": [{"type": "tool_use", **CALLED, "input": {"x": number}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]},
+            ],
+        },
+        "google": {
+            "model": "gemini-2.5-pro",
+            "generationConfig": {"temperature": number},
+            "contents": [
+                {"role": "user", "parts": [{"text": "go"}]},
+                {"role": "model", "parts": [{"functionCall": {**CALLED, "args": {"x": number}}}]},
+                {"role": "user", "parts": [{"functionResponse": {**CALLED, "response": {"y": number}}}]},
+            ],
+        },
+    }[source]
+    for made in (turnlog.convert(body, source=source, to=to), turnlog.fit(body, max_tokens=5_000)):
+        assert json.dumps({"x": number}, separators=(",", ":")) in str(made.request).replace("\\", "")
+        json.dumps(made.request, allow_nan=False)

@@ -7,7 +7,21 @@ from typing import Any
 
 import msgspec
 
-from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
+from ...content import (
+    Form,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    compact_json,
+    is_finite_json,
+    sha256_hex,
+)
 from ...errors import FormatError
 from ...records import Configuration
 from ..protocol import Parsed
@@ -217,13 +231,17 @@ class _Reader:
         arguments = block.get("input")
         if arguments is None:
             arguments = {}
-        shape = "" if isinstance(arguments, dict) else "bare"
+        held = is_finite_json(arguments)
+        shape = "" if isinstance(arguments, dict) or not held else "bare"
         call = ToolCall(
             id=_string(block, "id", f"{path}.id"),
             name=_string(block, "name", f"{path}.name"),
-            arguments=arguments,
+            arguments=arguments if held else None,
+            raw=None if held else compact_json(arguments),
             form=Form(NAME, shape) if shape else None,
         )
+        if not held:  # NaN is no JSON: it is kept as text, and never sent as it was
+            block = {**block, "input": call_block(call)["input"]}
         return msgspec.structs.replace(call, form=_formed(call_block(call), block, shape))
 
     def _result(self, block: Mapping[str, Any], path: str) -> ToolResult:

@@ -203,7 +203,9 @@ def _sampling(request: _Request, target: Target, edits: _Edits) -> _Request:
         request = _dropped(request, "top_p", edits, "top_p dropped: temperature is set", rule)
     for key in ("temperature", "top_p"):
         value = request.get(key)
-        if isinstance(value, (int, float)) and not 0 <= value <= 1:
+        if value != value:  # NaN, which is no JSON
+            request = _dropped(request, key, edits, f"{key} dropped: {value} is no number", f"{key}: range: 0..1")
+        elif isinstance(value, (int, float)) and not 0 <= value <= 1:
             clamped = min(max(value, 0), 1)
             _setting(edits, f"{key} {value} became {clamped}", f"{key}: range: 0..1")
             request = {**request, key: clamped}

@@ -7,7 +7,20 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ...content import Form, Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
+from ...content import (
+    Form,
+    Media,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    compact_json,
+    is_finite_json,
+    media_kind,
+    sha256_hex,
+)
 from ...errors import FormatError
 from ..spelling import formed
 from . import wire
@@ -101,19 +114,26 @@ class PartReader:
         name, wire_id, arguments = _string(inner, "name"), _string(inner, "id"), inner.get("args")
         call_id = wire_id or f"{name}-{len(self._calls) + 1}"
         self._calls.append(_Call(call_id, wire_id, name))
-        bare = arguments is not None and not isinstance(arguments, dict)
+        held = is_finite_json(arguments)
+        bare = held and arguments is not None and not isinstance(arguments, dict)
         call = ToolCall(
             id=call_id,
             name=name,
-            arguments={} if arguments is None else arguments,
+            arguments={} if arguments is None else arguments if held else None,
+            raw=None if held else compact_json(arguments),
             signature=_signature(part),
             provider=NAME,
             form=Form(NAME, "bare") if bare else None,
         )
+        if not held:  # NaN is no JSON: it is kept as text, and never sent as it was
+            part = {**part, "functionCall": {**inner, "args": wire.call(call)["functionCall"]["args"]}}
         return _with_form(call, wire.call(call), part, "bare" if bare else "")
 
     def _result(self, part: dict[str, Any], inner: Any, path: str) -> Part:
         _check_named(inner, path)
+        if not is_finite_json(inner.get("response")):
+            inner = {**inner, "response": {"output": compact_json(inner["response"])}}
+            part = {**part, "functionResponse": inner}
         nested = typed(inner, "parts", list, path)
         name, wire_id = _string(inner, "name"), _string(inner, "id")
         texts, outcome, shape = read_response(inner["response"]) if "response" in inner else ((), "ok", "absent")

@@ -258,9 +258,12 @@ def _generation(body: dict[str, Any], target: Target, edits: list[Edit]) -> None
     before = dict(config)
     low, high = _TEMPERATURE
     temperature = config.get("temperature")
-    if isinstance(temperature, (int, float)) and not low <= temperature <= high:
+    rule = "temperature must be in the range [0.0, 2.0]."
+    if temperature != temperature:  # NaN, which is no JSON
+        del config["temperature"]
+        edits.append(Edit("setting", f"temperature dropped: {temperature} is no number", rule=rule))
+    elif isinstance(temperature, (int, float)) and not low <= temperature <= high:
         config["temperature"] = min(max(temperature, low), high)
-        rule = "temperature must be in the range [0.0, 2.0]."
         edits.append(Edit("setting", f"temperature {temperature} sent as {config['temperature']}", rule=rule))
     name = find(config, "stopSequences")
     stops = config.get(name)
