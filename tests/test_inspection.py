@@ -114,6 +114,21 @@ def test_what_an_answer_has_to_keep_to_is_counted(session: Session, aim: Target)
     assert session.token_count == turnlog.count(session.request().request, aim.model, provider=aim.provider).tokens
 
 
+def test_a_schema_is_counted_in_either_spelling(session: Session) -> None:
+    """Google takes its keys in two spellings: what is sent of one was counted of the other only."""
+    schema = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(300)}}
+    sizes = []
+    for settings in (
+        {"generationConfig": {"responseSchema": schema}},
+        {"generation_config": {"response_schema": schema}},
+    ):
+        session.switch(target("google", "gemini-2.5-pro"))
+        session.configure(**settings)
+        sizes.append(session.token_count - turnlog.count(session.request().request, "gemini-2.5-pro").tokens)
+        session.switch(OURS)
+    assert sizes == [0, 0]
+
+
 def test_a_breakdown_names_tools_images_and_summaries(session: Session) -> None:
     """Each kind has its own line; tokens in the wrong one send a reader the wrong way."""
     kinds = {(share.kind, share.name) for share in session.breakdown().shares}

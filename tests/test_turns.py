@@ -156,6 +156,50 @@ def test_a_turn_has_failed_after_a_stream_whose_error_was_caught(session: Sessio
     assert one.info.reason == two.info.reason == "its last answer broke off: ConnectionError: reset"
 
 
+def test_a_turn_goes_by_its_last_answer_however_it_came(session: Session) -> None:
+    """An answer that the session itself received after a broken one, or a stream that nobody read as there was no
+    target, made a turn failed though all that was said is whole."""
+
+    def broken() -> Iterator[Any]:
+        yield from chunks("It is ")
+        raise ConnectionError("reset")
+
+    with session.turn("one") as one:
+        with suppress(ConnectionError):
+            one.receive(broken())
+        session.receive(says("It is cold."))
+    aimless = Session(store := MemoryStore(), store.create("s"))
+    with aimless.turn("two") as two, pytest.raises(InputError):
+        two.receive(broken())
+    assert (one.status, two.status) == ("completed", "completed")
+
+
+def test_a_run_is_of_the_call_that_it_began_with(session: Session) -> None:
+    """A tool that takes its arguments apart made its end that of an earlier call of the same id, as Google's are."""
+    with session.turn("go") as turn:
+        (first,) = turn.receive(says("", "c1")).tool_calls
+        with turn.tool(first) as run:
+            run.result("one")
+        again = says("", "c1")
+        again["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = '{"more":1}'
+        (second,) = turn.receive(again).tool_calls
+        with turn.tool(second) as run:
+            second.arguments.clear()
+            second.arguments.update(first.arguments)
+            run.result("two")
+    assert [info.finished > info.started > info.record for info in turn.info.calls] == [True, True]
+
+
+def test_a_session_that_is_closed_while_a_turn_is_entered(store: MemoryStore) -> None:
+    """A listener that closes the session at what was recovered left a turn that nobody could end."""
+    session_in(store).turn("hi").__enter__()
+    session = Session(store, store.info("s"))
+    session.on_records(lambda made: session.close() if isinstance(made.records[-1].body, TurnClosed) else None)
+    with pytest.raises(InputError, match="closed"), session.turn("again"):
+        pytest.fail("the block of a turn that never began")
+    assert [turn.status for turn in Session(store, store.info("s")).turns()] == ["failed"]
+
+
 def test_a_turn_that_is_cancelled_ends_quietly(session: Session) -> None:
     """Whoever presses stop wants neither a traceback nor another request."""
     with session.turn("go") as turn:

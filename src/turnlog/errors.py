@@ -42,6 +42,7 @@ __all__ = [
     "TurnCancelled",
     "TurnlogError",
     "UnknownProvider",
+    "cancellations",
     "described",
 ]
 
@@ -174,3 +175,12 @@ def described(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - an error of somebody else's making; what it ends must be put on record all the same
         said = ""
     return f"{type(error).__name__}: {said}"
+
+
+def cancellations(error: BaseException | None) -> list[TurnCancelled]:
+    """The cancellations that an error consists of, by itself or in the group that an `asyncio.TaskGroup` makes of it;
+    none if there is anything else in it."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error] if isinstance(error, TurnCancelled) else []
+    inner = [cancellations(one) for one in error.exceptions]
+    return [one for found in inner for one in found] if all(inner) else []

@@ -195,7 +195,10 @@ class FileRecorder:
         told: dict[str, tuple[str, float]] = {}
         for record in records:
             if isinstance(record.body, FileChange):
-                at = datetime.fromisoformat(record.time).timestamp()
+                try:
+                    at = datetime.fromisoformat(record.time).timestamp()
+                except ValueError:  # a store holds any text; then nothing is of later
+                    at = 1e10
                 told[self.told_of(record.body)] = record.body.after, at
         return self.folder.touched(since.timestamp(), told)
 

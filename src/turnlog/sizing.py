@@ -159,8 +159,9 @@ _SCHEMAS = (
     ("output_config", "format", "schema"),
     ("generationConfig", "responseSchema"),
     ("generationConfig", "responseJsonSchema"),
+    ("generationConfig", "responseFormat", "text", "schema"),
 )
-"""Where requests say what JSON the answer must be."""
+"""Where requests say what JSON the answer must be, in whatever spelling of their keys (`response_schema`)."""
 
 
 def _answer_schemas(settings: Mapping[str, Any]) -> Iterator[Any]:
@@ -168,6 +169,11 @@ def _answer_schemas(settings: Mapping[str, Any]) -> Iterator[Any]:
     for path in _SCHEMAS:
         found: Any = settings
         for key in path:
-            found = found.get(key) if isinstance(found, Mapping) else None
+            there = found.items() if isinstance(found, Mapping) else ()
+            found = next((value for name, value in there if _plain(name) == _plain(key)), None)
         if found:
             yield found
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", "").lower()

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, Self
 from .calls import CallInfo, calls_of, unanswered
 from .content import Message, Outcome, Text, ToolCall, ToolResult
 from .diffs import NetChange, net_changes
-from .errors import InputError, TurnCancelled, described
+from .errors import InputError, TurnCancelled, cancellations, described
 from .exchange import Answer, Content, is_stream, parts_of
 from .filewatch import FileRecorder
 from .journal import Journal
@@ -87,6 +87,8 @@ class Turn:
         self._over = ""
         self._cancelled: str | None = None
         self._broken = ""
+        self._broken_at = 0
+        self._streaming = False
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -94,6 +96,8 @@ class Turn:
         if self._opened:
             raise InputError(f"turn {self.id!r} was entered already: a turn is used once, make another")
         self._desk.take_turn(self)
+        if self._over:  # by a listener that was told of what was recovered
+            raise InputError("the session was closed before the turn had begun")
         try:
             if self._watch is not None:
                 files = self._stack.enter_context(self._desk.files(self._watch))
@@ -109,7 +113,7 @@ class Turn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        found = _cancellations(error)
+        found = cancellations(error)
         ours = bool(found) and all(one.turn_id == self.id for one in found)
         if self._over:
             return ours
@@ -138,7 +142,10 @@ class Turn:
 
     def abandon(self) -> None:
         """Close a turn whose session goes: it is never left."""
-        if not self._over:
+        if not self._over and not self._opened:
+            self._over = "failed"
+            self._desk.take_turn(None)
+        elif not self._over:
             try:
                 self._stack.close()
             finally:
@@ -251,7 +258,7 @@ class Turn:
     def _ending(self, error: BaseException | None) -> tuple[str, str]:
         if self._cancelled is not None:
             return "cancelled", self._cancelled
-        if error is None and self._broken:
+        if error is None and self._broken and not self._answered_since():
             return "failed", f"its last answer broke off: {self._broken}"
         if error is None:
             open_calls = unanswered(self.info.calls)
@@ -279,21 +286,32 @@ class Turn:
         self._broken = body.reason if isinstance(body, PartialAnswer) else ""
         return answer
 
+    def _answered_since(self) -> bool:
+        """Whether a whole answer came behind the one that broke off, by whatever way."""
+        bodies = (record.body for record in self._desk.records(self._broken_at + 1))
+        return any(isinstance(body, MessageRecord) and body.message.role == "assistant" for body in bodies)
+
     @contextmanager
     def _breaking(self) -> Iterator[None]:
-        """Around a stream: one that breaks leaves an answer that broke off, whoever catches its error."""
+        """Around a stream: one that breaks leaves an answer that broke off, whoever catches its error. One that was
+        refused before it was asked for anything is none."""
+        self._streaming = False
         try:
             yield
         except BaseException as error:
-            self._broken = described(error)
+            if self._streaming:
+                self._broken = described(error)
+                self._broken_at = max(record.n for record in self._desk.records(self._opened))
             raise
 
     def _until_cancelled(self, chunks: Iterable[Any]) -> Iterator[Any]:
+        self._streaming = True
         for chunk in chunks:
             self._check()
             yield chunk
 
     async def _auntil_cancelled(self, chunks: AsyncIterable[Any]) -> Any:
+        self._streaming = True
         async for chunk in chunks:
             self._check()
             yield chunk
@@ -327,8 +345,10 @@ class ToolRun:
         self._journal = journal
         self._result: tuple[Content, Outcome] | None = None
         self._begun = 0.0
+        self._record = 0  # of the call, which the tool may change
 
     def __enter__(self) -> Self:
+        self._record = self._journal.record_of(self.call)
         self._turn.tool_started(self.call)
         self._begun = time.perf_counter()
         return self
@@ -340,10 +360,10 @@ class ToolRun:
         outcome: Outcome = self._result[1] if self._result else "ok"
         reason = ""
         if error is not None:
-            outside = not isinstance(error, Exception) or bool(_cancellations(error))
+            outside = not isinstance(error, Exception) or bool(cancellations(error))
             outcome = "timeout" if isinstance(error, TimeoutError) else "aborted" if outside else "failed"
             reason = described(error).rstrip(": ")
-        finished = ToolFinished(self.call.id, self._journal.record_of(self.call), outcome, seconds, reason)
+        finished = ToolFinished(self.call.id, self._record, outcome, seconds, reason)
         result = self._told(outcome, reason)
         self._journal.append(finished, *([] if result is None else [MessageRecord(Message("user", (result,)))]))
 
@@ -372,12 +392,3 @@ class ToolRun:
         """What the tool gave, or said of its failure; recorded when the block ends."""
         self._journal.result_of(self.call, content, outcome)  # wrong content is told here, not at the end
         self._result = (content, outcome)
-
-
-def _cancellations(error: BaseException | None) -> list[TurnCancelled]:
-    """The cancellations that an error consists of, by itself or in the group that an `asyncio.TaskGroup` makes of it;
-    none if there is anything else in it."""
-    if not isinstance(error, BaseExceptionGroup):
-        return [error] if isinstance(error, TurnCancelled) else []
-    inner = [_cancellations(one) for one in error.exceptions]
-    return [one for found in inner for one in found] if all(inner) else []

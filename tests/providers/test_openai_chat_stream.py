@@ -301,3 +301,18 @@ def test_what_is_no_answer() -> None:
             PROVIDER.parse_response(nonsense)
     with pytest.raises(FormatError):
         PROVIDER.assembler().feed(b"data: {}")
+
+
+@pytest.mark.parametrize("space", ["", " ", "\n"])
+def test_a_call_that_has_an_id_goes_on_under_its_name(space: str) -> None:
+    """A server that says a call's name in each piece, and its id in the first alone: what is but space behind whole
+    arguments made a second call of nobody, which waited for an answer."""
+    pieces = [
+        {"index": 0, "id": "c1", "function": {"name": "f", "arguments": '{"x":1}'}},
+        {"index": 0, "function": {"name": "f", "arguments": space}},
+    ]
+    assembler = PROVIDER.assembler()
+    for piece in pieces:
+        assembler.feed(chunk({"tool_calls": [piece]}))
+    parts = assembler.reply().message.parts
+    assert [(p.id, p.name, p.arguments) for p in parts if isinstance(p, ToolCall)] == [("c1", "f", {"x": 1})]

@@ -421,3 +421,13 @@ def test_a_session_that_could_not_be_made_leaves_nothing(path: Path, monkeypatch
     assert store.verify() == [] and store.create("new").records == 0
     assert (path / "sessions" / "new.json").exists()
     store.close()
+
+
+def test_a_copy_without_its_empty_folders(tmp_path: Path) -> None:
+    """git and some copies leave empty folders out: such a store could not be opened for writing any more."""
+    FilesStore(tmp_path / "store").close()
+    (tmp_path / "store" / "sessions").rmdir()
+    store = FilesStore(tmp_path / "store")
+    store.create("a")
+    assert [info.id for info in store.sessions()] == ["a"]
+    store.close()

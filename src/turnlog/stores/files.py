@@ -86,6 +86,7 @@ class FilesStore(FilesRetention):
         self.keyhole.check()
         if not read_only:
             with self._folder.store_lock():  # a rewrite that was interrupted is ended
+                self._folder.sessions.mkdir(mode=0o700, exist_ok=True)  # a copy may have left it out, empty as it was
                 clear_half_done(self._folder)
         for stem in self._folder.stems():
             self._look_at_end(stem)

@@ -108,10 +108,12 @@ def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     an id, where that one has all its arguments."""
     if entry.get("id"):
         return bool(call.get("id")) and entry["id"] != call["id"]
-    new, had = entry.get("function"), call.get("function")
-    if not isinstance(new, Mapping) or not had or not new.get("name"):
+    if call.get("id"):
         return False
-    if new["name"] == had["name"] and not new.get("arguments"):  # said once more at the end
+    new, had = entry.get("function"), call.get("function")
+    if not isinstance(new, Mapping) or not had or not had["name"] or not new.get("name"):
+        return False
+    if new["name"] == had["name"] and not str(new.get("arguments") or "").strip():  # said once more at the end
         return False
     return had["arguments"].endswith("}") and isinstance(parse_arguments(had["arguments"])[0], dict)
 
