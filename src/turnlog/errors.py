@@ -96,15 +96,16 @@ class SessionExists(StoreError):
 
 
 class Conflict(StoreError):
-    """The log is longer than the writer believed: somebody else appended first. Or it is kept by now, where it was to
-    be deleted by a rule.
+    """The log is longer than the writer believed: somebody else appended first.
 
     `expected` and `actual` are numbers of the last record.
     """
 
-    def __init__(self, session_id: str, *, expected: int, actual: int, kept: bool = False) -> None:
-        longer = f"expected record {expected} to be the last, but it is {actual}; read what was added and append again"
-        super().__init__(f"session {session_id!r}: {'it is kept by now' if kept else longer}")
+    def __init__(self, session_id: str, *, expected: int, actual: int) -> None:
+        super().__init__(
+            f"session {session_id!r}: expected record {expected} to be the last, but it is {actual}; "
+            "read what was added and append again"
+        )
         self.expected = expected
         self.actual = actual
 

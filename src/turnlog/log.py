@@ -220,8 +220,7 @@ class SessionIndex(Protocol):
 
     def delete(self, session_id: str, *, expected: int | None = None) -> None:
         """Delete a whole session, or nothing of it. Forks of it stay whole. Raises SessionNotFound, and with
-        `expected`, the number of the last record as a caller knows it who deletes by a rule, Conflict if there is
-        another, or if the session is kept: that may have been said since the rule was applied."""
+        `expected`, the number of the last record as the caller knows it, Conflict if there is another."""
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
         """A new session that begins with the records of this one up to number `at` (None: all),

@@ -45,9 +45,8 @@ class FilesRetention:
             # An append that is under way ends before; the next one sees another card.
             with self._folder.opened(stem, write=False) as file:  # alone, a packed log would be unpacked for it
                 records = self._folder.tail(stem, file, card).records
-                kept = self._folder.file(stem, "kept").exists()
-                if expected is not None and (records != expected or kept):
-                    raise Conflict(session_id, expected=expected, actual=records, kept=kept)
+                if expected is not None and records != expected:
+                    raise Conflict(session_id, expected=expected, actual=records)
                 self._folder.write_card(stem, replace(card, title="", parent="", deleted=True))
             self._folder.prune(stem)
             clear_half_done(self._folder)

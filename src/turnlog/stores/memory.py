@@ -154,9 +154,8 @@ class MemoryStore:
         """See `SessionIndex.delete`."""
         with self._lock:
             log = self._find(session_id)
-            kept = session_id in self._kept
-            if expected is not None and (expected != log.info.records or kept):
-                raise Conflict(session_id, expected=expected, actual=log.info.records, kept=kept)
+            if expected is not None and expected != log.info.records:
+                raise Conflict(session_id, expected=expected, actual=log.info.records)
             del self._logs[session_id.lower()]
             self._kept.discard(session_id)
 

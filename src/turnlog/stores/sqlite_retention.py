@@ -34,9 +34,8 @@ class SqliteRetention:
         """See `SessionIndex.delete`. Records that forks need stay until those are deleted."""
         with self._database.writing() as db:
             row = find(db, session_id)
-            kept = db.execute("select 1 from kept where no = ?", (row.no,)).fetchone() is not None
-            if expected is not None and (row.records != expected or kept):
-                raise Conflict(session_id, expected=expected, actual=row.records, kept=kept)
+            if expected is not None and row.records != expected:
+                raise Conflict(session_id, expected=expected, actual=row.records)
             db.execute("pragma secure_delete = on")
             db.execute("update sessions set id = null, parent = '' where no = ?", (row.no,))
             db.execute("delete from kept where no = ?", (row.no,))
