@@ -21,9 +21,17 @@ def offline() -> Scripted:
     return Scripted(OFFLINE, "digest/1")
 
 
+class MuteError(Exception):
+    """An error that fails when it is asked what it says."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
 BAD: list[tuple[str, str | BaseException | Callable[[Material], str], str, str]] = [
     ("exception", RuntimeError("503"), "exception", "RuntimeError: 503"),
     ("exit", SystemExit(1), "exception", "SystemExit: 1"),
+    ("mute", MuteError(), "exception", "MuteError: "),
     ("empty", " \n", "empty", "it returned nothing"),
     ("none", lambda given: None, "not text", "it returned NoneType, not text"),  # type: ignore[arg-type, return-value]
     ("long", "word " * 21, "inflated", "21 tokens, 20 were asked for"),

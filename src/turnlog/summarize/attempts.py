@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
-from ..errors import TurnlogError
+from ..errors import TurnlogError, described
 from ..records import SummaryRecord
 from .background import Background
 from .digest import Digest
@@ -65,7 +65,7 @@ def attempt(
         text = offline.summarize(material)
         fault = fault_of(text, material)
     except Exception as error:  # noqa: BLE001 - a summarizer may be anybody's, and views have other steps
-        fault = "exception", f"{type(error).__name__}: {error}"
+        fault = "exception", described(error)
     if fault is not None:
         return Attempt(failures=(*failures, SummaryFailure(offline.id, *fault)))
     return Attempt(text, offline.id, tuple(failures))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from ..errors import described
 from .ledger import Ledger, settle
 from .protocol import Material, Summarizer
 from .verdict import SummaryFailure, fault_of
@@ -60,6 +61,6 @@ class Run:
             else:
                 self._failure = SummaryFailure(self._summarizer, *fault)
         except BaseException as error:  # noqa: BLE001 - whatever somebody's function raises is a value here
-            self._failure = SummaryFailure(self._summarizer, "exception", f"{type(error).__name__}: {error}")
+            self._failure = SummaryFailure(self._summarizer, "exception", described(error))
         finally:
             self._done.set()
