@@ -29,7 +29,7 @@ class Session:
         self.session.configure(budget=budget)
 
     def read(self, message: dict) -> Message:
-        return CHAT.parse({"messages": [message]}).messages[0]
+        return CHAT.parse({"model": "gpt-4o", "messages": [message]}).messages[0]
 
     def fill(self, messages: list[dict]) -> None:
         for at in range(0, len(messages), 500):

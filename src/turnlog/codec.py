@@ -34,6 +34,7 @@ _MARK_BYTES = b'{"$'
 _DOLLARS = 64
 """So many dollars are looked at one by one."""
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_NULL = re.compile(rb"[:,\[]null")
 _FUSING = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")  # a high surrogate before a low one
 
 
@@ -119,11 +120,11 @@ def _are_text(parts: Sequence[Part]) -> bool:
 def _is_plain(encoded: bytes) -> bool:
     """Whether nothing in `encoded` needs a closer look, decided by looking at the bytes alone.
 
-    msgspec writes a number that is not finite as null: no null, no such number. No more brackets
-    than `DEPTH_LIMIT`: no deeper nesting.
+    msgspec writes a number that is not finite as null: no null, no such number, and the word in a text is mostly none.
+    No more brackets than `DEPTH_LIMIT`: no deeper nesting.
     """
     return (
-        b"null" not in encoded
+        (b"null" not in encoded or _NULL.search(encoded) is None)
         and not _may_hold_marks(encoded)
         and encoded.count(b"[") + encoded.count(b"{") <= DEPTH_LIMIT
     )

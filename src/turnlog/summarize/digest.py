@@ -136,7 +136,7 @@ class _Draft:
         }
         lines = [line for texts in self._texts.values() for line in texts]
         used = len(self._title()) + len(_DONE) + sum(len(line) + 1 for line in lines)
-        covered = self._vocabulary.words("\n".join(lines))
+        covered = set[str]().union(*map(self._vocabulary.of_line, lines))
         self._choice = Choice(self._quotes, self._headings, self._first_at, self._weights, covered)
         self._choice.take(room - used)
 
@@ -226,7 +226,7 @@ class _Draft:
         return found
 
     def _worth(self, line: str) -> float:
-        words = self._vocabulary.words(line)
+        words = self._vocabulary.of_line(line)
         return (100 + sum(max(_GIVEN, self._weights.get(word, 0)) for word in words)) / (len(line) + 10)
 
 

@@ -25,11 +25,23 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._verdicts = _Verdicts()
+        self._lines: dict[str, tuple[str, ...]] = {}
+        self._lines_before: dict[str, tuple[str, ...]] = {}
 
     def forget(self, but: Iterable[str]) -> None:
-        """If it remembers very many words, let go of all but these identifiers."""
+        """Let go of the lines that were not asked for since the last time; and if it remembers very many words, of all
+        but these identifiers."""
+        self._lines_before, self._lines = self._lines, {}
         if len(self._verdicts) > _REMEMBERED:
             self._verdicts = _Verdicts((word, word) for word in but)
+
+    def of_line(self, line: str) -> tuple[str, ...]:
+        """The identifiers in a line of a summary: remembered, since most lines stand in the next one too."""
+        found = self._lines.get(line)
+        if found is None:
+            found = self._lines_before.get(line)
+            self._lines[line] = found = tuple(self.words(line)) if found is None else found
+        return found
 
     def words(self, text: str) -> list[str]:
         """The identifiers in `text`: paths, ids, numbers, dates, symbols; no plain words of a language. Each once, in
@@ -108,7 +120,7 @@ class Seen:
 
 
 def _is_number(word: str) -> bool:
-    return word.strip("$-").replace(".", "").isdigit()
+    return not word[0].isalpha() and word.strip("$-").replace(".", "").isdigit()
 
 
 def find_word(word: str, text: str) -> int:

@@ -46,8 +46,15 @@ _LONGEST = 64_000
 _LONG = range(10_000, 250_000)
 """Characters of texts whose count takes a millisecond or more, and that may well be held in memory a little longer."""
 
+_SHORT = 160
+"""Characters of a text that is likely to come again: the name of a tool."""
+
 _LINE = 1_000
 """Characters of a line that is too long to be remembered."""
+
+_REMEMBERED_LINES = 2_048
+"""Of the largest summary of `auto`, 20,000 tokens, there are up to 1,500 lines; with fewer than it has, each would push
+out the one that is asked for next."""
 
 _NEAR = 2_000
 """How far before the longest piece's end a safe place to cut is looked for."""
@@ -80,6 +87,8 @@ def count_pieces(vocabulary: str, text: str) -> int:
     """
     if not text:
         return 0
+    if len(text) <= _SHORT:
+        return _count_short(vocabulary, text)
     return (_count_again if len(text) in _LONG else _count)(vocabulary, text)
 
 
@@ -98,7 +107,8 @@ def _count_again(vocabulary: str, text: str) -> int:
     return sum((_count_line if len(line) < _LINE else _count)(vocabulary, line) for line in _LINES.split(text))
 
 
-_count_line = lru_cache(maxsize=1024)(_count)
+_count_short = lru_cache(maxsize=512)(_count)
+_count_line = lru_cache(maxsize=_REMEMBERED_LINES)(_count)
 
 
 @cache

@@ -61,7 +61,7 @@ def is_plain(message: Message, rules: Rules) -> bool:
         elif isinstance(part, ToolCall):
             if part.kind != "function" or message.role != "assistant":
                 return False
-            if part.raw is not None or not isinstance(part.arguments, dict):
+            if not isinstance(part.arguments, dict):
                 return False
             if part.signature or sendable_name(part.name, rules) != part.name:
                 return False
