@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +124,24 @@ def test_nothing_to_import_is_said(turnlog: Any, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ended = turnlog("import", "--discover", str(tmp_path / "empty"))
     assert (ended.code, ended.err) == (0, f"found in {tmp_path / 'empty'}: no sessions of agents\n")
+
+
+def test_what_retention_deleted_need_not_come_again(turnlog: Any, home: Path) -> None:
+    """`gc` by age and `import --discover` by turns would delete and import the same old sessions for ever."""
+    long_ago = time.time() - 40 * 86_400
+    for name in (".claude/projects/-w/a.jsonl", ".pi/agent/sessions/--w--/x.jsonl"):
+        os.utime(home / name, (long_ago, long_ago))
+    ended = turnlog("import", "--discover", str(home), "--newer-than", "30d", "--json")
+    assert statuses(ended) == [("second", "new")]
+    told = [f"found in {home}: claude-code 2 files, pi 1 file", "left alone, since they are older: 2 files"]
+    assert (ended.code, ended.err.splitlines()) == (0, told)
+    everything = turnlog("import", "--discover", str(home), "--newer-than", "50d", "--json")
+    assert sorted(statuses(everything)) == [("demo-invoice-rounding", "new"), ("second", "unchanged"), ("third", "new")]
+
+
+def test_an_age_goes_with_what_is_discovered(turnlog: Any, home: Path) -> None:
+    """A file that somebody names is wanted, however old: to pass it over, or the age, in silence is no answer."""
+    for arguments in ((str(home), "--newer-than", "30d"), ("--discover", str(home), "--newer-than", "soon")):
+        ended = turnlog("import", *arguments)
+        assert (ended.code, ended.out) == (2, "")
+        assert "--newer-than" in ended.err and "Traceback" not in ended.err

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +12,7 @@ import msgspec
 from ..errors import InputError
 from ..quantities import AGES, SIZES, read_age, read_size, size_text
 from ..retention import Collected, Limits, collect, limits_of
+from .arguments import checked
 from .stores import is_missing, opened, place, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say
 
@@ -24,13 +24,13 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     gc = commands.add_parser("gc", parents=[store], help="delete old sessions until the store keeps its limits")
     gc.add_argument("--dry-run", action="store_true", help="say what would go, and delete nothing")
     text = "delete sessions that nothing was added to for so long, such as 30d (default: your configuration's)"
-    gc.add_argument("--older-than", metavar="AGE", type=_checked(read_age, AGES), help=text)
+    gc.add_argument("--older-than", metavar="AGE", type=checked(read_age, AGES), help=text)
     text = "delete the oldest until the store takes no more on disk, such as 500MB (default: your configuration's)"
-    gc.add_argument("--max-size", metavar="SIZE", type=_checked(read_size, SIZES), help=text)
+    gc.add_argument("--max-size", metavar="SIZE", type=checked(read_size, SIZES), help=text)
     text = "delete the oldest until no more are left (default: your configuration's)"
-    gc.add_argument("--max-sessions", metavar="N", type=_checked(_number, "a number from 1"), help=text)
+    gc.add_argument("--max-sessions", metavar="N", type=checked(_number, "a number from 1"), help=text)
     text = "pack sessions that nothing was added to for so long, such as 7d (default: your configuration's)"
-    gc.add_argument("--compress-after", metavar="AGE", type=_checked(read_age, AGES), help=text)
+    gc.add_argument("--compress-after", metavar="AGE", type=checked(read_age, AGES), help=text)
     gc.add_argument("--yes", action="store_true", help="do not ask")
     gc.add_argument("--json", action="store_true", help="one JSON object")
     gc.set_defaults(run=_gc)
@@ -44,16 +44,6 @@ def _number(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise ValueError
     return int(text)
-
-
-def _checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
-    def checked(text: str) -> Any:
-        try:
-            return read(text)
-        except ValueError:
-            raise ArgumentTypeError(f"{text!r} is not {allowed}") from None
-
-    return checked
 
 
 def _gc(arguments: Namespace) -> int:

@@ -8,6 +8,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
+from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from ..importers import Imported, Origin, detect, read_file
 from ..importers.discovery import discover
 from ..importers.protocol import origin_name
 from ..log import Store
+from ..quantities import AGES, read_age
 from ..records import MessageRecord, PartialAnswer
 from ..redaction import Redactor
+from .arguments import checked
 from .keeping import Kept, keep, without_secrets
 from .stores import opened, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say, stdin_bytes
@@ -36,6 +39,8 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="*", help="a file, or a folder of them; - is standard input")
     text = "import what the agents of a home folder keep in it (default: your own)"
     parser.add_argument("--discover", metavar="HOME", nargs="?", const="~", help=text)
+    text = "of what is discovered, only files written to within that time, such as 30d"
+    parser.add_argument("--newer-than", metavar="AGE", type=checked(read_age, AGES), help=text)
     parser.add_argument("--json", action="store_true", help="one JSON object a session, one a line")
     text = "store keys, tokens and passwords as they stand (default: marks in their place)"
     parser.add_argument("--unredacted", action="store_true", help=text)
@@ -45,9 +50,11 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _import(arguments: Namespace) -> int:
     if not arguments.paths and arguments.discover is None:
         raise InputError("nothing to import: name files or folders, or use --discover")
+    if arguments.newer_than is not None and arguments.discover is None:
+        raise InputError("--newer-than is for what --discover finds; files that are named are read however old")
     code = passed_over = met = 0
     seen: set[str] = set()
-    found = [] if arguments.discover is None else _discovered(arguments.discover)
+    found = [] if arguments.discover is None else _discovered(arguments.discover, arguments.newer_than)
     progress = _Progress(0 if arguments.paths else len(found))
     # What another transcript brought in is not read again.
     new = (origin for origin in found if not isinstance(origin, Path) or str(origin) not in seen)
@@ -75,8 +82,9 @@ def _import(arguments: Namespace) -> int:
     return code
 
 
-def _discovered(home: str) -> list[Origin | InputError]:
-    """The files that agents keep in a home folder, and an error for each folder that cannot be read."""
+def _discovered(home: str, age: timedelta | None) -> list[Origin | InputError]:
+    """The files that agents keep in a home folder, of no greater age if one is given, and an error for each folder that
+    cannot be read."""
     folder = Path(home).expanduser()
     if not folder.is_dir():
         raise InputError(f"{folder}: no folder; give the home folder of whoever ran the agents")
@@ -85,7 +93,20 @@ def _discovered(home: str) -> list[Origin | InputError]:
     agents = Counter(each.agent for each in found)
     told = ", ".join(f"{agent} {counted(number, 'file')}" for agent, number in agents.items())
     say(f"found in {folder}: {told or 'no sessions of agents'}")
+    if age is not None:
+        since = time.time() - age.total_seconds()
+        young = [each for each in found if _is_newer(each.path, since)]
+        say(f"left alone, since they are older: {counted(len(found) - len(young), 'file')}")
+        found = young
     return [*(_unreadable(error, Path(str(error.filename))) for error in unreadable), *(each.path for each in found)]
+
+
+def _is_newer(path: Path, since: float) -> bool:
+    """Whether a file was written to since that time. One of which that cannot be told is: reading it says why."""
+    try:
+        return path.stat().st_mtime >= since
+    except OSError:
+        return True
 
 
 class _Bug(TurnlogError):

@@ -1,0 +1,21 @@
+"""Values of arguments, read while the command line is: a bad one is told with what would be allowed."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["checked"]
+
+
+def checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
+    """What reads an argument with `read`, which raises ValueError; `allowed` says what it takes."""
+
+    def read_argument(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError:
+            raise ArgumentTypeError(f"{text!r} is not {allowed}") from None
+
+    return read_argument
