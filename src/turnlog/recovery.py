@@ -57,8 +57,9 @@ class Recovered(Struct, frozen=True):
     `turn` is the turn that was open, as it was; it is closed as failed. `answer` is the number of the record that now
     holds what had come of an answer, 0 if none was being streamed. `calls` are the calls without a result in that
     turn, or, where no turn was recorded, since the user's last word: `standing` of each says whether it may have run.
-    `files` are files under a folder that was watched whose times say that they changed in that turn, while what
-    changed in them is not on record; what was deleted there is not known.
+    `files` are files under a folder that was watched whose times say that they changed since that turn began, while
+    what changed in them is not on record: nobody knows when it broke off, so what was changed by others afterwards is
+    among them. What was deleted there is not known.
     """
 
     turn: TurnInfo | None = None
