@@ -24,12 +24,15 @@ from .repair import added_ends, declare_tools, has_results_alone, joined_runs, n
 from .sent import Known, apart, as_sent, is_plain
 from .shown import Shown
 
-__all__ = ["Added", "Gauge", "Passing", "added_to", "with_added"]
+__all__ = ["Added", "ENDS", "Gauge", "Passing", "added_to", "with_added"]
 
 _Count = Callable[[Message], int]
 
 Passing = dict[int, tuple[int, tuple[Hashable, ...]]]
 """Tokens that are added for messages, by their index, and what tells these additions from others of the same size."""
+
+ENDS = frozenset({"opening", "closing"})
+"""Those that are a user's word where a provider wants one; -1 is its index where there is no message."""
 
 _Addition = tuple[int, int, Hashable]
 
