@@ -214,6 +214,17 @@ def test_what_others_append_is_in_the_next_request(tmp_path: Path) -> None:
         assert [m["content"] for m in one.request().request["messages"]] == said
 
 
+def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
+    """A process that had not seen the other's system text put its own behind it: the model was told both."""
+    path = tmp_path / "a.db"
+    with turnlog.open("trip", target=CHAT, store=path) as one, turnlog.open("trip", store=path) as other:
+        one.system("Answer in French.")
+        one.user("Hello!")
+        other.replace_system("Answer in German.")
+        said = [(m["role"], m["content"]) for m in other.request().request["messages"]]
+        assert said == [("system", "Answer in German."), ("user", "Hello!")]
+
+
 def test_figures_are_at_hand(tmp_path: Path) -> None:
     """Whoever watches a budget asks for these before every request."""
     with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:

@@ -203,6 +203,7 @@ class Session(Lifecycle):
     def replace_system(self, text: str) -> Record:
         """Have this system text at the beginning of the conversation from here on, in place of what stands there;
         the log keeps that. Recorded as a system message if there is none."""
+        self._context.refresh()
         old = [(shown, i) for shown in self._context.head for i, part in enumerate(shown.message.parts)]
         if not old:
             return self.system(text)
