@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import turnlog
 from scripted import Scripted
-from turnlog.errors import InputError
+from turnlog.errors import BudgetError, InputError
 from turnlog.tokens import counter_for
+
+PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
 
 def body(steps: int) -> dict[str, Any]:
@@ -150,6 +153,50 @@ def test_a_message_that_was_changed_is_nowhere_as_it_was() -> None:
     assert "swordfish-77" in str(fitter.fit(told).request)
     told["messages"][6]["content"] = "Go on."
     assert "swordfish-77" not in str(fitter.fit(told).request)
+
+
+def looked_at(steps: int) -> dict[str, Any]:
+    """A chat that ends with an image."""
+    image = {"type": "image_url", "image_url": {"url": PIXEL}}
+    told = body(steps)
+    told["messages"].append({"role": "user", "content": [{"type": "text", "text": "Like this?"}, image]})
+    return told
+
+
+@pytest.mark.parametrize("limit", (500, 600, 700))
+@pytest.mark.parametrize("steps", range(1, 8))
+def test_the_same_history_gives_the_same_request(steps: int, limit: int) -> None:
+    """An image that had to go at once counted among what cannot go when the goal was set: nothing more was left out
+    then, but all the rest at the next look, and the prompt cache lost its prefix for nothing new."""
+    strategy = turnlog.Strategy(steps=("slide",), max_history_images=0)
+    fitter = turnlog.Fitter(max_tokens=turnlog.Budget(max_tokens=limit, trigger=0.5), strategy=strategy)
+    assert fitter.fit(looked_at(steps)) == fitter.fit(looked_at(steps))
+
+
+@pytest.mark.parametrize("limit", range(60, 150, 5))
+def test_only_what_cannot_fit_is_refused(limit: int) -> None:
+    """While the calls of a batch waited for their results, their stand-ins took room; a Fitter kept that free ever
+    after, many times over where the request was refused, and refused what fitted."""
+    called = [
+        {"id": f"call_{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(3)
+    ]
+    waiting = [*body(0)["messages"], {"role": "assistant", "tool_calls": called}]
+    answered = [*waiting, *({"role": "tool", "tool_call_id": one["id"], "content": "ok"} for one in called)]
+    fitter = turnlog.Fitter(max_tokens=limit)
+    found = []
+    for messages in (waiting, answered):
+        history = {"model": "gpt-4o", "messages": messages}
+        kept, once = (attempt(way, history) for way in (fitter.fit, lambda one: turnlog.fit(one, max_tokens=limit)))
+        found.append((kept, once))
+    assert [kept for kept, _ in found] == [once for _, once in found]
+
+
+def attempt(fit: Callable[[dict[str, Any]], turnlog.Fitted], history: dict[str, Any]) -> Any:
+    """The request, or that it was refused."""
+    try:
+        return fit(history).request
+    except BudgetError as error:
+        return str(error)
 
 
 def test_sizes_are_those_of_the_model_that_is_asked_now() -> None:

@@ -142,6 +142,18 @@ class Fitter:
             self._counter if self._counter is not None else counter_for(aim.provider, aim.model), ways, parsed
         )
         history = self._history(parsed.messages, counting)
+        made = len(history.decisions)
+        for spare in dict.fromkeys((history.spare, 0)):  # what another request needed is no reason to refuse this one
+            history.spare = spare
+            try:
+                return self._within(history, counting, aim, ways)
+            except BudgetError as error:
+                refusal = error
+                history.forget(made)
+        raise refusal
+
+    def _within(self, history: _History, counting: _Counting, aim: Target, ways: Plan) -> Fitted:
+        """The request for a history, as far as its decisions go and what it has to leave free."""
         for retry in range(_ATTEMPTS):
             situation = self._decided(history, counting, aim, ways.rules.media_max_count)
             shown = [item.shown for block in situation.blocks for item in block.items]
@@ -244,6 +256,12 @@ class _History(Struct, eq=False):
                 self.sizes[i] = counting.message(messages[i])
         self.sizes[known:] = [counting.message(message) for message in messages[known:]]
         self.seen, self.counter = list(messages), counting.id
+
+    def forget(self, made: int) -> None:
+        """Go back to so many decisions: a request that is refused leaves nothing behind."""
+        self.spare = 0
+        while len(self.decisions) > made:
+            self.decisions.popitem()
 
     def size(self, shown: Shown, raw: Shown, counting: _Counting) -> int:
         """Tokens of a message as it is shown."""
