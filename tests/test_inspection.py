@@ -63,6 +63,20 @@ def test_a_preview_is_the_request_and_leaves_no_trace(session: Session, strategy
     assert session.preview().edits == made.edits
 
 
+@pytest.mark.parametrize("aim", [OURS, CLAUDE], ids=lambda aim: aim.provider)
+def test_looking_changes_no_figure(session: Session, aim: Target) -> None:
+    """What is tried within a small budget has less of a long conversation at hand; the rest was then counted without
+    what its messages take beside their own size, as long as no request was made."""
+    session.switch(aim)
+    for n in range(60):
+        calls = [ToolCall(f"{n}-{i}", "read", {"path": f"{n}.txt"}) for i in range(3)]
+        results = [Message("user", (ToolResult(call.id, "read", (Text("of it " * 120),)),)) for call in calls]
+        session.extend([Message("user", (Text("Go on."),)), Message("assistant", tuple(calls)), *results])
+    figures = session.token_count, session.breakdown().tokens, session.prediction
+    session.preview(budget=4_000)
+    assert (session.token_count, session.breakdown().tokens, session.prediction) == figures
+
+
 def test_a_preview_that_cannot_fit(session: Session) -> None:
     """A budget below what has to stay would give a request that breaks it."""
     with pytest.raises(BudgetError):

@@ -308,17 +308,15 @@ class Context:
 
     def _gap_size(self) -> Callable[[], int]:
         """What counts the gap as it is now, whenever it is asked."""
-        held, sizes = (self.gap, self._within, self._lasting), (self._sizing.record, self._sizing.message)
-        return partial(gap_tokens, self._store, self._id, *held, sizes)
+        sizes = self._sizing.record, self._sizing.message
+        return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, sizes)
 
     def _images_before(self, n: int) -> int:
         """How many images the log holds before record `n`."""
         begin, images = self._images if self._images[0] <= n else (1, 0)
-        for record in self._store.read(self._id, first=begin, last=n - 1):
-            if record.message is not None:
-                images += images_in(record.message)
-        self._images = (n, images)
-        return images
+        said = (record.message for record in self._store.read(self._id, first=begin, last=n - 1))
+        self._images = n, images + sum(images_in(message) for message in said if message is not None)
+        return self._images[1]
 
     def terms(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
         """The budget and strategy in force, with these in place of them; None if neither is given."""
@@ -373,6 +371,8 @@ class Context:
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
         self._count_by(counter_for(aim.provider, aim.model))
+        if self.gap is not None and self._reach != (reach := self._usual_reach(self.configuration)):
+            self._load(self._counter, reach)  # what was tried within a smaller budget had less at hand
         return Count(self._whole(aim) + self._gap_size()(), self._counter.id, self._sizing.certainty)
 
     def count_text(self, text: str) -> int:
