@@ -10,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import turnlog
 from turnlog.content import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import BudgetError, InputError
-from turnlog.policy import read_budget
+from turnlog.policy import PRESETS, read_budget
 from turnlog.records import Decision, MessageRecord, Note, PartialAnswer, Usage
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
@@ -383,6 +384,26 @@ def test_a_pin_can_be_taken_back() -> None:
     assert pinned.n not in {n for shown in session.request().view for n in shown.records}
     with pytest.raises(InputError, match="is not pinned"):
         session.unpin(pinned.n)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("protect", "a"),
+        ("keep_turns", 2.5),
+        ("trigger", "0.5"),
+        ("cap", None),
+        ("grades", (5,)),
+        ("grades", (600, 200)),
+    ],
+)
+def test_a_strategy_that_is_none_is_named(field: str, value: Any) -> None:
+    """`fit` and `preview` put no strategy on record, where its types are looked at: they failed deep inside, or took
+    no notice of what was meant."""
+    strategy = msgspec.structs.replace(PRESETS["summarise"], **{field: value})
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": f"Question {n}. " * 9} for n in range(30)]}
+    with pytest.raises(InputError, match=field):
+        turnlog.fit(body, max_tokens=400, strategy=strategy)
 
 
 @pytest.mark.parametrize("field", ["trigger", "goal"])
