@@ -63,6 +63,18 @@ def test_a_preview_is_the_request_and_leaves_no_trace(session: Session, strategy
     assert session.preview().edits == made.edits
 
 
+@pytest.mark.parametrize("budget", [5_000, 100_000])
+@pytest.mark.parametrize("marks", [True, False])
+def test_a_preview_has_the_marks_of_its_strategy(session: Session, budget: int, marks: bool) -> None:
+    """A strategy that was tried said nothing of cache marks: the session's own did."""
+    session.switch(CLAUDE)
+    session.configure(strategy=msgspec.structs.replace(PRESETS["auto"], cache_marks=not marks))
+    tried = msgspec.structs.replace(PRESETS["auto"], cache_marks=marks)
+    preview = session.preview(budget=budget, strategy=tried).body()
+    session.configure(budget=budget, strategy=tried)
+    assert preview == session.request().body() and (b"cache_control" in preview) is marks
+
+
 @pytest.mark.parametrize("aim", [OURS, CLAUDE], ids=lambda aim: aim.provider)
 def test_looking_changes_no_figure(session: Session, aim: Target) -> None:
     """What is tried within a small budget has less of a long conversation at hand; the rest was then counted without

@@ -366,7 +366,7 @@ class Context:
             view = [shown for _, shown, _ in as_decided(originals, now)]
         system = {item.n for item in self._items if item.shown.message.role == "system"}
         made = follow(plan, view, blob, self._fate).after(told(lasting(now, system)))
-        return marked(made, plan, blob, situation.size) if self.strategy.cache_marks else made
+        return marked(made, plan, blob, situation.size) if situation.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
