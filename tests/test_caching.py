@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from judging import TARGETS, errors_of
 from turnlog import Budget, CacheUse, Strategy, target
 from turnlog.caching import Sent, use_of
-from turnlog.content import Message, Text
+from turnlog.content import Message, Text, ToolCall
 from turnlog.log import Store
 from turnlog.models import Target
 from turnlog.records import Decision
@@ -110,6 +110,27 @@ def test_a_word_that_was_put_in_gives_way(aim: Target, said: str) -> None:
         assert (cache.shared, cache.why) == (before, "")
     else:
         assert 0 <= cache.shared < before and cache.why == "a user's word was put in at an end"
+
+
+def test_thinking_that_is_switched_off_for_a_while_moves_everything() -> None:
+    """A session that came to Claude in the midst of a tool loop goes without thinking until that closes. What is cached
+    without it is nothing to a request with it, but was said to be shared."""
+    session = opened(CHAT, 20_000)
+    call = ToolCall("call_1", "read", arguments={})
+    session.add(Message("assistant", (call,)))
+    session.tool_result(call, "text")
+    session.switch(
+        target("anthropic", CLAUDE.model, max_tokens=4_000, thinking={"type": "enabled", "budget_tokens": 2_000})
+    )
+    without = session.request()
+    assert session.request().cache == CacheUse(session.token_count, before := session.token_count, before)
+    session.assistant("It is in order.")
+    session.user("Go on.")
+    made = session.request()
+    assert [request.request["thinking"]["type"] for request in (without, made)] == ["disabled", "enabled"]
+    why = "thinking is switched off while a tool loop is open"
+    assert made.cache == CacheUse(session.token_count, before, 0, why=why)
+    assert session.request().cache == CacheUse(session.token_count, before := session.token_count, before)
 
 
 def unmarked(value: Any) -> Any:

@@ -24,7 +24,7 @@ _SMALLEST = 1_024
 class Sent(Struct, frozen=True, eq=False):
     """A request that was made: by which plan, of which items, up to which record. `lasting` and `passing` are the
     tokens that items took beside their own, by their index, those that stay as the conversation goes on and others;
-    `declared` are the tools that are declared because they were called."""
+    `declared` are the tools that are declared because they were called; `thinking_off` says that it went without."""
 
     plan: Plan
     items: Sequence[Item]
@@ -35,12 +35,15 @@ class Sent(Struct, frozen=True, eq=False):
     lasting: Mapping[int, int]
     passing: Passing
     declared: tuple[str, ...]
+    thinking_off: bool = False
 
 
 def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
     """How `now` begins, beside `before`."""
     if now.plan is not before.plan and _front(now.plan) != _front(before.plan):
         return CacheUse(now.tokens, before.tokens, 0, why="the tools or settings are others")
+    if now.thinking_off != before.thinking_off:
+        return CacheUse(now.tokens, before.tokens, 0, why="thinking is switched off while a tool loop is open")
     if now.declared != before.declared:
         return CacheUse(now.tokens, before.tokens, 0, why="no tools are given, and others are declared from the calls")
     shared, gave_way = _shared(now, before)

@@ -338,7 +338,7 @@ class Context:
         made = assemble(head, self._pieces, plan, blob, self._fate)
         if self._told:
             made = made.after(self._told)
-        now = self._sent_now(plan, size.tokens)
+        now = self._sent_now(plan, size.tokens, made.thinking_off)
         before = self._sent.get((aim.provider, aim.model))
         if sent:
             self.asked = size
@@ -349,12 +349,12 @@ class Context:
         made.cache = use_of(now, before, self.decisions) if before is not None else None
         return made
 
-    def _sent_now(self, plan: Plan, tokens: int) -> Sent:
+    def _sent_now(self, plan: Plan, tokens: int, thinking_off: bool) -> Sent:
         gauge, added = self._gauge(plan), self._added
         called = () if plan.local.tools else added.called
         fixed = self._fixed(plan) + added.tools(plan.rules, gauge)
         held, passing = added.lasting(plan.rules, gauge), added.passing(plan.rules, self._fate, gauge, self.last)
-        return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, held, passing, called)
+        return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, held, passing, called, thinking_off)
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
         """The request of a view that was decided on for this once and not on record."""

@@ -67,8 +67,11 @@ class Prepared:
         losses: tuple[Loss, ...] | Callable[[], tuple[Loss, ...]],
         view: tuple[Shown, ...],
         fragments: tuple[bytes, ...] = (),
+        thinking_off: bool = False,
     ) -> None:
         self.target = target
+        self.thinking_off = thinking_off
+        """Whether it goes without the thinking that its settings ask for, until the open tool loop closes."""
         self.view = view
         """What was rendered."""
         self._request = request
@@ -117,6 +120,7 @@ class Prepared:
             losses=lambda: self.losses,
             view=self.view,
             fragments=self._fragments,
+            thinking_off=self.thinking_off,
         )
 
     def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Prepared:
@@ -127,6 +131,7 @@ class Prepared:
             edits=lambda: self.edits,
             losses=lambda: self.losses,
             view=self.view,
+            thinking_off=self.thinking_off,
         )
 
     def __repr__(self) -> str:
@@ -209,6 +214,7 @@ def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | Non
         losses=(*plan.losses, *lost, *repaired.losses, *rendered.losses, *tidied.losses),
         view=repaired.view,
         target=plan.target,
+        thinking_off=repaired.thinking_off,
     )
 
 
