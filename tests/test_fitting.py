@@ -180,11 +180,8 @@ def test_the_same_history_gives_the_same_request(steps: int, limit: int) -> None
 def test_only_what_cannot_fit_is_refused(limit: int) -> None:
     """While the calls of a batch waited for their results, their stand-ins took room; a Fitter kept that free ever
     after, many times over where the request was refused, and refused what fitted."""
-    called = [
-        {"id": f"call_{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(3)
-    ]
-    waiting = [*body(0)["messages"], {"role": "assistant", "tool_calls": called}]
-    answered = [*waiting, *({"role": "tool", "tool_call_id": one["id"], "content": "ok"} for one in called)]
+    waiting = [*body(0)["messages"], {"role": "assistant", "tool_calls": batch()}]
+    answered = [*waiting, *({"role": "tool", "tool_call_id": one["id"], "content": "ok"} for one in batch())]
     fitter = turnlog.Fitter(max_tokens=limit)
     found = []
     for messages in (waiting, answered):
@@ -192,6 +189,27 @@ def test_only_what_cannot_fit_is_refused(limit: int) -> None:
         kept, once = (attempt(way, history) for way in (fitter.fit, lambda one: turnlog.fit(one, max_tokens=limit)))
         found.append((kept, once))
     assert [kept for kept, _ in found] == [once for _, once in found]
+
+
+@pytest.mark.parametrize("limit", range(140, 220, 4))
+def test_what_may_go_goes_before_a_request_is_refused(limit: int) -> None:
+    """What stand-ins of results take is found out when all is put together. Twice as much was left free at each try,
+    until what had to stay did not fit beside it."""
+    task, done, word = body(1)["messages"]
+    waiting = {"role": "assistant", "tool_calls": batch()}
+    whole, stays = (
+        attempt(
+            lambda history: turnlog.fit(history, max_tokens=limit, strategy="sliding"),
+            {"model": "gpt-4o", "messages": messages},
+        )
+        for messages in ([task, done, word, waiting], [task, word, waiting])
+    )
+    assert isinstance(whole, str) is isinstance(stays, str)
+
+
+def batch() -> list[dict[str, Any]]:
+    """Calls that are made at once."""
+    return [{"id": f"call_{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(3)]
 
 
 def attempt(fit: Callable[[dict[str, Any]], turnlog.Fitted], history: dict[str, Any]) -> Any:

@@ -154,7 +154,7 @@ class Fitter:
 
     def _within(self, history: _History, counting: _Counting, aim: Target, ways: Plan) -> Fitted:
         """The request for a history, as far as its decisions go and what it has to leave free."""
-        for retry in range(_ATTEMPTS):
+        for _ in range(_ATTEMPTS):
             situation = self._decided(history, counting, aim, ways.rules.media_max_count)
             shown = [item.shown for block in situation.blocks for item in block.items]
             made = follow(ways, shown, counting.blob)
@@ -162,7 +162,8 @@ class Fitter:
             limit = situation.marks.limit
             if tokens <= limit:
                 return _fitted(history, made, tokens, ways, counting)
-            history.spare += (tokens - limit) << retry  # a whole request may count more than its messages one by one
+            # A whole request may count more than its messages one by one: so much that something more has to go.
+            history.spare += limit - situation.size + 1
         raise BudgetError(limit, {"the request": tokens}, given=situation.given)
 
     def _history(self, messages: Sequence[Message], counting: _Counting) -> _History:
