@@ -226,6 +226,28 @@ def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
         assert said == [("system", "Answer in German."), ("user", "Hello!")]
 
 
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda session: session.preview().body(),
+        lambda session: session.compact(dry_run=True),
+        lambda session: session.breakdown(),
+        lambda session: session.prediction,
+    ],
+    ids=["preview", "compact", "breakdown", "prediction"],
+)
+def test_what_is_looked_at_is_for_the_target_of_now(look: Callable[[Session], Any], tmp_path: Path) -> None:
+    """Where another process had switched the model, the first look was at a request for the model of before; and a
+    compaction would have been decided for its window."""
+    path = tmp_path / "a.db"
+    with turnlog.open("trip", target=CHAT, store=path) as one, turnlog.open("trip", store=path) as other:
+        for n in range(12):
+            one.user(f"Question {n}? " * 20)
+            one.assistant(f"Answer {n}. " * 20)
+        one.switch(turnlog.target("anthropic", "claude-sonnet-4-5"))
+        assert look(other) == look(one)
+
+
 def test_figures_are_at_hand(tmp_path: Path) -> None:
     """Whoever watches a budget asks for these before every request."""
     with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
