@@ -207,6 +207,23 @@ def test_what_may_go_goes_before_a_request_is_refused(limit: int) -> None:
     assert isinstance(whole, str) is isinstance(stays, str)
 
 
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        ({"model": "gpt-5", "input": "hello"}, {"role": "user", "content": "hello"}),
+        ({"contents": {"parts": [{"text": "hello"}]}}, {"parts": [{"text": "hello"}]}),
+    ],
+    ids=["text", "message"],
+)
+def test_a_text_in_the_place_of_messages_is_one(history: dict[str, Any], message: dict[str, Any]) -> None:
+    """Its characters were taken for messages: a counter of one's own was given those, and a cache was to be marked
+    behind the fifth."""
+    given: list[Any] = []
+    made = turnlog.fit(history, max_tokens=100, counter=lambda messages: given.append(messages) or 1)
+    assert given == [[message]] * len(given) != []
+    assert (made.request, made.marks) == (history, (0,))
+
+
 def batch() -> list[dict[str, Any]]:
     """Calls that are made at once."""
     return [{"id": f"call_{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(3)]

@@ -18,7 +18,7 @@ from .policy import Budget, Strategy, read_budget, read_strategy
 from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .records import Decision
-from .request import Plan, Prepared, follow, plan, spelled, tools_for
+from .request import Plan, Prepared, follow, messages_of, plan, spelled, tools_for
 from .sizing import choice_of, schemas_of
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
@@ -335,7 +335,7 @@ class _Counting:
             frame = self._counter.frame(system=system, tools=bool(tools))
             return (frame + self._counter.tools(tools, self._choice) + said).tokens
         assert self._count_body is not None
-        return _number(self._count_body(list(made.request[self._ways.provider.conversation])))
+        return _number(self._count_body(messages_of(made.request, self._ways)))
 
 
 def _checked(counter: Counter | CountBody | None) -> Counter | CountBody | None:

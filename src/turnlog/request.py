@@ -27,6 +27,7 @@ __all__ = [
     "as_known",
     "as_text",
     "follow",
+    "messages_of",
     "plan",
     "prepare",
     "spelled",
@@ -228,8 +229,15 @@ def tools_for(plan: Plan, view: Sequence[Shown]) -> tuple[tuple[Tool, ...], list
 def spelled(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:
     """The wire messages of a view by themselves, not repaired."""
     local = msgspec.structs.replace(plan.local, tools=())
-    rendered = plan.provider.render(view, local, plan.target, blob).request
-    return list(rendered.get(plan.provider.conversation) or [])
+    return messages_of(plan.provider.render(view, local, plan.target, blob).request, plan)
+
+
+def messages_of(request: Mapping[str, Any], plan: Plan) -> list[Any]:
+    """The wire messages of a request, also of one that has a text or a single message in the place of their list."""
+    said = request.get(plan.provider.conversation) or []
+    if isinstance(said, str):
+        return [{"role": "user", "content": said}]
+    return [said] if isinstance(said, dict) else list(said)
 
 
 def as_text(value: Any) -> tuple[Any, tuple[Edit, ...]]:
