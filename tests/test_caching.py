@@ -112,6 +112,20 @@ def test_a_word_that_was_put_in_gives_way(aim: Target, said: str) -> None:
         assert 0 <= cache.shared < before and cache.why == "a user's word was put in at an end"
 
 
+def test_a_tool_of_the_provider_is_not_declared() -> None:
+    """The first call of the provider's own shell was said to have moved everything, as other tools were declared."""
+    session = opened(target("openai-responses", "gpt-5"), 20_000)
+    session.request()
+    before = session.token_count
+    action = {"type": "exec", "command": ["ls"], "env": {}}
+    call = ToolCall("call_1", "local_shell", arguments=action, kind="shell", provider="openai-responses")
+    session.add(Message("assistant", (call,)))
+    session.tool_result(call, "README.md")
+    made = session.request()
+    assert "tools" not in made.request
+    assert made.cache == CacheUse(session.token_count, before, before)
+
+
 def test_thinking_that_is_switched_off_for_a_while_moves_everything() -> None:
     """A session that came to Claude in the midst of a tool loop goes without thinking until that closes. What is cached
     without it is nothing to a request with it, but was said to be shared."""

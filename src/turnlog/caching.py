@@ -42,10 +42,10 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
     """How `now` begins, beside `before`."""
     if now.plan is not before.plan and _front(now.plan) != _front(before.plan):
         return CacheUse(now.tokens, before.tokens, 0, why="the tools or settings are others")
-    if now.thinking_off != before.thinking_off:
-        return CacheUse(now.tokens, before.tokens, 0, why="thinking is switched off while a tool loop is open")
     if now.declared != before.declared:
         return CacheUse(now.tokens, before.tokens, 0, why="no tools are given, and others are declared from the calls")
+    if now.thinking_off != before.thinking_off:
+        return CacheUse(now.tokens, before.tokens, 0, why="thinking is switched off while a tool loop is open")
     shared, gave_way = _shared(now, before)
     if shared >= before.tokens:
         return CacheUse(now.tokens, before.tokens, before.tokens)

@@ -351,7 +351,7 @@ class Context:
 
     def _sent_now(self, plan: Plan, tokens: int, thinking_off: bool) -> Sent:
         gauge, added = self._gauge(plan), self._added
-        called = () if plan.local.tools else added.called
+        called = () if plan.local.tools else added.declared(plan.rules)
         fixed = self._fixed(plan) + added.tools(plan.rules, gauge)
         held, passing = added.lasting(plan.rules, gauge), added.passing(plan.rules, self._fate, gauge, self.last)
         return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, held, passing, called, thinking_off)
