@@ -182,7 +182,7 @@ def test_declared_tools_stand_in_the_order_of_their_first_calls() -> None:
     added = Added()
     for n, name in enumerate(("b", "a", "b"), start=1):
         added.see(Shown(Message("assistant", (ToolCall(f"c{n}", name, {}),)), (n,)), 1)
-    assert added.called == ("b", "a")
+    assert added.declared(plan(Configuration(), AIMS[2]).rules) == ("b", "a")
 
 
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)

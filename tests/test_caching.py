@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging import errors_of
+from judging import TARGETS, errors_of
 from turnlog import Budget, CacheUse, Strategy, target
 from turnlog.caching import Sent, use_of
-from turnlog.content import Message, Text
+from turnlog.content import Message, Text, ToolCall
 from turnlog.log import Store
 from turnlog.models import Target
 from turnlog.records import Decision
@@ -85,6 +85,76 @@ def test_what_two_requests_share_does_not_depend_on_how_their_items_are_kept(siz
     before, now = sent(data.draw(st.integers(1, len(items)))), sent(len(items))
     apart = msgspec.structs.replace(now, items=list(items))
     assert use_of(now, before, {}) == use_of(apart, before, {})
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: aim.model)
+@pytest.mark.parametrize("said", ("nothing", "system text", "an answer"))
+def test_a_word_that_was_put_in_gives_way(aim: Target, said: str) -> None:
+    """Where nobody had said anything yet, or an answer stood last, a user's word is put in. The next request was told
+    to share less than nothing of that one, because a call had its result: there is none."""
+    session = Session(store := MemoryStore(), store.create("s"))
+    session.switch(aim)
+    if said != "nothing":
+        session.system("Be brief.")
+    if said == "an answer":
+        session.user("Is it warm in Oslo?")
+        session.assistant("It is.")
+    before, asked = session.token_count, session.request().request
+    session.user("And in Rome? " * 20)
+    made = session.request()
+    cache = made.cache
+    key = {"google": "contents", "openai-responses": "input"}.get(aim.provider, "messages")
+    old, new = (unmarked(request[key]) for request in (asked, made.request))
+    assert cache is not None and (cache.tokens, cache.previous) == (session.token_count, before)
+    if new[: len(old)] == old:
+        assert (cache.shared, cache.why) == (before, "")
+    else:
+        assert 0 <= cache.shared < before and cache.why == "a user's word was put in at an end"
+
+
+def test_a_tool_of_the_provider_is_not_declared() -> None:
+    """The first call of the provider's own shell was said to have moved everything, as other tools were declared."""
+    session = opened(target("openai-responses", "gpt-5"), 20_000)
+    session.request()
+    before = session.token_count
+    action = {"type": "exec", "command": ["ls"], "env": {}}
+    call = ToolCall("call_1", "local_shell", arguments=action, kind="shell", provider="openai-responses")
+    session.add(Message("assistant", (call,)))
+    session.tool_result(call, "README.md")
+    made = session.request()
+    assert "tools" not in made.request
+    assert made.cache == CacheUse(session.token_count, before, before)
+
+
+def test_thinking_that_is_switched_off_for_a_while_moves_everything() -> None:
+    """A session that came to Claude in the midst of a tool loop goes without thinking until that closes. What is cached
+    without it is nothing to a request with it, but was said to be shared."""
+    session = opened(CHAT, 20_000)
+    call = ToolCall("call_1", "read", arguments={})
+    session.add(Message("assistant", (call,)))
+    session.tool_result(call, "text")
+    session.switch(
+        target("anthropic", CLAUDE.model, max_tokens=4_000, thinking={"type": "enabled", "budget_tokens": 2_000})
+    )
+    without = session.request()
+    assert session.request().cache == CacheUse(session.token_count, before := session.token_count, before)
+    session.assistant("It is in order.")
+    session.user("Go on.")
+    made = session.request()
+    assert [request.request["thinking"]["type"] for request in (without, made)] == ["disabled", "enabled"]
+    why = "thinking is switched off while a tool loop is open"
+    assert made.cache == CacheUse(session.token_count, before, 0, why=why)
+    assert session.request().cache == CacheUse(session.token_count, before := session.token_count, before)
+
+
+def unmarked(value: Any) -> Any:
+    """Without cache marks, and texts spelled as parts: both are the same to a cache."""
+    if isinstance(value, dict):
+        value = {key: one for key, one in value.items() if key != "cache_control"}
+        if isinstance(value.get("content"), str):
+            value["content"] = [{"type": "text", "text": value["content"]}]
+        return {key: unmarked(one) for key, one in value.items()}
+    return [unmarked(one) for one in value] if isinstance(value, list) else value
 
 
 def test_new_tools_move_everything() -> None:

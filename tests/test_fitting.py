@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import turnlog
 from scripted import Scripted
-from turnlog.errors import InputError
+from turnlog.errors import BudgetError, InputError
 from turnlog.tokens import counter_for
+
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
+    "AAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
 
 
 def body(steps: int) -> dict[str, Any]:
@@ -150,6 +156,85 @@ def test_a_message_that_was_changed_is_nowhere_as_it_was() -> None:
     assert "swordfish-77" in str(fitter.fit(told).request)
     told["messages"][6]["content"] = "Go on."
     assert "swordfish-77" not in str(fitter.fit(told).request)
+
+
+def looked_at(steps: int) -> dict[str, Any]:
+    """A chat that ends with an image."""
+    image = {"type": "image_url", "image_url": {"url": PIXEL}}
+    told = body(steps)
+    told["messages"].append({"role": "user", "content": [{"type": "text", "text": "Like this?"}, image]})
+    return told
+
+
+@pytest.mark.parametrize("limit", (500, 600, 700))
+@pytest.mark.parametrize("steps", range(1, 8))
+def test_the_same_history_gives_the_same_request(steps: int, limit: int) -> None:
+    """An image that had to go at once counted among what cannot go when the goal was set: nothing more was left out
+    then, but all the rest at the next look, and the prompt cache lost its prefix for nothing new."""
+    strategy = turnlog.Strategy(steps=("slide",), max_history_images=0)
+    fitter = turnlog.Fitter(max_tokens=turnlog.Budget(max_tokens=limit, trigger=0.5), strategy=strategy)
+    assert fitter.fit(looked_at(steps)) == fitter.fit(looked_at(steps))
+
+
+@pytest.mark.parametrize("limit", range(60, 150, 5))
+def test_only_what_cannot_fit_is_refused(limit: int) -> None:
+    """While the calls of a batch waited for their results, their stand-ins took room; a Fitter kept that free ever
+    after, many times over where the request was refused, and refused what fitted."""
+    waiting = [*body(0)["messages"], {"role": "assistant", "tool_calls": batch()}]
+    answered = [*waiting, *({"role": "tool", "tool_call_id": one["id"], "content": "ok"} for one in batch())]
+    fitter = turnlog.Fitter(max_tokens=limit)
+    found = []
+    for messages in (waiting, answered):
+        history = {"model": "gpt-4o", "messages": messages}
+        kept, once = (attempt(way, history) for way in (fitter.fit, lambda one: turnlog.fit(one, max_tokens=limit)))
+        found.append((kept, once))
+    assert [kept for kept, _ in found] == [once for _, once in found]
+
+
+@pytest.mark.parametrize("limit", range(140, 220, 4))
+def test_what_may_go_goes_before_a_request_is_refused(limit: int) -> None:
+    """What stand-ins of results take is found out when all is put together. Twice as much was left free at each try,
+    until what had to stay did not fit beside it."""
+    task, done, word = body(1)["messages"]
+    waiting = {"role": "assistant", "tool_calls": batch()}
+    whole, stays = (
+        attempt(
+            lambda history: turnlog.fit(history, max_tokens=limit, strategy="sliding"),
+            {"model": "gpt-4o", "messages": messages},
+        )
+        for messages in ([task, done, word, waiting], [task, word, waiting])
+    )
+    assert isinstance(whole, str) is isinstance(stays, str)
+
+
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        ({"model": "gpt-5", "input": "hello"}, {"role": "user", "content": "hello"}),
+        ({"contents": {"parts": [{"text": "hello"}]}}, {"parts": [{"text": "hello"}]}),
+    ],
+    ids=["text", "message"],
+)
+def test_a_text_in_the_place_of_messages_is_one(history: dict[str, Any], message: dict[str, Any]) -> None:
+    """Its characters were taken for messages: a counter of one's own was given those, and a cache was to be marked
+    behind the fifth."""
+    given: list[Any] = []
+    made = turnlog.fit(history, max_tokens=100, counter=lambda messages: given.append(messages) or 1)
+    assert given == [[message]] * len(given) != []
+    assert (made.request, made.marks) == (history, (0,))
+
+
+def batch() -> list[dict[str, Any]]:
+    """Calls that are made at once."""
+    return [{"id": f"call_{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(3)]
+
+
+def attempt(fit: Callable[[dict[str, Any]], turnlog.Fitted], history: dict[str, Any]) -> Any:
+    """The request, or that it was refused."""
+    try:
+        return fit(history).request
+    except BudgetError as error:
+        return str(error)
 
 
 def test_sizes_are_those_of_the_model_that_is_asked_now() -> None:

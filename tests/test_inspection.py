@@ -63,6 +63,32 @@ def test_a_preview_is_the_request_and_leaves_no_trace(session: Session, strategy
     assert session.preview().edits == made.edits
 
 
+@pytest.mark.parametrize("budget", [5_000, 100_000])
+@pytest.mark.parametrize("marks", [True, False])
+def test_a_preview_has_the_marks_of_its_strategy(session: Session, budget: int, marks: bool) -> None:
+    """A strategy that was tried said nothing of cache marks: the session's own did."""
+    session.switch(CLAUDE)
+    session.configure(strategy=msgspec.structs.replace(PRESETS["auto"], cache_marks=not marks))
+    tried = msgspec.structs.replace(PRESETS["auto"], cache_marks=marks)
+    preview = session.preview(budget=budget, strategy=tried).body()
+    session.configure(budget=budget, strategy=tried)
+    assert preview == session.request().body() and (b"cache_control" in preview) is marks
+
+
+@pytest.mark.parametrize("aim", [OURS, CLAUDE], ids=lambda aim: aim.provider)
+def test_looking_changes_no_figure(session: Session, aim: Target) -> None:
+    """What is tried within a small budget has less of a long conversation at hand; the rest was then counted without
+    what its messages take beside their own size, as long as no request was made."""
+    session.switch(aim)
+    for n in range(60):
+        calls = [ToolCall(f"{n}-{i}", "read", {"path": f"{n}.txt"}) for i in range(3)]
+        results = [Message("user", (ToolResult(call.id, "read", (Text("of it " * 120),)),)) for call in calls]
+        session.extend([Message("user", (Text("Go on."),)), Message("assistant", tuple(calls)), *results])
+    figures = session.token_count, session.breakdown().tokens, session.prediction
+    session.preview(budget=4_000)
+    assert (session.token_count, session.breakdown().tokens, session.prediction) == figures
+
+
 def test_a_preview_that_cannot_fit(session: Session) -> None:
     """A budget below what has to stay would give a request that breaks it."""
     with pytest.raises(BudgetError):

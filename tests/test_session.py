@@ -10,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import turnlog
 from turnlog.content import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import BudgetError, InputError
-from turnlog.policy import read_budget
+from turnlog.policy import PRESETS, read_budget
 from turnlog.records import Decision, MessageRecord, Note, PartialAnswer, Usage
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
@@ -214,6 +215,39 @@ def test_what_others_append_is_in_the_next_request(tmp_path: Path) -> None:
         assert [m["content"] for m in one.request().request["messages"]] == said
 
 
+def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
+    """A process that had not seen the other's system text put its own behind it: the model was told both."""
+    path = tmp_path / "a.db"
+    with turnlog.open("trip", target=CHAT, store=path) as one, turnlog.open("trip", store=path) as other:
+        one.system("Answer in French.")
+        one.user("Hello!")
+        other.replace_system("Answer in German.")
+        said = [(m["role"], m["content"]) for m in other.request().request["messages"]]
+        assert said == [("system", "Answer in German."), ("user", "Hello!")]
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda session: session.preview().body(),
+        lambda session: session.compact(dry_run=True),
+        lambda session: session.breakdown(),
+        lambda session: session.prediction,
+    ],
+    ids=["preview", "compact", "breakdown", "prediction"],
+)
+def test_what_is_looked_at_is_for_the_target_of_now(look: Callable[[Session], Any], tmp_path: Path) -> None:
+    """Where another process had switched the model, the first look was at a request for the model of before; and a
+    compaction would have been decided for its window."""
+    path = tmp_path / "a.db"
+    with turnlog.open("trip", target=CHAT, store=path) as one, turnlog.open("trip", store=path) as other:
+        for n in range(12):
+            one.user(f"Question {n}? " * 20)
+            one.assistant(f"Answer {n}. " * 20)
+        one.switch(turnlog.target("anthropic", "claude-sonnet-4-5"))
+        assert look(other) == look(one)
+
+
 def test_figures_are_at_hand(tmp_path: Path) -> None:
     """Whoever watches a budget asks for these before every request."""
     with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
@@ -372,6 +406,26 @@ def test_a_pin_can_be_taken_back() -> None:
     assert pinned.n not in {n for shown in session.request().view for n in shown.records}
     with pytest.raises(InputError, match="is not pinned"):
         session.unpin(pinned.n)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("protect", "a"),
+        ("keep_turns", 2.5),
+        ("trigger", "0.5"),
+        ("cap", None),
+        ("grades", (5,)),
+        ("grades", (600, 200)),
+    ],
+)
+def test_a_strategy_that_is_none_is_named(field: str, value: Any) -> None:
+    """`fit` and `preview` put no strategy on record, where its types are looked at: they failed deep inside, or took
+    no notice of what was meant."""
+    strategy = msgspec.structs.replace(PRESETS["summarise"], **{field: value})
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": f"Question {n}. " * 9} for n in range(30)]}
+    with pytest.raises(InputError, match=field):
+        turnlog.fit(body, max_tokens=400, strategy=strategy)
 
 
 @pytest.mark.parametrize("field", ["trigger", "goal"])

@@ -10,7 +10,7 @@ from .facts import model_facts
 from .providers.protocol import BlobReader
 from .records import Decision
 from .request import CacheUse, Plan, Prepared, spelled
-from .view.added import Passing
+from .view.added import ENDS, Passing
 from .view.blocks import Item
 from .view.shown import Shown
 from .view.situation import CachePrices
@@ -24,7 +24,7 @@ _SMALLEST = 1_024
 class Sent(Struct, frozen=True, eq=False):
     """A request that was made: by which plan, of which items, up to which record. `lasting` and `passing` are the
     tokens that items took beside their own, by their index, those that stay as the conversation goes on and others;
-    `declared` are the tools that are declared because they were called."""
+    `declared` are the tools that are declared because they were called; `thinking_off` says that it went without."""
 
     plan: Plan
     items: Sequence[Item]
@@ -35,6 +35,7 @@ class Sent(Struct, frozen=True, eq=False):
     lasting: Mapping[int, int]
     passing: Passing
     declared: tuple[str, ...]
+    thinking_off: bool = False
 
 
 def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
@@ -43,13 +44,14 @@ def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheU
         return CacheUse(now.tokens, before.tokens, 0, why="the tools or settings are others")
     if now.declared != before.declared:
         return CacheUse(now.tokens, before.tokens, 0, why="no tools are given, and others are declared from the calls")
-    shared, answered = _shared(now, before)
+    if now.thinking_off != before.thinking_off:
+        return CacheUse(now.tokens, before.tokens, 0, why="thinking is switched off while a tool loop is open")
+    shared, gave_way = _shared(now, before)
     if shared >= before.tokens:
         return CacheUse(now.tokens, before.tokens, before.tokens)
     later = {n: decision for n, decision in decisions.items() if n > before.last}
     if not later:
-        why = "a call has its result now" if answered else "a decision was taken back"
-        return CacheUse(now.tokens, before.tokens, shared, why=why)
+        return CacheUse(now.tokens, before.tokens, shared, why=gave_way or "a decision was taken back")
     moved_by = min(later, key=lambda n: (later[n].detail.get("changes_from", later[n].first), n))
     return CacheUse(now.tokens, before.tokens, shared, moved_by, later[moved_by].why)
 
@@ -60,15 +62,15 @@ def _front(plan: Plan) -> tuple[object, ...]:
     return plan.local.settings, plan.local.tools, plan.local.form
 
 
-def _shared(now: Sent, before: Sent) -> tuple[int, bool]:
-    """The tokens that both begin with, and whether a call has its result now where they part."""
+def _shared(now: Sent, before: Sent) -> tuple[int, str]:
+    """The tokens that both begin with, and what gave way where they part, if it is something that was put in."""
     if now.items is before.items:  # they part where something else is added: near the end, as calls are soon answered
         at = min((i for i, _ in now.passing.items() ^ before.passing.items()), default=None)
         if at is None:
-            return before.tokens, False
-        behind = sum(before.items[i].tokens + before.lasting.get(i, 0) for i in range(at, before.length))
+            return before.tokens, ""
+        behind = sum(before.items[i].tokens + before.lasting.get(i, 0) for i in range(max(at, 0), before.length))
         behind += sum(tokens for i, (tokens, _) in before.passing.items() if i >= at)
-        return before.tokens - behind, True
+        return before.tokens - behind, _gave_way(now, before, at)
     shared = now.fixed
     both = zip(before.items[: before.length], now.items[: now.length], strict=False)
     for i, (old, new) in enumerate(both):
@@ -76,9 +78,16 @@ def _shared(now: Sent, before: Sent) -> tuple[int, bool]:
             break
         there = now.passing.get(i)
         if there != before.passing.get(i):  # it may stand ahead of the message or behind it
-            return shared, True
+            return shared, _gave_way(now, before, i)
         shared += new.tokens + now.lasting.get(i, 0) + (there[0] if there else 0)
-    return shared, False
+    return shared, ""
+
+
+def _gave_way(now: Sent, before: Sent, at: int) -> str:
+    """What is put in there no more, or otherwise than before: a stand-in for a result, or a user's word at an end."""
+    nothing: tuple[int, tuple[object, ...]] = (0, ())
+    what = {*now.passing.get(at, nothing)[1]} ^ {*before.passing.get(at, nothing)[1]}
+    return "a user's word was put in at an end" if what & ENDS else "a call has its result now"
 
 
 def marked(made: Prepared, plan: Plan, blob: BlobReader, tokens: int) -> Prepared:

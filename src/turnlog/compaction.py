@@ -150,7 +150,7 @@ class Compactor:
         return (
             self._context.aside(aim, after, decisions)
             if decisions
-            else self._context.request(aim, sent=False, marks=self._context.strategy.cache_marks)
+            else self._context.request(aim, sent=False, marks=situation.strategy.cache_marks)
         )
 
     @_alone

@@ -308,17 +308,15 @@ class Context:
 
     def _gap_size(self) -> Callable[[], int]:
         """What counts the gap as it is now, whenever it is asked."""
-        held, sizes = (self.gap, self._within, self._lasting), (self._sizing.record, self._sizing.message)
-        return partial(gap_tokens, self._store, self._id, *held, sizes)
+        sizes = self._sizing.record, self._sizing.message
+        return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, sizes)
 
     def _images_before(self, n: int) -> int:
         """How many images the log holds before record `n`."""
         begin, images = self._images if self._images[0] <= n else (1, 0)
-        for record in self._store.read(self._id, first=begin, last=n - 1):
-            if record.message is not None:
-                images += images_in(record.message)
-        self._images = (n, images)
-        return images
+        said = (record.message for record in self._store.read(self._id, first=begin, last=n - 1))
+        self._images = n, images + sum(images_in(message) for message in said if message is not None)
+        return self._images[1]
 
     def terms(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
         """The budget and strategy in force, with these in place of them; None if neither is given."""
@@ -340,7 +338,7 @@ class Context:
         made = assemble(head, self._pieces, plan, blob, self._fate)
         if self._told:
             made = made.after(self._told)
-        now = self._sent_now(plan, size.tokens)
+        now = self._sent_now(plan, size.tokens, made.thinking_off)
         before = self._sent.get((aim.provider, aim.model))
         if sent:
             self.asked = size
@@ -351,12 +349,12 @@ class Context:
         made.cache = use_of(now, before, self.decisions) if before is not None else None
         return made
 
-    def _sent_now(self, plan: Plan, tokens: int) -> Sent:
+    def _sent_now(self, plan: Plan, tokens: int, thinking_off: bool) -> Sent:
         gauge, added = self._gauge(plan), self._added
-        called = () if plan.local.tools else added.called
+        called = () if plan.local.tools else added.declared(plan.rules)
         fixed = self._fixed(plan) + added.tools(plan.rules, gauge)
         held, passing = added.lasting(plan.rules, gauge), added.passing(plan.rules, self._fate, gauge, self.last)
-        return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, held, passing, called)
+        return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, held, passing, called, thinking_off)
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
         """The request of a view that was decided on for this once and not on record."""
@@ -368,11 +366,13 @@ class Context:
             view = [shown for _, shown, _ in as_decided(originals, now)]
         system = {item.n for item in self._items if item.shown.message.role == "system"}
         made = follow(plan, view, blob, self._fate).after(told(lasting(now, system)))
-        return marked(made, plan, blob, situation.size) if self.strategy.cache_marks else made
+        return marked(made, plan, blob, situation.size) if situation.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
         self._count_by(counter_for(aim.provider, aim.model))
+        if self.gap is not None and self._reach != (reach := self._usual_reach(self.configuration)):
+            self._load(self._counter, reach)  # what was tried within a smaller budget had less at hand
         return Count(self._whole(aim) + self._gap_size()(), self._counter.id, self._sizing.certainty)
 
     def count_text(self, text: str) -> int:

@@ -18,7 +18,7 @@ from .policy import Budget, Strategy, read_budget, read_strategy
 from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .records import Decision
-from .request import Plan, Prepared, follow, plan, spelled, tools_for
+from .request import Plan, Prepared, follow, messages_of, plan, spelled, tools_for
 from .sizing import choice_of, schemas_of
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
@@ -142,7 +142,19 @@ class Fitter:
             self._counter if self._counter is not None else counter_for(aim.provider, aim.model), ways, parsed
         )
         history = self._history(parsed.messages, counting)
-        for retry in range(_ATTEMPTS):
+        made = len(history.decisions)
+        for spare in dict.fromkeys((history.spare, 0)):  # what another request needed is no reason to refuse this one
+            history.spare = spare
+            try:
+                return self._within(history, counting, aim, ways)
+            except BudgetError as error:
+                refusal = error
+                history.forget(made)
+        raise refusal
+
+    def _within(self, history: _History, counting: _Counting, aim: Target, ways: Plan) -> Fitted:
+        """The request for a history, as far as its decisions go and what it has to leave free."""
+        for _ in range(_ATTEMPTS):
             situation = self._decided(history, counting, aim, ways.rules.media_max_count)
             shown = [item.shown for block in situation.blocks for item in block.items]
             made = follow(ways, shown, counting.blob)
@@ -150,7 +162,8 @@ class Fitter:
             limit = situation.marks.limit
             if tokens <= limit:
                 return _fitted(history, made, tokens, ways, counting)
-            history.spare += (tokens - limit) << retry  # a whole request may count more than its messages one by one
+            # A whole request may count more than its messages one by one: so much that something more has to go.
+            history.spare += limit - situation.size + 1
         raise BudgetError(limit, {"the request": tokens}, given=situation.given)
 
     def _history(self, messages: Sequence[Message], counting: _Counting) -> _History:
@@ -245,6 +258,12 @@ class _History(Struct, eq=False):
         self.sizes[known:] = [counting.message(message) for message in messages[known:]]
         self.seen, self.counter = list(messages), counting.id
 
+    def forget(self, made: int) -> None:
+        """Go back to so many decisions: a request that is refused leaves nothing behind."""
+        self.spare = 0
+        while len(self.decisions) > made:
+            self.decisions.popitem()
+
     def size(self, shown: Shown, raw: Shown, counting: _Counting) -> int:
         """Tokens of a message as it is shown."""
         if shown is raw and shown.treatment == "verbatim":
@@ -316,7 +335,7 @@ class _Counting:
             frame = self._counter.frame(system=system, tools=bool(tools))
             return (frame + self._counter.tools(tools, self._choice) + said).tokens
         assert self._count_body is not None
-        return _number(self._count_body(list(made.request[self._ways.provider.conversation])))
+        return _number(self._count_body(messages_of(made.request, self._ways)))
 
 
 def _checked(counter: Counter | CountBody | None) -> Counter | CountBody | None:

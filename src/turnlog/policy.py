@@ -162,6 +162,10 @@ def read_strategy(value: Strategy | str) -> Strategy:
         near = difflib.get_close_matches(str(value), PRESETS, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(PRESETS)}"
         raise InputError(f"no strategy {value!r}: {hint}")
+    try:
+        value = msgspec.convert(msgspec.structs.asdict(value), Strategy)  # nobody has looked at what it was made of
+    except msgspec.ValidationError as error:
+        raise InputError(f"strategy: {error}") from error
     for step in value.steps:
         if step not in _STEPS:
             raise InputError(f"strategy: no step {step!r}; there are {', '.join(_STEPS)}")
@@ -179,6 +183,8 @@ def read_strategy(value: Strategy | str) -> Strategy:
         found = getattr(value, name)
         if found is not None and found < least:
             raise InputError(f"strategy: {name} is at least {least}, not {found}")
+    if len(value.grades) not in (0, 2) or [*value.grades] != sorted(value.grades):
+        raise InputError(f"strategy: grades are two sizes in tokens, the smaller first, not {value.grades}")
     _check_marks("strategy", value)
     return value
 

@@ -27,6 +27,7 @@ __all__ = [
     "as_known",
     "as_text",
     "follow",
+    "messages_of",
     "plan",
     "prepare",
     "spelled",
@@ -67,8 +68,11 @@ class Prepared:
         losses: tuple[Loss, ...] | Callable[[], tuple[Loss, ...]],
         view: tuple[Shown, ...],
         fragments: tuple[bytes, ...] = (),
+        thinking_off: bool = False,
     ) -> None:
         self.target = target
+        self.thinking_off = thinking_off
+        """Whether it goes without the thinking that its settings ask for, until the open tool loop closes."""
         self.view = view
         """What was rendered."""
         self._request = request
@@ -117,6 +121,7 @@ class Prepared:
             losses=lambda: self.losses,
             view=self.view,
             fragments=self._fragments,
+            thinking_off=self.thinking_off,
         )
 
     def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Prepared:
@@ -127,6 +132,7 @@ class Prepared:
             edits=lambda: self.edits,
             losses=lambda: self.losses,
             view=self.view,
+            thinking_off=self.thinking_off,
         )
 
     def __repr__(self) -> str:
@@ -209,6 +215,7 @@ def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | Non
         losses=(*plan.losses, *lost, *repaired.losses, *rendered.losses, *tidied.losses),
         view=repaired.view,
         target=plan.target,
+        thinking_off=repaired.thinking_off,
     )
 
 
@@ -222,8 +229,15 @@ def tools_for(plan: Plan, view: Sequence[Shown]) -> tuple[tuple[Tool, ...], list
 def spelled(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:
     """The wire messages of a view by themselves, not repaired."""
     local = msgspec.structs.replace(plan.local, tools=())
-    rendered = plan.provider.render(view, local, plan.target, blob).request
-    return list(rendered.get(plan.provider.conversation) or [])
+    return messages_of(plan.provider.render(view, local, plan.target, blob).request, plan)
+
+
+def messages_of(request: Mapping[str, Any], plan: Plan) -> list[Any]:
+    """The wire messages of a request, also of one that has a text or a single message in the place of their list."""
+    said = request.get(plan.provider.conversation) or []
+    if isinstance(said, str):
+        return [{"role": "user", "content": said}]
+    return [said] if isinstance(said, dict) else list(said)
 
 
 def as_text(value: Any) -> tuple[Any, tuple[Edit, ...]]:

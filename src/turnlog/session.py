@@ -203,6 +203,7 @@ class Session(Lifecycle):
     def replace_system(self, text: str) -> Record:
         """Have this system text at the beginning of the conversation from here on, in place of what stands there;
         the log keeps that. Recorded as a system message if there is none."""
+        self._context.refresh()
         old = [(shown, i) for shown in self._context.head for i, part in enumerate(shown.message.parts)]
         if not old:
             return self.system(text)
@@ -268,8 +269,7 @@ class Session(Lifecycle):
         """
         self.check_begun()
         self._context.refresh()
-        own = self.target
-        found = self._aim(aim)
+        own, found = self.target, self._aim(aim)
         ours = own is not None and (found.provider, found.model) == (own.provider, own.model)
         return self._compactor.request(found, on_record=ours)
 
@@ -278,7 +278,7 @@ class Session(Lifecycle):
     ) -> Prepared:
         """The request as it would be now, for this once under another budget or strategy if one is given. Nothing
         is put on record and no model is asked for a summary. Errors as `request`."""
-        return self._compactor.preview(self._aim(aim), self._context.terms(budget, strategy))
+        return self._compactor.preview(terms=self._context.terms(budget, strategy), aim=self._aim(aim))
 
     def compact(
         self,
@@ -292,7 +292,8 @@ class Session(Lifecycle):
         """Make the view smaller now, and say what went. With `keep`, all before the newest `keep` turns is
         summarised; without, the strategy's steps are taken until the view is half as large. `aim`, `budget` and
         `strategy` hold for this once; with `dry_run` nothing is put on record."""
-        return self._compactor.compact(self._aim(aim), keep, self._context.terms(budget, strategy), dry_run=dry_run)
+        terms = self._context.terms(budget, strategy)  # which takes in what others recorded: the target may be another
+        return self._compactor.compact(self._aim(aim), keep, terms, dry_run=dry_run)
 
     def undo_compaction(self) -> Record:
         """Take back the last decision that made the view smaller: what it left out is shown again."""
@@ -319,7 +320,7 @@ class Session(Lifecycle):
     ) -> Breakdown:
         """What takes how many tokens of the conversation as it stands, beside the budget."""
         with self._context.lock:
-            found, terms = self._aim(aim), self._context.terms(budget, strategy)
+            terms, found = self._context.terms(budget, strategy), self._aim(aim)
             return broken_down(self._store, self.id, self._context, found, self._compactor.marks(found, terms), terms)
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
@@ -369,9 +370,9 @@ class Session(Lifecycle):
     @property
     def prediction(self) -> Prediction:
         """What the next request is going to be billed, in tokens, as counts and past bills tell."""
-        aim = self._aim(None)
         with self._context.lock:
             self._context.refresh()
+            aim = self._aim(None)
             return self._context.calibration.predict(aim.provider, self._context.tokens(aim))
 
     @property

@@ -94,6 +94,19 @@ def test_undoing_says_the_figures_that_others_say(turnlog: Any, session: str) ->
     assert turnlog("undo", session).out.endswith(f" shown as before it: {after} -> {before} tokens\n")
 
 
+def test_what_was_cleared_since_is_not_said_to_be_shown(turnlog: Any, tmp_path: Path) -> None:
+    """A compaction that is taken back behind a clearing shows nothing again, but nineteen messages were told of."""
+    with new_session("over", store=tmp_path / "log.db", target=target("openai-chat", "gpt-4o")) as made:
+        for n in range(12):
+            made.user(f"Question {n}? " * 30)
+            made.assistant(f"Answer {n}. " * 30)
+        made.compact(keep=2)
+        made.clear()
+        size = made.token_count
+    undone = turnlog("undo", "over", "--store", "log.db")
+    assert undone.out.endswith(f"\n0 messages shown as before it: {size} -> {size} tokens\n")
+
+
 def test_many_decisions_take_a_line_for_each_kind(turnlog: Any, tmp_path: Path) -> None:
     """Hundreds of lines about decisions of long ago hide what was done to this request."""
     with new_session("long", store=tmp_path / "log.db", target=target("openai-chat", "gpt-4o")) as made:

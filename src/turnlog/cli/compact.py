@@ -88,7 +88,9 @@ def _undo(arguments: Namespace) -> int:
     ruling = next(ruling for ruling in before.rulings if ruling.n == taken)
     # As `context` says them; where nothing tells for which model, of the messages alone.
     sizes = (whole, picture.tokens) if whole is not None and picture else (before.shown, after.shown)
-    changed = [n for n, account in after.accounts.items() if account != before.accounts.get(n)]
+    became = ((n, account, before.accounts.get(n)) for n, account in after.accounts.items())
+    # What was cleared since, or left out by another decision too, is not shown for all that.
+    changed = [n for n, now, was in became if now != was and not (was and now.fate == was.fate == "left out")]
     if arguments.json:
         row = {"ended_by": record.n, "records": changed, "tokens_back": sizes[1] - sizes[0]}
         out_json({**decision_json(ruling), **row})

@@ -24,12 +24,15 @@ from .repair import added_ends, declare_tools, has_results_alone, joined_runs, n
 from .sent import Known, apart, as_sent, is_plain
 from .shown import Shown
 
-__all__ = ["Added", "Gauge", "Passing", "added_to", "with_added"]
+__all__ = ["Added", "ENDS", "Gauge", "Passing", "added_to", "with_added"]
 
 _Count = Callable[[Message], int]
 
 Passing = dict[int, tuple[int, tuple[Hashable, ...]]]
 """Tokens that are added for messages, by their index, and what tells these additions from others of the same size."""
+
+ENDS = frozenset({"opening", "closing"})
+"""Those that are a user's word where a provider wants one; -1 is its index where there is no message."""
 
 _Addition = tuple[int, int, Hashable]
 
@@ -80,6 +83,7 @@ class Added:
         self._callers: list[int] = []  # messages that call a tool which none before them called
         self._last_call: dict[str, int] = {}
         self._declared: tuple[Rules, Gauge, int, int] | None = None
+        self._named: tuple[Rules, int, tuple[str, ...]] | None = None
 
     def see(self, shown: Shown, tokens: int, *, counted_at_once: bool = False) -> None:
         """The next message of the view, so large by itself; or, as `counted_at_once` says, among results of calls made
@@ -122,10 +126,14 @@ class Added:
         """Whether the last message has a result of a call that is not there."""
         return self._pairing.orphaned
 
-    @property
-    def called(self) -> tuple[str, ...]:
-        """The names of the tools that were called, in the order in which they were first."""
-        return tuple(self._last_call)
+    def declared(self, rules: Rules) -> tuple[str, ...]:
+        """The names of the tools that are declared because they were called, in the order in which they were
+        first; those that the provider has of its own are not."""
+        now = self._named
+        if now is None or now[0] is not rules or now[1] != len(self._callers):
+            tools, _ = declare_tools([self._view[i] for i in self._callers], (), rules)
+            now = self._named = rules, len(self._callers), tuple(tool.name for tool in tools)
+        return now[2]
 
     @property
     def at_once(self) -> frozenset[int]:

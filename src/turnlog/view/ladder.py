@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -61,8 +62,15 @@ def situation_of(
     situation = Situation(
         blocks, fixed, first, strategy, means, pinned, number, gap, prices=prices, given=given, most_media=most_media
     )
-    floor = sum(capped_floor(situation).values())
-    marks = own.marks(window, system, floor, scale=scale, known=known)
+    marks_beside = partial(own.marks, window, system, scale=scale, known=known)
+    return _with_marks(msgspec.structs.replace(situation, marks_beside=marks_beside))
+
+
+def _with_marks(situation: Situation) -> Situation:
+    """The situation with the marks beside what cannot be left out of it as it is now."""
+    if situation.marks_beside is None:
+        return situation
+    marks = situation.marks_beside(sum(capped_floor(situation).values()))
     return msgspec.structs.replace(situation, marks=marks)
 
 
@@ -75,6 +83,8 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     made: list[Decision] = []
     for rule, name in ((images_over, "max_history_images"), (turns_over, "max_history_turns")):
         situation = _take(_named(rule(situation), name), situation, made)
+    if made:  # an image may have gone that could not: whoever looks at what is left now has other marks
+        situation = _with_marks(situation)
     if situation.size <= situation.marks.trigger:
         return made, situation
     situation = _with_floor(situation)

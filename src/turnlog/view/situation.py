@@ -99,7 +99,8 @@ class Situation(Struct, frozen=True):
     `tight` says that what must stay does not fit, though giant outputs be cut to the strategy's share of the limit.
     `most_media` is how many images, documents and the like the provider takes in one request.
     `given` is the limit before the margin for what may be billed above a count is taken from it. `last` says that
-    nothing is left to try: even a summary goes that could be cut short instead.
+    nothing is left to try: even a summary goes that could be cut short instead. `marks_beside` gives the marks beside
+    so many tokens that cannot be left out.
     """
 
     blocks: tuple[Block, ...]
@@ -116,6 +117,7 @@ class Situation(Struct, frozen=True):
     given: int = 0
     most_media: int = NO_LIMIT
     last: bool = False
+    marks_beside: Callable[[int], Marks] | None = None
 
     @property
     def size(self) -> int:
