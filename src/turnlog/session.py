@@ -146,8 +146,8 @@ class Session(Lifecycle):
         strategy: Strategy | str | None = None,
         **settings: Any,
     ) -> Record:
-        """Set the tools, the budget, the strategy, or settings of the target's provider, for the requests from
-        here on; those not named stay as they are, a setting given as None goes."""
+        """Set the tools, the budget, the strategy, or settings of the target's provider, for the requests from here on;
+        those not named stay as they are, a setting given as None goes."""
         self._context.refresh()
         aim, now = self._aim(None), self.configuration
         reserved = {"provider", "model", "messages", "input", "contents", "system", "instructions"} & settings.keys()
@@ -215,7 +215,8 @@ class Session(Lifecycle):
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
-        return self._append(Decision("clear", first=1, last=self._last(), why=why))[0]
+        self._context.refresh()
+        return self._append(Decision("clear", first=1, last=self._context.last, why=why))[0]
 
     def rewind(
         self, *, turns: int | None = None, to: int | None = None, why: str = "", dry_run: bool = False
@@ -278,7 +279,8 @@ class Session(Lifecycle):
     ) -> Prepared:
         """The request as it would be now, for this once under another budget or strategy if one is given. Nothing
         is put on record and no model is asked for a summary. Errors as `request`."""
-        return self._compactor.preview(terms=self._context.terms(budget, strategy), aim=self._aim(aim))
+        terms = self._context.terms(budget, strategy)  # first: it takes in what others recorded, be it another target
+        return self._compactor.preview(self._aim(aim), terms)
 
     def compact(
         self,
@@ -292,7 +294,7 @@ class Session(Lifecycle):
         """Make the view smaller now, and say what went. With `keep`, all before the newest `keep` turns is
         summarised; without, the strategy's steps are taken until the view is half as large. `aim`, `budget` and
         `strategy` hold for this once; with `dry_run` nothing is put on record."""
-        terms = self._context.terms(budget, strategy)  # which takes in what others recorded: the target may be another
+        terms = self._context.terms(budget, strategy)  # first, as in `preview`
         return self._compactor.compact(self._aim(aim), keep, terms, dry_run=dry_run)
 
     def undo_compaction(self) -> Record:
@@ -320,7 +322,7 @@ class Session(Lifecycle):
     ) -> Breakdown:
         """What takes how many tokens of the conversation as it stands, beside the budget."""
         with self._context.lock:
-            terms, found = self._context.terms(budget, strategy), self._aim(aim)
+            terms, found = self._context.terms(budget, strategy), self._aim(aim)  # in this order, as in `preview`
             return broken_down(self._store, self.id, self._context, found, self._compactor.marks(found, terms), terms)
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
@@ -386,10 +388,6 @@ class Session(Lifecycle):
 
     def _append(self, *bodies: Body) -> tuple[Record, ...]:
         return self._journal.append(*bodies)
-
-    def _last(self) -> int:
-        self._context.refresh()
-        return self._context.last
 
     def _aim(self, aim: Target | None) -> Target:
         found = self.target if aim is None else target_of(aim)
