@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from .errors import InputError
+from .errors import InputError, text_given
 from .places import config_folder
 
 __all__ = ["CacheRules", "Found", "ModelFacts", "Prices", "VARIABLE", "find_model", "model_facts", "own_file"]
@@ -93,9 +93,9 @@ def find_model(model: str) -> Found | None:
 
     A gateway's or vendor's prefix (`openrouter/anthropic/`, `us.anthropic.`) does not make another
     model. A dated or preview name falls back to the name without its suffix, then to the longest known
-    name that it goes on from. Raises InputError if the user's own file cannot be used.
+    name that it goes on from. Raises InputError if the user's own file cannot be used, and for a model that is no text.
     """
-    return _find(model, os.environ.get(VARIABLE, ""))
+    return _find(text_given("model", model), os.environ.get(VARIABLE, ""))
 
 
 def own_file() -> Path:

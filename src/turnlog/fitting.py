@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -11,7 +10,7 @@ from msgspec import Struct
 
 from .caching import cache_prices, marks_of
 from .content import Message, Text, images_in
-from .errors import BlobMissing, BudgetError, InputError
+from .errors import BlobMissing, BudgetError
 from .models import Target
 from .oneshot import aimed, detect
 from .policy import Budget, Strategy, read_budget, read_strategy
@@ -23,7 +22,15 @@ from .sizing import choice_of, schemas_of
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
 from .tokens.counted import Counter, Tally
-from .tokens.counters import count_frame, count_message, count_tools, counter_for
+from .tokens.counters import (
+    WORD,
+    checked_counter,
+    count_frame,
+    count_message,
+    count_tools,
+    counter_for,
+    tokens_said,
+)
 from .view.blocks import Item
 from .view.effects import failures_of, lasting
 from .view.ladder import decide, situation_of
@@ -43,8 +50,6 @@ _ATTEMPTS = 8
 
 _HISTORIES = 4
 """So many histories are remembered: tries of a turn, and conversations by turns."""
-
-_WORD = Message("user", (Text("a word"),))
 
 _COUNTER = "a counter is a turnlog.tokens counter, or a function from a list of the provider's messages to their tokens"
 
@@ -286,7 +291,7 @@ class _Counting:
         if self._counter is not None:
             frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens + self._schemas.tokens
             self.fixed = frame + (count_tools(tools, self._counter, self._choice).tokens if tools else 0)
-            self.scale = MARGINS[self._counter.messages((_WORD,)).certainty]
+            self.scale = MARGINS[self._counter.messages((WORD,)).certainty]
 
     def blob(self, sha256: str) -> bytes:
         """Media bytes of the body."""
@@ -324,22 +329,9 @@ def _checked(counter: Counter | CountBody | None) -> Counter | CountBody | None:
     to ask it of. Raises InputError."""
     if counter is None or callable(counter):
         return counter
-    missing = [name for name in ("id", "text", "messages", "tools", "frame") if not hasattr(counter, name)]
-    if missing:
-        raise InputError(f"{_COUNTER}; {counter!r} is neither: it has no {', '.join(map(repr, missing))}")
-    for name, said in (("messages", counter.messages((_WORD,))), ("frame", counter.frame(system=True, tools=False))):
-        if not isinstance(said, Tally):
-            raise InputError(f"{_COUNTER}; this one's {name!r} returned {said!r}, not a turnlog.tokens.Tally")
-        _number(said.tokens)
-    return counter
+    return checked_counter(counter, _COUNTER)
 
 
 def _number(said: Any) -> int:
     """What a counter returned, if it is a number of tokens. Raises InputError."""
-    try:
-        tokens = operator.index(said)
-    except TypeError:
-        tokens = -1
-    if tokens < 0:
-        raise InputError(f"{_COUNTER}; this one returned {said!r}, where a whole number from 0 on is wanted")
-    return tokens
+    return tokens_said(said, _COUNTER)

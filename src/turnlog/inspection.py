@@ -8,6 +8,7 @@ import msgspec
 
 from .content import Message
 from .context import Context
+from .errors import InputError
 from .log import Store
 from .models import Target
 from .policy import Marks, Terms
@@ -28,6 +29,8 @@ __all__ = ["broken_down", "explained"]
 
 def explained(store: Store, session_id: str, aim: Target | None, also: Mapping[int, Decision] | None) -> Explanation:
     """As `Session.explain`, counted for a target; without one, as for a model that nobody knows."""
+    if also is not None and not isinstance(also, Mapping):
+        raise InputError(f"also is a dict from record number to decision, not {type(also).__name__}")
     counter = counter_for(aim.provider, aim.model) if aim else counter_for("")
 
     def count(message: Message) -> int:

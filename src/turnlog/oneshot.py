@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from .content import Message, Text, ToolResult, media_parts
-from .errors import BlobMissing, FormatError, InputError
+from .errors import BlobMissing, FormatError, InputError, text_given
 from .models import Target, target
 from .providers import provider
 from .providers.protocol import Parsed
@@ -111,6 +111,8 @@ def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = 
 def _converted(body: Mapping[str, Any], *, to: str, model: str, source: str) -> tuple[Parsed, Prepared]:
     """A body as it was read, and the request made of it."""
     speaker = provider(source or detect(body))
+    provider(to)  # before anything is made of the body
+    text_given("model", model)
     _check_body(body)
     parsed = speaker.parse(body)
     aim = aimed(parsed, to, model)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from ..content import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from ..errors import InputError
+from ..errors import InputError, text_given
 from ..records import (
     Decision,
     FileChange,
@@ -66,6 +66,7 @@ class Entry(Struct, frozen=True):
 def parse_query(query: str) -> tuple[Term, ...]:
     """The terms of a query. Raises InputError if there is no word in it."""
     terms = []
+    text_given("query", query)
     for match in _PIECE.finditer(query):
         quoted, star, plain = match.groups()
         piece = quoted if plain is None else plain
