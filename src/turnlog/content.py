@@ -32,6 +32,7 @@ __all__ = [
     "ToolResult",
     "Unknown",
     "compact_json",
+    "free_text",
     "images_in",
     "is_finite_json",
     "media_in",
@@ -199,6 +200,11 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     provider: str = ""
     data: Any = None
     form: Form | None = None
+
+
+def free_text() -> dict[str, Any]:
+    """The parameters of a custom tool where it has to be a function."""
+    return {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 def _refuse_constant(name: str) -> Any:

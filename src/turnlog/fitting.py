@@ -18,7 +18,7 @@ from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .records import Decision
 from .request import Plan, Prepared, follow, plan, spelled, tools_for
-from .sizing import choice_of, schemas_of
+from .sizing import as_declared, choice_of, schemas_of
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
 from .tokens.counted import Counter, Tally
@@ -35,6 +35,7 @@ from .view.blocks import Item
 from .view.effects import failures_of, lasting
 from .view.ladder import decide, situation_of
 from .view.select import as_decided
+from .view.sent import as_spelled
 from .view.shown import Edit, Loss, Shown
 from .view.situation import Means, Situation, Summary, Wanted
 
@@ -285,7 +286,7 @@ class _Counting:
         self._count_body = counter if callable(counter) else None
         self._choice = choice_of(ways.local.settings, ways.provider)
         self._schemas = schemas_of(ways.local.settings, self._counter) if self._counter is not None else Tally()
-        tools = ways.local.tools
+        tools = as_declared(ways.local.tools, ways.rules)
         self.fixed = 0
         self.scale = 1.0
         if self._counter is not None:
@@ -302,7 +303,7 @@ class _Counting:
     def message(self, message: Message) -> int:
         """Tokens of a message as part of a request."""
         if self._counter is not None:
-            return count_message(message, self._counter, self.blob).tokens
+            return count_message(as_spelled(message, self._ways.rules), self._counter, self.blob).tokens
         assert self._count_body is not None
         return _number(self._count_body(spelled([Shown(message, (1,))], self._ways, self.blob)))
 
@@ -317,9 +318,10 @@ class _Counting:
         if self._counter is not None:
             system = any(shown.message.role == "system" for shown in made.view)
             tools, _ = tools_for(self._ways, made.view)
-            said = self._counter.messages([shown.message for shown in made.view], self.blob) + self._schemas
+            shown = [as_spelled(shown.message, self._ways.rules) for shown in made.view]
+            said = self._counter.messages(shown, self.blob) + self._schemas
             frame = self._counter.frame(system=system, tools=bool(tools))
-            return (frame + self._counter.tools(tools, self._choice) + said).tokens
+            return (frame + self._counter.tools(as_declared(tools, self._ways.rules), self._choice) + said).tokens
         assert self._count_body is not None
         return _number(self._count_body(list(made.request[self._ways.provider.conversation])))
 

@@ -14,7 +14,7 @@ from .models import Target
 from .policy import Marks, Terms
 from .records import Decision
 from .request import plan
-from .sizing import Sizing, given_choice, schemas_of
+from .sizing import Sizing, as_declared, given_choice, schemas_of
 from .tokens.counters import count_message, counter_for
 from .view.added import added_to
 from .view.breakdown import Breakdown, shares_of
@@ -52,7 +52,7 @@ def broken_down(
     view = [msgspec.structs.replace(shown, message=sent) for shown, sent in kept if sent is not None]
     tools, _ = declare_tools(view, ways.local.tools, rules)
     beside = added_to(view, rules, fate_of(records), sizing.gauge(ways, declares=False, system=True))
-    declared = counter.tools(tools, given_choice(ways))
+    declared = counter.tools(as_declared(tools, rules), given_choice(ways))
     around = counter.frame(system=any(shown.message.role == "system" for shown in view), tools=bool(tools))
     around += schemas_of(ways.local.settings, counter)
     shares, certainty = shares_of(view, declared, around, counter, store.get_blob, beside)
