@@ -297,3 +297,49 @@ def test_what_is_sent_is_json(source: str, number: float, to: str) -> None:
     for made in (turnlog.convert(body, source=source, to=to), turnlog.fit(body, max_tokens=5_000)):
         assert json.dumps({"x": number}, separators=(",", ":")) in str(made.request).replace("\\", "")
         json.dumps(made.request, allow_nan=False)
+
+
+@pytest.mark.parametrize("to", ["openai-chat", "openai-responses", "anthropic", "google"])
+@pytest.mark.parametrize("source", ["openai-chat", "openai-responses", "anthropic", "google"])
+def test_numbers_that_json_does_not_have_are_left_out(source: str, to: str) -> None:
+    """Python's json reads and writes Infinity and NaN, no provider does: a schema with one, as pydantic makes it
+    of `le=inf`, was passed on as it was, and called valid."""
+    schema = {
+        "type": "object",
+        "properties": {"share": {"type": "number", "minimum": 0.5, "maximum": float("inf"), "enum": [1, float("nan")]}},
+    }
+    finite = {"type": "object", "properties": {"share": {"type": "number", "minimum": 0.5, "enum": [1]}}}
+
+    def bodies(parameters: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        named = {"name": "set", "description": "Set it."}
+        said = [{"role": "user", "content": "Go on."}]
+        return {
+            "openai-chat": {
+                "model": "gpt-4o",
+                "messages": said,
+                "tools": [{"type": "function", "function": {**named, "parameters": parameters}}],
+            },
+            "openai-responses": {
+                "model": "gpt-5",
+                "input": said,
+                "tools": [{"type": "function", "strict": False, **named, "parameters": parameters}],
+            },
+            "anthropic": {
+                "model": "claude-sonnet-4-5",
+                "max_tokens": 100,
+                "messages": said,
+                "tools": [{**named, "input_schema": parameters}],
+            },
+            "google": {
+                "model": "gemini-2.5-pro",
+                "contents": [{"role": "user", "parts": [{"text": "Go on."}]}],
+                "tools": [{"functionDeclarations": [{**named, "parametersJsonSchema": parameters}]}],
+            },
+        }
+
+    broken, sound = bodies(schema)[source], bodies(finite)[source]
+    made = turnlog.convert(broken, to=to, source=source)
+    assert made.request == turnlog.convert(sound, to=to, source=source).request
+    assert [edit.detail for edit in made.edits] == ["Infinity or NaN left out, which JSON does not have"]
+    assert [one.kind for one in turnlog.check(broken, source)] == ["setting"]
+    assert turnlog.check(made.request, to) == []
