@@ -343,3 +343,30 @@ def test_numbers_that_json_does_not_have_are_left_out(source: str, to: str) -> N
     assert [edit.detail for edit in made.edits] == ["Infinity or NaN left out, which JSON does not have"]
     assert [one.kind for one in turnlog.check(broken, source)] == ["setting"]
     assert turnlog.check(made.request, to) == []
+
+
+def test_a_file_of_text_is_told_where_none_is_taken() -> None:
+    """Chat Completions takes no file of plain text. Left out with a placeholder, what a user had attached was lost to
+    the model, though every word of it could be said; that it stands there as text is a loss by number, as the rest."""
+    said = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Rain,\nthen sun.\n"}}
+    body = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 100,
+        "messages": [
+            {"role": "user", "content": [{**said, "title": "oslo.txt"}, {"type": "text", "text": "Umbrella?"}]}
+        ],
+    }
+    made = turnlog.convert(body, to="openai-chat")
+    told = "[document oslo.txt]\nRain,\nthen sun.\n"
+    assert made.request["messages"] == [
+        {"role": "user", "content": [{"type": "text", "text": told}, {"type": "text", "text": "Umbrella?"}]}
+    ]
+    assert [(loss.kind, loss.detail, loss.records) for loss in made.losses if loss.kind == "media"] == [
+        ("media", "document oslo.txt shown as the text that it holds", (1,))
+    ]
+    with turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o")) as session:
+        session.user([session.media(b"Rain,\nthen sun.\n", "text/plain", name="oslo.txt"), "Umbrella?"])
+        assert session.request().request["messages"] == made.request["messages"]
+        assert session.token_count == turnlog.count(session.request().request).tokens
+        session.user(session.media(b"\xff\xfe\x00", "text/plain"))
+        assert "left out" in session.request().request["messages"][-1]["content"]

@@ -266,7 +266,7 @@ def _replaced(value: Any) -> Any:
 
 def as_known(view: Sequence[Shown], to: Provider, blob: BlobReader, losses: list[Loss]) -> list[Shown]:
     """The view with media as they really are, and without what the provider would not know."""
-    return without_unknown(sniff(view, blob, losses), to, losses)
+    return without_unknown(sniff(view, blob, losses, text_documents=to.text_documents), to, losses)
 
 
 def without_unknown(view: Sequence[Shown], to: Provider, losses: list[Loss]) -> list[Shown]:
