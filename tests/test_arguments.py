@@ -103,7 +103,9 @@ def test_a_counter_that_lacks_what_counters_have_is_told_by_that(tmp_path: Path)
 
 
 def test_a_store_that_no_file_can_be_named_like_is_an_input_error() -> None:
-    """Without it a name with half a character ends in UnicodeEncodeError."""
+    """Without it a name with half a character ends in UnicodeEncodeError, and the root in ValueError."""
+    with pytest.raises(turnlog.InputError, match="allowed is the name of a file"):
+        turnlog.open("s", store="/")
     with pytest.raises(turnlog.InputError, match="a name that a file can have"):
         turnlog.open("s", store="a\ud800b.db")
 
