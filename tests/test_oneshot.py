@@ -11,7 +11,7 @@ import pytest
 
 import turnlog
 from judging import errors_of
-from turnlog.errors import InputError, UnknownProvider
+from turnlog.errors import FormatError, InputError, UnknownProvider
 from turnlog.models import target
 from turnlog.oneshot import detect
 
@@ -370,3 +370,34 @@ def test_a_file_of_text_is_told_where_none_is_taken() -> None:
         assert session.token_count == turnlog.count(session.request().request).tokens
         session.user(session.media(b"\xff\xfe\x00", "text/plain"))
         assert "left out" in session.request().request["messages"][-1]["content"]
+
+
+def test_what_is_no_json_is_told_by_its_place() -> None:
+    """A body with an object of an SDK in it ended in TypeError from within, which says nothing of where."""
+    called = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": object()}]}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [called, {"role": "user", "content": "x"}]}
+    said = "messages[0].content[0].input is of type object: a request body is JSON"
+    for made in (
+        lambda: turnlog.count(body),
+        lambda: turnlog.fit(body, max_tokens=9_000),
+        lambda: turnlog.repair(body, "anthropic"),
+        lambda: turnlog.convert(body, to="google"),
+    ):
+        with pytest.raises(FormatError) as caught:
+            made()
+        assert str(caught.value).startswith(said)
+    [found] = turnlog.check(body, "anthropic")
+    assert (found.kind, found.detail.startswith(said)) == ("format", True)
+
+
+@pytest.mark.parametrize("body", [None, 5, "x", []])
+def test_what_is_no_body_is_told(body: Any) -> None:
+    """With a provider named, None was an AttributeError."""
+    for made in (
+        lambda: turnlog.count(body, provider="openai-chat"),
+        lambda: turnlog.fit(body, provider="openai-chat"),
+        lambda: turnlog.repair(body, "openai-chat"),
+        lambda: turnlog.convert(body, to="google", source="openai-chat"),
+    ):
+        with pytest.raises(InputError, match="a request body is an object"):
+            made()

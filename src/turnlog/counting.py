@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from .content import Message, Tool, ToolCall
 from .errors import BlobMissing, text_given
-from .oneshot import detect
+from .oneshot import as_json, detect
 from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .sizing import choice_of, schemas_of
@@ -44,6 +44,11 @@ def count(
     no request of that provider, InputError where it is nobody's, or what counts is no counter.
     """
     text_given("model", model)
+    with as_json(body):
+        return _count(body, model, provider, counter)
+
+
+def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter | None) -> TokenCount:
     name = provider or detect(body)
     spoken = provider_named("google" if name == "google-vertex" else name)
     parsed = spoken.parse(body)

@@ -12,7 +12,7 @@ from .caching import cache_prices, marks_of
 from .content import Message, Text, images_in
 from .errors import BlobMissing, BudgetError
 from .models import Target
-from .oneshot import aimed, detect
+from .oneshot import aimed, as_json, detect
 from .policy import Budget, Strategy, read_budget, read_strategy
 from .providers import provider as provider_named
 from .providers.protocol import Parsed
@@ -140,6 +140,10 @@ class Fitter:
 
     def fit(self, body: Mapping[str, Any]) -> Fitted:
         """The request for this history. Errors as `turnlog.fit`."""
+        with as_json(body):
+            return self._fit(body)
+
+    def _fit(self, body: Mapping[str, Any]) -> Fitted:
         speaker = provider_named(self._provider or detect(body))
         parsed = speaker.parse(body)
         aim = aimed(parsed, speaker.name, self._model)
