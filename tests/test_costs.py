@@ -156,3 +156,71 @@ def test_what_is_no_usage_is_refused() -> None:
     """A provider's own usage, handed over as it is, would end in an error about one of its fields."""
     with pytest.raises(InputError, match=r"`answer.usage`, `session.usage`\), not dict"):
         cost({"prompt_tokens": 5}, "gpt-4o")  # type: ignore[arg-type]
+
+
+FIGURES: dict[str, tuple[str, str, dict[str, Any], str]] = {
+    "openai-chat": (
+        "gpt-4o",
+        "usage",
+        {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Yes."}}]},
+        "prompt_tokens completion_tokens",
+    ),
+    "openai-responses": (
+        "gpt-5",
+        "usage",
+        {
+            "status": "completed",
+            "output": [
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]},
+            ],
+        },
+        "input_tokens output_tokens",
+    ),
+    "anthropic": (
+        "claude-sonnet-4-5",
+        "usage",
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "text", "text": "Yes."}],
+            "stop_reason": "end_turn",
+        },
+        "input_tokens output_tokens cache_read_input_tokens cache_creation_input_tokens",
+    ),
+    "google": (
+        "gemini-2.5-pro",
+        "usageMetadata",
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "Yes."}]}, "finishReason": "STOP"}]},
+        "promptTokenCount candidatesTokenCount thoughtsTokenCount",
+    ),
+}
+
+
+@pytest.mark.parametrize("provider", FIGURES)
+@pytest.mark.parametrize(
+    ("said", "meant"), [(-1, 0), (-(10**9), 0), (10**400, 0), (1e300, 0), (12.0, 12), (1.5, 0), (True, 0), ("7", 0)]
+)
+def test_a_figure_that_no_request_can_have_is_none(provider: str, said: Any, meant: int) -> None:
+    """Servers that imitate an API say -1 for what they did not count. Taken at its word, that made a session's cost
+    less than it was, or less than nothing; a whole number that came as 12.0 was lost, one of hundreds of digits made
+    the next prediction an OverflowError."""
+    model, key, answer, names = FIGURES[provider]
+    with turnlog.open("s", store=":memory:", target=turnlog.target(provider, model)) as session:
+        session.user("Is it?")
+        session.request()
+        usage = session.receive({"model": model, **answer, key: dict.fromkeys(names.split(), said)}).usage
+        session.request()
+        assert usage is not None and session.prediction.tokens > 0
+    assert {value for value in (usage.input, usage.output) if value} == (
+        {usage.input, usage.output} if meant else set()
+    )
+    assert usage.input == meant * sum("input" in name or "prompt" in name for name in names.split())
+    assert min(usage.input, usage.output, usage.cached, usage.cache_write) >= 0
+
+
+@given(st.builds(Usage, *[st.integers(-(10**6), 10**6)] * 6))
+def test_nobody_is_paid_for_a_request(usage: Usage) -> None:
+    """Without it the negative figures of a log that is there already come off what other requests cost."""
+    spent = cost(usage, "claude-sonnet-4-5")
+    parts = [spent.total, spent.input, spent.cached, spent.cache_write, spent.output]
+    assert [part for part in parts if part is None or part < 0] == []

@@ -104,6 +104,8 @@ def test_the_table_is_what_its_script_writes(shared: Path, tmp_path: Path) -> No
     [
         ("gpt-4o", "gpt-4o", ""),
         ("openrouter/openai/gpt-4o", "gpt-4o", ""),
+        ("gpt-35-turbo", "gpt-3.5-turbo", ""),
+        ("azure/gpt-35-turbo-16k", "gpt-3.5-turbo-16k", ""),
         ("Claude-Sonnet-4-5", "claude-sonnet-4-5", ""),
         ("anthropic/claude-sonnet-4.5", "claude-sonnet-4-5", ""),
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5", ""),
@@ -188,6 +190,9 @@ def test_the_users_file_comes_first(own: Callable[[Any], Path]) -> None:
         ({"nova": {"input": 0}}, "model 'nova': Expected `int` >= 1 - at `$.input`"),
         ({"nova": {"media": ["smell"]}}, "model 'nova': Invalid enum value 'smell' - at `$.media[0]`"),
         ({"nova": {"prices": {"input": -1}}}, "model 'nova': a price is no less than 0 - at `$.prices.input`"),
+        ({"nova": {"prices": {"input": "NaN"}}}, "model 'nova': a price is a number - at `$.prices.input`"),
+        ({"nova": {"prices": {"cached": "-Infinity"}}}, "model 'nova': a price is a number - at `$.prices.cached`"),
+        ('{"models": {"nova": {"prices": {"output": 1e999}}}}', "model 'nova': a price is no more than 1,000,000"),
         ({"nova": {"prices": {"input": True}}}, "model 'nova': Expected `decimal | null`, got `bool`"),
         ({"nova": {"cache": {"mode": "magic"}}}, "model 'nova': Invalid enum value 'magic' - at `$.cache.mode`"),
         ({"nova": 5}, "model 'nova': Expected `object`, got `int`"),

@@ -11,7 +11,7 @@ import pytest
 
 import turnlog
 from judging import errors_of
-from turnlog.errors import InputError, UnknownProvider
+from turnlog.errors import FormatError, InputError, UnknownProvider
 from turnlog.models import target
 from turnlog.oneshot import detect
 
@@ -297,3 +297,107 @@ def test_what_is_sent_is_json(source: str, number: float, to: str) -> None:
     for made in (turnlog.convert(body, source=source, to=to), turnlog.fit(body, max_tokens=5_000)):
         assert json.dumps({"x": number}, separators=(",", ":")) in str(made.request).replace("\\", "")
         json.dumps(made.request, allow_nan=False)
+
+
+@pytest.mark.parametrize("to", ["openai-chat", "openai-responses", "anthropic", "google"])
+@pytest.mark.parametrize("source", ["openai-chat", "openai-responses", "anthropic", "google"])
+def test_numbers_that_json_does_not_have_are_left_out(source: str, to: str) -> None:
+    """Python's json reads and writes Infinity and NaN, no provider does: a schema with one, as pydantic makes it
+    of `le=inf`, was passed on as it was, and called valid."""
+    schema = {
+        "type": "object",
+        "properties": {"share": {"type": "number", "minimum": 0.5, "maximum": float("inf"), "enum": [1, float("nan")]}},
+    }
+    finite = {"type": "object", "properties": {"share": {"type": "number", "minimum": 0.5, "enum": [1]}}}
+
+    def bodies(parameters: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        named = {"name": "set", "description": "Set it."}
+        said = [{"role": "user", "content": "Go on."}]
+        return {
+            "openai-chat": {
+                "model": "gpt-4o",
+                "messages": said,
+                "tools": [{"type": "function", "function": {**named, "parameters": parameters}}],
+            },
+            "openai-responses": {
+                "model": "gpt-5",
+                "input": said,
+                "tools": [{"type": "function", "strict": False, **named, "parameters": parameters}],
+            },
+            "anthropic": {
+                "model": "claude-sonnet-4-5",
+                "max_tokens": 100,
+                "messages": said,
+                "tools": [{**named, "input_schema": parameters}],
+            },
+            "google": {
+                "model": "gemini-2.5-pro",
+                "contents": [{"role": "user", "parts": [{"text": "Go on."}]}],
+                "tools": [{"functionDeclarations": [{**named, "parametersJsonSchema": parameters}]}],
+            },
+        }
+
+    broken, sound = bodies(schema)[source], bodies(finite)[source]
+    made = turnlog.convert(broken, to=to, source=source)
+    assert made.request == turnlog.convert(sound, to=to, source=source).request
+    assert [edit.detail for edit in made.edits] == ["Infinity or NaN left out, which JSON does not have"]
+    assert [one.kind for one in turnlog.check(broken, source)] == ["setting"]
+    assert turnlog.check(made.request, to) == []
+
+
+def test_a_file_of_text_is_told_where_none_is_taken() -> None:
+    """Chat Completions takes no file of plain text. Left out with a placeholder, what a user had attached was lost to
+    the model, though every word of it could be said; that it stands there as text is a loss by number, as the rest."""
+    said = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Rain,\nthen sun.\n"}}
+    body = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 100,
+        "messages": [
+            {"role": "user", "content": [{**said, "title": "oslo.txt"}, {"type": "text", "text": "Umbrella?"}]}
+        ],
+    }
+    made = turnlog.convert(body, to="openai-chat")
+    told = "[document oslo.txt]\nRain,\nthen sun.\n"
+    assert made.request["messages"] == [
+        {"role": "user", "content": [{"type": "text", "text": told}, {"type": "text", "text": "Umbrella?"}]}
+    ]
+    assert [(loss.kind, loss.detail, loss.records) for loss in made.losses if loss.kind == "media"] == [
+        ("media", "document oslo.txt shown as the text that it holds", (1,))
+    ]
+    with turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o")) as session:
+        session.user([session.media(b"Rain,\nthen sun.\n", "text/plain", name="oslo.txt"), "Umbrella?"])
+        assert session.request().request["messages"] == made.request["messages"]
+        assert session.token_count == turnlog.count(session.request().request).tokens
+        session.user(session.media(b"\xff\xfe\x00", "text/plain"))
+        assert "left out" in session.request().request["messages"][-1]["content"]
+
+
+def test_what_is_no_json_is_told_by_its_place() -> None:
+    """A body with an object of an SDK in it ended in TypeError from within, which says nothing of where."""
+    called = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": object()}]}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [called, {"role": "user", "content": "x"}]}
+    said = "messages[0].content[0].input is of type object: a request body is JSON"
+    for made in (
+        lambda: turnlog.count(body),
+        lambda: turnlog.fit(body, max_tokens=9_000),
+        lambda: turnlog.repair(body, "anthropic"),
+        lambda: turnlog.convert(body, to="google"),
+    ):
+        with pytest.raises(FormatError) as caught:
+            made()
+        assert str(caught.value).startswith(said)
+    [found] = turnlog.check(body, "anthropic")
+    assert (found.kind, found.detail.startswith(said)) == ("format", True)
+
+
+@pytest.mark.parametrize("body", [None, 5, "x", []])
+def test_what_is_no_body_is_told(body: Any) -> None:
+    """With a provider named, None was an AttributeError."""
+    for made in (
+        lambda: turnlog.count(body, provider="openai-chat"),
+        lambda: turnlog.fit(body, provider="openai-chat"),
+        lambda: turnlog.repair(body, "openai-chat"),
+        lambda: turnlog.convert(body, to="google", source="openai-chat"),
+    ):
+        with pytest.raises(InputError, match="a request body is an object"):
+            made()

@@ -32,12 +32,14 @@ __all__ = [
     "ToolResult",
     "Unknown",
     "compact_json",
+    "free_text",
     "images_in",
     "is_finite_json",
     "media_in",
     "media_kind",
     "media_parts",
     "nested_deeper",
+    "not_json",
     "parse_arguments",
     "sha256_hex",
     "shown_apart",
@@ -201,6 +203,11 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     form: Form | None = None
 
 
+def free_text() -> dict[str, Any]:
+    """The parameters of a custom tool where it has to be a function."""
+    return {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
 
@@ -247,6 +254,23 @@ def nested_deeper(value: Any, levels: int) -> str | None:
         if not level:
             return None
     return _path(level[0][1]) if level else None
+
+
+def not_json(value: Any) -> str | None:
+    """The path and the type of something in `value` that JSON does not have, None if there is nothing of the kind."""
+    stack: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
+    while stack:
+        item, way = stack.pop()
+        if isinstance(item, Mapping):
+            wrong = next((key for key in item if not isinstance(key, str)), None)
+            if wrong is not None:
+                return f"{_path(way) or 'the body'} has a key of type {type(wrong).__name__}, {wrong!r}"
+            stack.extend((inner, (way, key)) for key, inner in item.items())
+        elif isinstance(item, (list, tuple)):
+            stack.extend((inner, (way, i)) for i, inner in enumerate(item))
+        elif item is not None and not isinstance(item, (str, int, float)):
+            return f"{_path(way) or 'the body'} is of type {type(item).__name__}"
+    return None
 
 
 def _path(way: tuple[Any, ...]) -> str:

@@ -74,10 +74,11 @@ def cost(usage: Usage, model: str) -> Cost:
     prices = found.facts.prices if found else Prices()
     # Where a cache works by itself and no price for writing is listed, what is written is plain input.
     plain = prices.input if found and found.facts.cache.mode == "automatic" else None
-    written, long = usage.cache_write, min(usage.cache_write_1h, usage.cache_write)
+    cached, written = max(usage.cached, 0), max(usage.cache_write, 0)
+    long = min(max(usage.cache_write_1h, 0), written)
     parts = {
-        "input": _price(max(usage.input - usage.cached - written, 0), prices.input),
-        "cached": _price(usage.cached, prices.cached),
+        "input": _price(usage.input - cached - written, prices.input),
+        "cached": _price(cached, prices.cached),
         "cache_write": _sum(
             _price(written - long, plain if prices.cache_write is None else prices.cache_write),
             _price(long, plain if prices.cache_write_1h is None else prices.cache_write_1h),
@@ -113,8 +114,8 @@ def usage_by_model(records: Iterable[Record]) -> Bills:
 
 
 def _price(tokens: int, per_million: _Amount) -> _Amount:
-    """Dollars for so many tokens. None of them cost nothing, whatever their price."""
-    if tokens == 0:
+    """Dollars for so many tokens. None of them cost nothing, whatever their price, and nobody is paid for fewer."""
+    if tokens <= 0:
         return _ZERO
     return None if per_million is None else tokens * per_million / _MILLION
 

@@ -8,13 +8,13 @@ from typing import Any
 from msgspec import Struct
 
 from .content import Message, Tool, ToolCall
-from .errors import BlobMissing
-from .oneshot import detect
+from .errors import BlobMissing, text_given
+from .oneshot import as_json, detect
 from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .sizing import choice_of, schemas_of
 from .tokens.counted import BlobReader, Certainty, Choice, Counter, Tally
-from .tokens.counters import counter_for
+from .tokens.counters import checked_counter, counter_for
 
 __all__ = ["TokenCount", "count", "count_conversation"]
 
@@ -41,14 +41,24 @@ def count(
     `model` defaults to the body's own; without any, the count is an estimate at best. `provider` is told
     from the body if not given; `google-vertex` counts as Vertex AI bills. `counter` counts instead of the one
     built in. The first count loads a vocabulary, a few tenths of a second. Raises FormatError where `body` is
-    no request of that provider, InputError where it is nobody's.
+    no request of that provider, InputError where it is nobody's, or what counts is no counter.
     """
+    text_given("model", model)
+    with as_json(body):
+        return _count(body, model, provider, counter)
+
+
+def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter | None) -> TokenCount:
     name = provider or detect(body)
     spoken = provider_named("google" if name == "google-vertex" else name)
     parsed = spoken.parse(body)
     if name == "google" and _spelled_for_vertex(parsed):
         name = "google-vertex"
-    counts = counter or counter_for(name, model or parsed.configuration.model)
+    counts = (
+        counter_for(name, model or parsed.configuration.model)
+        if counter is None
+        else checked_counter(counter, "a counter is one of turnlog.tokens, or what fits turnlog.tokens.Counter")
+    )
 
     def blob(sha256: str) -> bytes:
         if sha256 not in parsed.blobs:

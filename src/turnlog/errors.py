@@ -24,6 +24,7 @@ error: it comes back as values (`Violation`, `Edit`, `Loss`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 __all__ = [
     "BlobMissing",
@@ -44,6 +45,7 @@ __all__ = [
     "UnknownProvider",
     "cancellations",
     "described",
+    "text_given",
 ]
 
 
@@ -167,6 +169,13 @@ class BudgetError(TurnlogError):
         self.limit = limit
         self.given = given or limit
         self.floor = floor
+
+
+def text_given(name: str, value: Any) -> str:
+    """`value`, if it is text; else InputError, which names the argument."""
+    if not isinstance(value, str):
+        raise InputError(f"{name} is a string, not {type(value).__name__}")
+    return value
 
 
 def described(error: BaseException) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .content import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, sha256_hex
+from .content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from .costs import Cost, cost
 from .errors import InputError
 from .models import Target
@@ -13,7 +13,7 @@ from .providers.protocol import Reply
 from .providers.refusals import is_refusal
 from .records import MessageRecord, Record
 
-__all__ = ["Answer", "Content", "is_stream", "media_of", "parts_of", "target_of", "whole_of"]
+__all__ = ["Answer", "Content", "is_stream", "media_of", "messages_of", "parts_of", "target_of", "whole_of"]
 
 Content = str | Part | Sequence[str | Part]
 """What a message is given as: text, a part, or several."""
@@ -59,6 +59,15 @@ def parts_of(content: Content) -> tuple[Part, ...]:
         f"content is text, a part or a list of them, not {type(content).__name__}: use turnlog.Text, "
         "session.media(data, mime), ...; `add` takes a whole Message, `receive` a provider's answer"
     )
+
+
+def messages_of(messages: Iterable[Message]) -> list[Message]:
+    """`messages`, if they are several; else InputError."""
+    several = isinstance(messages, Iterable) and not isinstance(messages, Message)
+    found = list(messages) if several else []
+    if not several or not all(isinstance(message, Message) for message in found):
+        raise InputError(f"messages are a list of turnlog.Message, not {messages!r:.200}; `add` takes one")
+    return found
 
 
 def target_of(aim: Target) -> Target:

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from .errors import InputError
+from .errors import InputError, text_given
 from .places import config_folder
 
 __all__ = ["CacheRules", "Found", "ModelFacts", "Prices", "VARIABLE", "find_model", "model_facts", "own_file"]
@@ -75,9 +75,13 @@ class Found(NamedTuple):
     taken_for: str
 
 
+_DEAREST = 1_000_000
+"""A dollar a token: what is dearer is a slip."""
+
 _NESTED = ("cache", "prices")
 _VENDOR = re.compile(r"^([a-z-]+\.)?anthropic\.")  # Bedrock: `us.anthropic.claude-...-v1:0`
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")  # OpenRouter: `claude-sonnet-4.5`
+_AZURE = re.compile(r"^gpt-35\b")  # names of deployments on Azure have no point
 _EDITION = re.compile(r"-v\d+(:\d+)?$")
 _DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8}|-latest|-preview.*|-exp.*|-\d{3})$")
 
@@ -93,9 +97,9 @@ def find_model(model: str) -> Found | None:
 
     A gateway's or vendor's prefix (`openrouter/anthropic/`, `us.anthropic.`) does not make another
     model. A dated or preview name falls back to the name without its suffix, then to the longest known
-    name that it goes on from. Raises InputError if the user's own file cannot be used.
+    name that it goes on from. Raises InputError if the user's own file cannot be used, and for a model that is no text.
     """
-    return _find(model, os.environ.get(VARIABLE, ""))
+    return _find(text_given("model", model), os.environ.get(VARIABLE, ""))
 
 
 def own_file() -> Path:
@@ -122,7 +126,7 @@ def _spellings(model: str) -> tuple[str, ...]:
     """A name as it is given, without the path of a gateway, and without what other sellers add."""
     last = model.rsplit("/", 1)[-1]
     bare = _EDITION.sub("", _VENDOR.sub("", last.lower()))
-    return tuple(dict.fromkeys((model, last, last.lower(), bare, _POINT.sub("-", bare))))
+    return tuple(dict.fromkeys((model, last, last.lower(), bare, _POINT.sub("-", bare), _AZURE.sub("gpt-3.5", bare))))
 
 
 def _likest(name: str, table: dict[str, dict[str, Any]]) -> str:
@@ -168,10 +172,17 @@ def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
             prices = msgspec.convert(entry, ModelFacts).prices
         except msgspec.ValidationError as error:
             raise InputError(f"{path}: model {name!r}: {error}") from error
-        wrong = [kind for kind, price in msgspec.structs.asdict(prices).items() if price is not None and price < 0]
+        given = msgspec.structs.asdict(prices).items()
+        wrong = [(kind, why) for kind, price in given if price is not None and (why := _why_no_price(price))]
         if wrong:
-            raise InputError(f"{path}: model {name!r}: a price is no less than 0 - at `$.prices.{wrong[0]}`")
+            raise InputError(f"{path}: model {name!r}: a price is {wrong[0][1]} - at `$.prices.{wrong[0][0]}`")
     return models
+
+
+def _why_no_price(price: Decimal) -> str:
+    if not price.is_finite():
+        return "a number"
+    return "no less than 0" if price < 0 else f"no more than {_DEAREST:,}" if price > _DEAREST else ""
 
 
 def _refuse(constant: str) -> Any:

@@ -23,7 +23,7 @@ from .errors import InputError
 from .filelook import Folder, Seen, differences
 from .records import Body, FileChange, Note, Record
 
-__all__ = ["FILE_LIMIT", "FileRecorder", "IGNORED", "LeftOut", "TOTAL_LIMIT", "Watched", "Watches"]
+__all__ = ["FILE_LIMIT", "FileRecorder", "IGNORED", "LeftOut", "TOTAL_LIMIT", "Watched", "Watches", "folder_given"]
 
 IGNORED = (
     *(".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"),
@@ -39,6 +39,20 @@ TOTAL_LIMIT = 256 << 20
 """Bytes that a recorder puts aside of all files together, on disk."""
 
 _PERHAPS = "; only the time of its last change tells, so its content may be the same"
+
+
+def folder_given(root: str | Path) -> str | Path:
+    """`root`, if it can be a folder, there or not; else InputError: a look at a file finds no files in it."""
+    try:
+        text = os.fspath(root)
+        wrong = not isinstance(text, str) or "\0" in text or not (text and os.fsencode(text))
+    except (TypeError, UnicodeEncodeError):
+        wrong = True
+    if wrong:
+        raise InputError(f"a folder is given as a path (str or Path), not {root!r}")
+    if os.path.lexists(root) and not os.path.isdir(root):
+        raise InputError(f"{text!r} is no folder: name the folder that the file is in")
+    return root
 
 
 class LeftOut(Struct, frozen=True):
@@ -147,7 +161,8 @@ class FileRecorder:
     def place(self, path: str | Path) -> str:
         """A path as it is recorded: relative to the root, with `/`, links to folders under the root followed. Raises
         InputError if it is outside."""
-        text = os.fspath(path)
+        if not isinstance(path, (str, os.PathLike)) or not isinstance(text := os.fspath(path), str):
+            raise InputError(f"a file is named by its path (str or Path), not {path!r}")
         for root in (str(self.root), self._real):
             place = relative_to(place_of(text, root), place_of(root))
             if is_inside(place):

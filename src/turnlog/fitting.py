@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -11,23 +10,32 @@ from msgspec import Struct
 
 from .caching import cache_prices, marks_of
 from .content import Message, Text, images_in
-from .errors import BlobMissing, BudgetError, InputError
+from .errors import BlobMissing, BudgetError
 from .models import Target
-from .oneshot import aimed, detect
+from .oneshot import aimed, as_json, detect
 from .policy import Budget, Strategy, read_budget, read_strategy
 from .providers import provider as provider_named
 from .providers.protocol import Parsed
 from .records import Decision
 from .request import Plan, Prepared, follow, messages_of, plan, spelled, tools_for
-from .sizing import choice_of, schemas_of
+from .sizing import as_declared, choice_of, schemas_of
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
 from .tokens.counted import Counter, Tally
-from .tokens.counters import count_frame, count_message, count_tools, counter_for
+from .tokens.counters import (
+    WORD,
+    checked_counter,
+    count_frame,
+    count_message,
+    count_tools,
+    counter_for,
+    tokens_said,
+)
 from .view.blocks import Item
 from .view.effects import failures_of, lasting
 from .view.ladder import decide, situation_of
 from .view.select import as_decided
+from .view.sent import as_spelled
 from .view.shown import Edit, Loss, Shown
 from .view.situation import Means, Situation, Summary, Wanted
 
@@ -43,8 +51,6 @@ _ATTEMPTS = 8
 
 _HISTORIES = 4
 """So many histories are remembered: tries of a turn, and conversations by turns."""
-
-_WORD = Message("user", (Text("a word"),))
 
 _COUNTER = "a counter is a turnlog.tokens counter, or a function from a list of the provider's messages to their tokens"
 
@@ -134,6 +140,10 @@ class Fitter:
 
     def fit(self, body: Mapping[str, Any]) -> Fitted:
         """The request for this history. Errors as `turnlog.fit`."""
+        with as_json(body):
+            return self._fit(body)
+
+    def _fit(self, body: Mapping[str, Any]) -> Fitted:
         speaker = provider_named(self._provider or detect(body))
         parsed = speaker.parse(body)
         aim = aimed(parsed, speaker.name, self._model)
@@ -299,13 +309,13 @@ class _Counting:
         self._count_body = counter if callable(counter) else None
         self._choice = choice_of(ways.local.settings, ways.provider)
         self._schemas = schemas_of(ways.local.settings, self._counter) if self._counter is not None else Tally()
-        tools = ways.local.tools
+        tools = as_declared(ways.local.tools, ways.rules)
         self.fixed = 0
         self.scale = 1.0
         if self._counter is not None:
             frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens + self._schemas.tokens
             self.fixed = frame + (count_tools(tools, self._counter, self._choice).tokens if tools else 0)
-            self.scale = MARGINS[self._counter.messages((_WORD,)).certainty]
+            self.scale = MARGINS[self._counter.messages((WORD,)).certainty]
 
     def blob(self, sha256: str) -> bytes:
         """Media bytes of the body."""
@@ -316,7 +326,7 @@ class _Counting:
     def message(self, message: Message) -> int:
         """Tokens of a message as part of a request."""
         if self._counter is not None:
-            return count_message(message, self._counter, self.blob).tokens
+            return count_message(as_spelled(message, self._ways.rules), self._counter, self.blob).tokens
         assert self._count_body is not None
         return _number(self._count_body(spelled([Shown(message, (1,))], self._ways, self.blob)))
 
@@ -331,9 +341,10 @@ class _Counting:
         if self._counter is not None:
             system = any(shown.message.role == "system" for shown in made.view)
             tools, _ = tools_for(self._ways, made.view)
-            said = self._counter.messages([shown.message for shown in made.view], self.blob) + self._schemas
+            shown = [as_spelled(shown.message, self._ways.rules) for shown in made.view]
+            said = self._counter.messages(shown, self.blob) + self._schemas
             frame = self._counter.frame(system=system, tools=bool(tools))
-            return (frame + self._counter.tools(tools, self._choice) + said).tokens
+            return (frame + self._counter.tools(as_declared(tools, self._ways.rules), self._choice) + said).tokens
         assert self._count_body is not None
         return _number(self._count_body(messages_of(made.request, self._ways)))
 
@@ -343,22 +354,9 @@ def _checked(counter: Counter | CountBody | None) -> Counter | CountBody | None:
     to ask it of. Raises InputError."""
     if counter is None or callable(counter):
         return counter
-    missing = [name for name in ("id", "text", "messages", "tools", "frame") if not hasattr(counter, name)]
-    if missing:
-        raise InputError(f"{_COUNTER}; {counter!r} is neither: it has no {', '.join(map(repr, missing))}")
-    for name, said in (("messages", counter.messages((_WORD,))), ("frame", counter.frame(system=True, tools=False))):
-        if not isinstance(said, Tally):
-            raise InputError(f"{_COUNTER}; this one's {name!r} returned {said!r}, not a turnlog.tokens.Tally")
-        _number(said.tokens)
-    return counter
+    return checked_counter(counter, _COUNTER)
 
 
 def _number(said: Any) -> int:
     """What a counter returned, if it is a number of tokens. Raises InputError."""
-    try:
-        tokens = operator.index(said)
-    except TypeError:
-        tokens = -1
-    if tokens < 0:
-        raise InputError(f"{_COUNTER}; this one returned {said!r}, where a whole number from 0 on is wanted")
-    return tokens
+    return tokens_said(said, _COUNTER)

@@ -8,12 +8,13 @@ import msgspec
 
 from .content import Message
 from .context import Context
+from .errors import InputError
 from .log import Store
 from .models import Target
 from .policy import Marks, Terms
 from .records import Decision
 from .request import plan
-from .sizing import Sizing, given_choice, schemas_of
+from .sizing import Sizing, as_declared, given_choice, schemas_of
 from .tokens.counters import count_message, counter_for
 from .view.added import added_to
 from .view.breakdown import Breakdown, shares_of
@@ -28,6 +29,8 @@ __all__ = ["broken_down", "explained"]
 
 def explained(store: Store, session_id: str, aim: Target | None, also: Mapping[int, Decision] | None) -> Explanation:
     """As `Session.explain`, counted for a target; without one, as for a model that nobody knows."""
+    if also is not None and not isinstance(also, Mapping):
+        raise InputError(f"also is a dict from record number to decision, not {type(also).__name__}")
     counter = counter_for(aim.provider, aim.model) if aim else counter_for("")
 
     def count(message: Message) -> int:
@@ -49,7 +52,7 @@ def broken_down(
     view = [msgspec.structs.replace(shown, message=sent) for shown, sent in kept if sent is not None]
     tools, _ = declare_tools(view, ways.local.tools, rules)
     beside = added_to(view, rules, fate_of(records), sizing.gauge(ways, declares=False, system=True))
-    declared = counter.tools(tools, given_choice(ways))
+    declared = counter.tools(as_declared(tools, rules), given_choice(ways))
     around = counter.frame(system=any(shown.message.role == "system" for shown in view), tools=bool(tools))
     around += schemas_of(ways.local.settings, counter)
     shares, certainty = shares_of(view, declared, around, counter, store.get_blob, beside)

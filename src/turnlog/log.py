@@ -338,7 +338,12 @@ def check_session_id(session_id: str) -> str:
     Letters, digits, `.`, `_`, `-`; starts with a letter or digit; at most 128; no trailing dot; no
     name that Windows reserves. That two ids do not differ by case alone is for the store to see to.
     """
-    if not _SESSION_ID.fullmatch(session_id) or session_id.endswith(".") or _RESERVED.fullmatch(session_id):
+    if (
+        not isinstance(session_id, str)
+        or not _SESSION_ID.fullmatch(session_id)
+        or session_id.endswith(".")
+        or _RESERVED.fullmatch(session_id)
+    ):
         raise SessionIdError(
             f"session id {session_id!r} cannot be used: take letters, digits, '.', '_' and '-', "
             "starting with a letter or digit, at most 128 characters, no reserved device name"

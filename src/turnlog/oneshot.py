@@ -6,13 +6,14 @@ system text that stands outside the messages included as the first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
 
-from .content import Message, Text, ToolResult, media_parts
-from .errors import BlobMissing, FormatError, InputError
+from .content import Message, Text, ToolResult, media_parts, not_json
+from .errors import BlobMissing, FormatError, InputError, text_given
 from .models import Target, target
 from .providers import provider
 from .providers.protocol import Parsed
@@ -20,7 +21,7 @@ from .providers.values import check_depth
 from .request import Prepared, prepare
 from .view.shown import Edit, Loss, Shown, starts_turn
 
-__all__ = ["Violation", "aimed", "check", "convert", "detect", "repair", "shown_messages"]
+__all__ = ["Violation", "aimed", "as_json", "check", "convert", "detect", "repair", "shown_messages"]
 
 
 class Violation(Struct, frozen=True):
@@ -110,8 +111,15 @@ def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = 
 
 def _converted(body: Mapping[str, Any], *, to: str, model: str, source: str) -> tuple[Parsed, Prepared]:
     """A body as it was read, and the request made of it."""
+    with as_json(body):
+        return _made_of(body, to, model, source)
+
+
+def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple[Parsed, Prepared]:
     speaker = provider(source or detect(body))
-    _check_body(body)
+    provider(to)  # before anything is made of the body
+    text_given("model", model)
+    check_depth(body)
     parsed = speaker.parse(body)
     aim = aimed(parsed, to, model)
 
@@ -124,11 +132,19 @@ def _converted(body: Mapping[str, Any], *, to: str, model: str, source: str) -> 
     return parsed, prepare(shown_messages(parsed), parsed.configuration, aim, blob, complete=foreign)
 
 
-def _check_body(body: Mapping[str, Any]) -> None:
-    """Raises FormatError for what is no JSON object, or nested so deeply that nobody means it."""
+@contextmanager
+def as_json(body: Mapping[str, Any]) -> Iterator[None]:
+    """Around what takes a body for JSON: where that fails over something in it that is none, it raises FormatError,
+    which says what and where. Looked for only then, as most bodies are."""
     if not isinstance(body, Mapping):
         raise FormatError(f"a request body is an object (a dict), this is {type(body).__name__}")
-    check_depth(body)
+    try:
+        yield
+    except (AttributeError, TypeError) as error:
+        wrong = not_json(body)
+        if wrong is None:
+            raise
+        raise FormatError(f"{wrong}: a request body is JSON, of dicts, lists, texts and numbers") from error
 
 
 def aimed(parsed: Parsed, to: str, model: str) -> Target:

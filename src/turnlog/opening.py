@@ -24,7 +24,7 @@ from .retention import Limits, collect, is_over, limits_of
 from .session import Session
 from .session_log import SOURCES
 from .settings import Settings
-from .stores import KeySource, MemoryStore, SealedStore, default_path, local_path, open_store
+from .stores import KeySource, MemoryStore, SealedStore, default_path, local_path, open_store, store_given
 from .stores.drafts import blob_names
 from .streaming import CHECKPOINT_SECONDS
 from .summarize import Complete, Summarizer
@@ -72,7 +72,7 @@ def open(
     `source` is put on record: from where the session is opened, `interactive`, `non-interactive` or `embedded-server`.
     What came of a stream is put on record every `checkpoint` seconds at most. `key` opens an encrypted store at a path.
     """
-    _check(session_id, title, redact, source, checkpoint)
+    _check(session_id, title, store, redact, settings, source, checkpoint)
     said = settings_for(store) if settings is None else settings
     saved = said.save_history if save_history is None else save_history
     place = said.store or default_path() if store is None else store
@@ -95,11 +95,15 @@ def open(
     return session
 
 
-def _check(session_id: Any, title: Any, redact: Any, source: Any, checkpoint: Any) -> None:
+def _check(session_id: Any, title: Any, store: Any, redact: Any, settings: Any, source: Any, checkpoint: Any) -> None:
     """Raises InputError for what is no argument of `open`."""
     for what, value in (("session id", session_id), ("title", title)):
         if not isinstance(value, str):
             raise InputError(f"a {what} is a string, not {type(value).__name__}")
+    if store is not None:
+        store_given(store)
+    if not isinstance(settings, (Settings, NoneType)):
+        raise InputError(f"settings are turnlog.Settings, not {type(settings).__name__}")
     if not isinstance(redact, (bool, Redactor, NoneType)):
         raise InputError(f"redact is True, False or a turnlog.Redactor, not {type(redact).__name__}")
     if source and source not in SOURCES:

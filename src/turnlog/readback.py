@@ -56,7 +56,8 @@ READ_BACK = Tool(
 
 def read_back_tool(provider: str, model: str = "") -> dict[str, Any]:
     """The declaration of `READ_BACK` as a provider's request has it, an element of its `tools`."""
-    aim = target(provider, model or _ANY[provider]) if provider in _ANY else target(provider, model)
+    known = isinstance(provider, str) and provider in _ANY
+    aim = target(provider, model or _ANY[provider]) if known else target(provider, model)
     ways = plan(Configuration(provider=provider, tools=(READ_BACK,)), aim)
     request = ways.provider.render([], ways.local, aim, _no_blob).request
     found: dict[str, Any] = request["tools"][0]
@@ -120,6 +121,8 @@ def _pieces(text: str) -> Iterator[str]:
 def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[str, bool]:
     """What a call of `READ_BACK` gets for an answer, and whether that is what it asked for, not an error: of a record
     of nothing but media it is not. Raises InputError if it is a call of another tool."""
+    if not isinstance(call, ToolCall):
+        raise InputError(f"a call is one of an answer's `tool_calls`, not {type(call).__name__}")
     if call.name != READ_BACK.name:
         raise InputError(f"call {call.id!r} is one of {call.name!r}: answer it with `tool_result`")
     asked = call.arguments if isinstance(call.arguments, dict) else {}

@@ -37,6 +37,7 @@ __all__ = [
     "UnknownRecord",
     "Usage",
     "UsageRecord",
+    "tokens_billed",
 ]
 
 
@@ -79,6 +80,20 @@ class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
             reasoning=self.reasoning + other.reasoning,
             cache_write_1h=self.cache_write_1h + other.cache_write_1h,
         )
+
+
+_CERTAIN = 1 << 53
+"""From here on numbers in JSON are not told apart by everybody who reads them."""
+
+
+def tokens_billed(value: Any) -> int:
+    """A figure of a usage object as tokens: 0 for what is no whole number, less than none, or more than JSON holds.
+
+    Servers that imitate an API report -1 for what they did not count, and 12.0 for 12.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _CERTAIN:
+        return 0
+    return int(value) if value == int(value) else 0
 
 
 class MessageRecord(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="message"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from .content import Opaque, Part, Tool
+from .content import Opaque, Part, Tool, is_finite_json
 from .models import Target
 from .providers import provider
 from .providers.protocol import BlobReader, Provider, SettingPaths
@@ -208,10 +209,11 @@ def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | Non
     local = msgspec.structs.replace(local, tools=tools)
     rendered = to.render(repaired.view, local, plan.target, blob)
     tidied = to.tidy(rendered.request, plan.target)
-    request, replaced = as_text(tidied.request)
+    request, without = _as_finite(tidied.request)
+    request, replaced = as_text(request)
     return Prepared(
         request=request,
-        edits=(*repaired.edits, *declared, *rendered.edits, *tidied.edits, *replaced),
+        edits=(*repaired.edits, *declared, *rendered.edits, *tidied.edits, *without, *replaced),
         losses=(*plan.losses, *lost, *repaired.losses, *rendered.losses, *tidied.losses),
         view=repaired.view,
         target=plan.target,
@@ -250,6 +252,24 @@ def as_text(value: Any) -> tuple[Any, tuple[Edit, ...]]:
     return value, ()
 
 
+def _as_finite(value: Any) -> tuple[Any, tuple[Edit, ...]]:
+    """What JSON can hold of a request: infinity and NaN, in whatever bodies hold beside the conversation, are left out.
+    A null in their place would be no schema."""
+    if is_finite_json(value) or (kept := _finite(value)) == value:
+        return value, ()
+    return kept, (Edit("setting", "Infinity or NaN left out, which JSON does not have"),)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items() if not _is_infinite(item)}
+    return [_finite(item) for item in value if not _is_infinite(item)] if isinstance(value, (list, tuple)) else value
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and not isfinite(value)
+
+
 def _replaced(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -260,7 +280,7 @@ def _replaced(value: Any) -> Any:
 
 def as_known(view: Sequence[Shown], to: Provider, blob: BlobReader, losses: list[Loss]) -> list[Shown]:
     """The view with media as they really are, and without what the provider would not know."""
-    return without_unknown(sniff(view, blob, losses), to, losses)
+    return without_unknown(sniff(view, blob, losses, text_documents=to.text_documents), to, losses)
 
 
 def without_unknown(view: Sequence[Shown], to: Provider, losses: list[Loss]) -> list[Shown]:

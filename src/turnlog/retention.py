@@ -23,7 +23,7 @@ from .errors import Conflict, InputError, SessionNotFound
 from .log import SWEEP_GRACE_SECONDS, Inventory, SessionInfo, Store, Swept
 from .quantities import AGES, SIZES, age_text, read_age, read_size, size_text
 from .settings import Settings
-from .stores import KeySource, default_path, open_store
+from .stores import KeySource, default_path, open_store, store_given
 from .stores.zstd import library
 
 __all__ = ["Collected", "Gone", "Limits", "Plan", "Spared", "collect", "is_over", "limits_of", "plan"]
@@ -135,6 +135,10 @@ def collect(
     """
     if now is not None and (not isinstance(now, datetime) or now.utcoffset() is None):
         raise InputError(f"now: found {now!r}, allowed is a time with its zone, such as datetime.now(UTC)")
+    if store is not None:
+        store_given(store)
+    if limits is not None and not isinstance(limits, Limits):
+        raise InputError(f"limits are turnlog.Limits, not {type(limits).__name__}")
     if store is None or limits is None or isinstance(store, (str, Path)):
         settings = settings_for(store)
         key = settings.key if key is None else key

@@ -17,7 +17,10 @@ from .records import Note, Record
 from .redaction import Cleaned, Counts, Redactor, redacted_bytes, redacted_draft
 from .stores.drafts import blob_names
 
-__all__ = ["Leak", "Scrubbed", "scan", "scrub"]
+__all__ = ["Leak", "SCRUBBED", "Scrubbed", "scan", "scrub"]
+
+SCRUBBED = "scrubbed"
+"""The topic of the notes that say what was done."""
 
 
 class Leak(Struct, frozen=True):
@@ -95,7 +98,7 @@ def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: C
     """Rewrite records and say so at the end of the session, also where sweeping failed afterwards, or was
     interrupted: a store that is written anew as a whole takes its time, and the note says which files are to go."""
     data = {"records": list(changed), "redacted": counts, "files": files}
-    said = Draft(Note("scrubbed", "secrets were taken out of records that were there", data))
+    said = Draft(Note(SCRUBBED, "secrets were taken out of records that were there", data))
     try:
         store.rewrite(session_id, changed)
     except (StoreError, KeyboardInterrupt):
@@ -109,7 +112,7 @@ def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: C
 def _listed(record: Record) -> set[str]:
     """The files that an earlier scrub wanted to delete."""
     body = record.body
-    if not (isinstance(body, Note) and body.topic == "scrubbed" and isinstance(body.data, dict)):
+    if not (isinstance(body, Note) and body.topic == SCRUBBED and isinstance(body.data, dict)):
         return set()
     listed = body.data.get("files")
     return {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()

@@ -15,9 +15,9 @@ import msgspec
 
 from .compaction import Compaction, Compactor
 from .content import Media, Message, Outcome, Tool, ToolCall
-from .errors import InputError
-from .exchange import Answer, Content, media_of, parts_of, target_of
-from .filewatch import FileRecorder
+from .errors import InputError, text_given
+from .exchange import Answer, Content, media_of, messages_of, parts_of, target_of
+from .filewatch import FileRecorder, folder_given
 from .inspection import broken_down, explained
 from .lifecycle import Lifecycle
 from .log import SessionInfo, Store
@@ -108,7 +108,7 @@ class Session(Lifecycle):
 
     def extend(self, messages: Iterable[Message]) -> tuple[Record, ...]:
         """Record several messages at once: all are kept, or none."""
-        return self._append(*map(MessageRecord, messages))
+        return self._append(*map(MessageRecord, messages_of(messages)))
 
     def note(self, topic: str, text: str = "", data: Any = None) -> Record:
         """Record something that no model is ever sent."""
@@ -134,7 +134,7 @@ class Session(Lifecycle):
 
     def files(self, root: str | Path = ".") -> FileRecorder:
         """What records changes of files under `root`: one by one, or all of a `watch()`."""
-        return FileRecorder(root, self._append, self._store.put_blob, self._watches)
+        return FileRecorder(folder_given(root), self._append, self._store.put_blob, self._watches)
 
     # -- configuration and decisions -------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class Session(Lifecycle):
     def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
         """A session of its own that begins with this one's records up to number `at` (None: all), what was taken back
         included. It has the same summarizer; a turn that is open there is closed as failed."""
-        info = self._store.fork(self.id, new_id, at=at, title=title)
+        info = self._store.fork(self.id, new_id, at=at, title=text_given("title", title))
         summarizer, timeout = self._summaries
         made = Session(self._store, info, summarizer=summarizer, summary_timeout=timeout)
         if (hold := self._store.hold(new_id)) is not None:
@@ -315,7 +315,7 @@ class Session(Lifecycle):
     def explain(self, also: Mapping[int, Decision] | None = None, aim: Target | None = None) -> Explanation:
         """What became of every message in the conversation as it stands, by which decisions, and how many tokens
         that saves, for a target. `also` are decisions as if they were on record: those of a dry run."""
-        return explained(self._store, self.id, aim or self.target, also)
+        return explained(self._store, self.id, self.target if aim is None else target_of(aim), also)
 
     def breakdown(
         self, aim: Target | None = None, *, budget: Budget | int | None = None, strategy: Strategy | str | None = None

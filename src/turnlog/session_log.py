@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from .calls import CallInfo, ToolUse, calls_of, tools_used, unanswered
 from .consistency import Inconsistency, inconsistencies
 from .costs import Cost, total_cost, total_usage
-from .errors import CorruptRecord
+from .errors import CorruptRecord, InputError, text_given
 from .log import RecordStore, Store
 from .records import Record, SessionOpened, StreamCheckpoint, Usage
 from .turns import TurnInfo, turns_of
@@ -37,6 +37,8 @@ class SessionLog:
 
     def records(self, first: int = 1) -> Iterator[Record]:
         """The records from number `first` on, oldest first."""
+        if not isinstance(first, int):
+            raise InputError(f"first is the number of a record, not {first!r}")
         return self._store.read(self.id, first=first)
 
     def newest(self) -> Iterator[Record]:
@@ -45,7 +47,7 @@ class SessionLog:
 
     def of_kinds(self, *kinds: str) -> Iterator[Record]:
         """The records of these kinds (the words in docs/format.md), oldest first."""
-        return self._store.of_kinds(self.id, kinds)
+        return self._store.of_kinds(self.id, [text_given("a kind", kind) for kind in kinds])
 
     def turns(self) -> list[TurnInfo]:
         """Every turn, oldest first: recorded ones, and where none was, what each message of the user began."""

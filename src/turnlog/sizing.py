@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from .content import Message, Tool, ToolCall, ToolResult, compact_json
+from msgspec.structs import replace
+
+from .content import Message, Tool, ToolCall, ToolResult, compact_json, free_text
 from .providers.protocol import Provider
 from .records import Count, MessageRecord, PartialAnswer, Record
 from .request import Plan, as_known
+from .rules import Rules
 from .tokens.counted import BlobReader, Certainty, Choice, Counter, Tally
 from .tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
 from .view.added import Gauge
@@ -18,7 +21,7 @@ from .view.select import as_shown
 from .view.sent import Known
 from .view.shown import Shown
 
-__all__ = ["Sizing", "choice_of", "given_choice", "schemas_of"]
+__all__ = ["Sizing", "as_declared", "choice_of", "given_choice", "schemas_of"]
 
 _REMEMBERED = 20_000
 """So many sizes are remembered that no record has."""
@@ -83,7 +86,9 @@ class Sizing:
             self._plan, self._fixed = plan, {}
         if system not in self._fixed:
             schemas = schemas_of(plan.local.settings, self.counter).tokens
-            self._fixed[system] = schemas + self._around(plan.local.tools, given_choice(plan), system=system)
+            self._fixed[system] = schemas + self._around(
+                as_declared(plan.local.tools, plan.rules), given_choice(plan), system=system
+            )
         return self._fixed[system]
 
     def _around(self, tools: Sequence[Tool], choice: Choice = "auto", *, system: bool) -> int:
@@ -128,6 +133,14 @@ def _answers_several(message: Message, earlier: Iterable[Message]) -> bool:
         elif called:
             break
     return len(called) > 1 and not answered.isdisjoint(called)
+
+
+def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
+    """Tools as requests by these rules declare them: one that takes free text as a function of a text, where the
+    provider knows no other."""
+    if "custom" in rules.call_kinds:
+        return tools
+    return [replace(tool, kind="function", parameters=free_text()) if tool.kind == "custom" else tool for tool in tools]
 
 
 def schemas_of(settings: Mapping[str, Any], counter: Counter) -> Tally:

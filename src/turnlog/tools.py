@@ -18,9 +18,11 @@ __all__ = ["read_tools"]
 def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
     """Canonical tools from canonical ones, or from dicts in the shape of any provider.
 
-    Raises InputError for a dict that is no declaration.
+    Raises InputError for a dict that is no declaration, and for what is no list of them.
     """
     found: list[Tool] = []
+    if isinstance(tools, (str, bytes, Mapping, Tool)) or not isinstance(tools, Iterable):
+        raise InputError(f"tools are a list of declarations, not {type(tools).__name__}")
     for i, tool in enumerate(tools):
         if isinstance(tool, Tool):
             found.append(tool)

@@ -184,6 +184,7 @@ class Turn:
 
     def deny(self, call: ToolCall, *, by: str = "", reason: str = "") -> Record:
         """Record that a call may not run. The model is told so, with the reason."""
+        self._journal.record_of(call)
         text = f"{_DENIED} {reason}".rstrip()
         result = ToolResult(call.id, call.name, (Text(text),), "canceled", call.kind, synthetic=True)
         return self._approval(call, "denied", by, reason, MessageRecord(Message("user", (result,))))[0]

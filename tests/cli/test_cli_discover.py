@@ -98,10 +98,10 @@ def test_an_error_of_ours_while_keeping_is_one_too(turnlog: Any, home: Path, mon
     """A session that turns out to hold what no store takes must not end the import either."""
     keep = imports.keep
 
-    def keeps(store: Any, imported: Imported) -> Any:
+    def keeps(store: Any, imported: Imported, redactor: Any) -> Any:
         if imported.session_id == "second":
             raise TypeError("no record")
-        return keep(store, imported)
+        return keep(store, imported, redactor)
 
     monkeypatch.setattr(imports, "keep", keeps)
     ended = turnlog("import", "--discover", str(home), "--json")

@@ -6,16 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.cli.keeping import Kept, keep
-from turnlog.content import Message, Text
+from turnlog.cli.keeping import Kept, keep, without_secrets
+from turnlog.content import Message, Text, sha256_hex
 from turnlog.errors import InputError, SessionIdError
 from turnlog.importers import Imported
 from turnlog.log import Draft, Store
-from turnlog.records import MessageRecord, Note, Usage, UsageRecord
+from turnlog.records import FileChange, MessageRecord, Note, Usage, UsageRecord
+from turnlog.redaction import Redactor
+from turnlog.scrubbing import scrub
 from turnlog.stores import MemoryStore
 
 TIME = "2025-01-01T00:00:00.000Z"
@@ -93,6 +96,40 @@ def test_a_record_that_could_not_be_read_is_not_kept() -> None:
         with pytest.raises(InputError, match=f"its record {len(bodies) + 1}: .*UsageRecord: Expected `int`"):
             keep(store, imported([*bodies, UsageRecord("google", "m", Usage(reasoning=wrong))]))
         assert [info.records for info in store.sessions()] == [1][: len(bodies)]
+
+
+def test_a_secret_that_is_known_since_makes_no_other_session() -> None:
+    """A newer turnlog, and a pattern of one's own, knows more secrets: without this each transcript that holds one
+    became a second session, `ID.2`, at the next import, billed once more in all sums. What is there stays until it is
+    scrubbed, and that it has to be is said; the note of that is nobody's word, so the transcript may go on."""
+    data = b"badge EMP-123456 in a file"
+    change = FileChange("a.txt", "created", after=sha256_hex(data), mode="100644")
+    bodies = [
+        Note("n", data={"badge": "EMP-123456"}),
+        MessageRecord(Message("user", (Text("I am EMP-123456."),))),
+        change,
+    ]
+    made = msgspec.structs.replace(imported(bodies), blobs={sha256_hex(data): data})
+    redactor = Redactor({"staff-id": "EMP-[0-9]{6}"})
+    store, anew = MemoryStore(), MemoryStore()
+    keep(store, made)
+    before = raws(store, "s")
+    clean = without_secrets(made, redactor)
+    assert keep(store, clean, redactor) == Kept("s", "unchanged", 0, exposed=True)
+    assert raws(store, "s") == before
+    grown = msgspec.structs.replace(made, drafts=(*made.drafts, Draft(Note("n", "EMP-777777"), TIME)))
+    assert keep(store, without_secrets(grown, redactor), redactor) == Kept("s", "continued", 1, exposed=True)
+    assert raws(store, "s")[:3] == before
+    scrub(store, "s", redactor)
+    assert keep(store, without_secrets(grown, redactor), redactor) == Kept("s", "unchanged", 0)
+    longer = msgspec.structs.replace(grown, drafts=(*grown.drafts, Draft(Note("n", "more"), TIME)))
+    for status, added in (("continued", 1), ("unchanged", 0)):
+        assert keep(store, without_secrets(longer, redactor), redactor) == Kept("s", status, added)  # type: ignore[arg-type]
+    keep(anew, without_secrets(longer, redactor), redactor)
+    said = [record.body for record in store.read("s") if getattr(record.body, "topic", "") != "scrubbed"]
+    assert said == [record.body for record in anew.read("s")]
+    other = msgspec.structs.replace(made, drafts=(Draft(Note("n", data={"badge": "none"}), TIME), *made.drafts[1:]))
+    assert keep(store, without_secrets(other, redactor), redactor).status == "diverged"
 
 
 def test_an_unsafe_id_is_refused() -> None:

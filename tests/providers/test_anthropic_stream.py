@@ -278,3 +278,20 @@ def test_a_dropped_connection_leaves_an_incomplete_answer(fake_server: Callable[
     assert (reply.complete, reply.error) == (False, "the stream ended before message_stop")
     assert reply.usage is not None
     client.close()
+
+
+def test_usage_that_an_event_says_to_be_nothing_stays() -> None:
+    """Servers that imitate this API tell the input at the start, and say 0 of it at the end: a bill was lost."""
+    start = {"input_tokens": 10, "cache_read_input_tokens": 70, "cache_creation_input_tokens": 0, "output_tokens": 1}
+    assembler = PROVIDER.assembler()
+    for event in (
+        {"type": "message_start", "message": {**WHOLE, "content": [], "stop_reason": None, "usage": start}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn"},
+            "usage": {**dict.fromkeys(start, 0), "output_tokens": 5},
+        },
+        {"type": "message_stop"},
+    ):
+        assembler.feed(event)
+    assert assembler.reply().usage == Usage(input=80, output=5, cached=70)

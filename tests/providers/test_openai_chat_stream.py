@@ -316,3 +316,17 @@ def test_a_call_that_has_an_id_goes_on_under_its_name(space: str) -> None:
         assembler.feed(chunk({"tool_calls": [piece]}))
     parts = assembler.reply().message.parts
     assert [(p.id, p.name, p.arguments) for p in parts if isinstance(p, ToolCall)] == [("c1", "f", {"x": 1})]
+
+
+def test_usage_that_says_nothing_takes_no_other_away() -> None:
+    """Servers that report usage as they go end with one that is empty: a bill was lost, and a session's cost."""
+    said = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+    answer = [
+        {"model": "m", "choices": [{"index": 0, "delta": {"role": "assistant", "content": "a"}}], "usage": None},
+        {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": said},
+    ]
+    for last in ({}, dict.fromkeys(said), dict.fromkeys(said, 0), "none"):
+        reply = assembled([*answer, {"model": "m", "choices": [], "usage": last}])
+        assert (reply.usage, reply.raw_usage) == (Usage(input=10, output=2), said)
+    grown = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
+    assert assembled([*answer, {"model": "m", "choices": [], "usage": grown}]).usage == Usage(input=10, output=3)

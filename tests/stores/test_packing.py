@@ -278,6 +278,13 @@ def test_a_store_of_version_7_can_be_packed(tmp_path: Path) -> None:
         db.execute("drop index landmarks")
         kinds = "('configuration', 'decision', 'summary', 'system')"
         db.execute(f"create index landmarks on records (id) where kind in {kinds}")
+        db.execute("drop table search")
+        words = "content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'"
+        db.execute(
+            f"""create virtual table search using fts5(
+            text, role, tools, {words}
+        )"""
+        )
         db.execute("pragma user_version = 7")
     store = SqliteStore(path, read_only=True)
     assert (len(list(store.read("s"))), store.verify()) == (30, [])

@@ -147,7 +147,7 @@ def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: boo
     try:
         if redactor is not None:
             imported = without_secrets(imported, redactor)
-        kept = keep(store, imported)
+        kept = keep(store, imported, redactor)
     except (InputError, Conflict, CorruptRecord) as error:
         return error
     except (TurnlogError, OSError):  # the store, not the transcript
@@ -158,6 +158,8 @@ def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: boo
         out_json(_summary(imported, kept))
     else:
         out_line(_sentence(imported, kept))
+    if kept.exposed:
+        say(f"{kept.session} was imported when fewer secrets were known: `turnlog scrub {kept.session}` takes them out")
     if kept.status == "diverged":
         say(f"{imported.session_id} holds another conversation; this one is kept as {kept.session}")
     return None

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import count, zip_longest
+from itertools import count
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..codec import encode_record
-from ..errors import Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
+from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
 from ..importers import Imported
 from ..importers.drafting import title_from
 from ..intake import check_readable
 from ..log import Draft, SessionInfo, Store, check_session_id
-from ..records import MessageRecord, Record, UnknownRecord
-from ..redaction import Redactor, redacted_drafts
+from ..records import MessageRecord, Note, Record, UnknownRecord
+from ..redaction import Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts
+from ..scrubbing import SCRUBBED
+from ..stores.drafts import blob_names
 from .growth import is_older, is_outgrown, names_its_place
 
 __all__ = ["Kept", "keep", "without_secrets"]
@@ -35,12 +37,14 @@ class Kept(Struct, frozen=True):
     """What became of an imported session: where it is, and how many records were added.
 
     `new`: it was not there. `continued`: it was, and got what is new. `unchanged`: all of it was
-    there. `diverged`: under its id is another conversation, so it got an id of its own.
+    there. `diverged`: under its id is another conversation, so it got an id of its own. `exposed`: what was there
+    holds secrets that are known as such by now.
     """
 
     session: str
     status: Literal["new", "continued", "unchanged", "diverged"]
     added: int
+    exposed: bool = False
 
 
 def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
@@ -51,16 +55,22 @@ def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
 
 class _Held(Struct, frozen=True):
     """What a session has of an imported one: so many records, and then these, which are others. `clocks` are times at
-    which messages of the first were imported that tell none of their own."""
+    which messages of the first were imported that tell none of their own. `passed` records among the first say that
+    secrets were taken out: nobody's words. `exposed`: some of the first have secrets
+    where the imported ones have marks."""
 
     known: int
     others: Sequence[Record] = ()
     is_there: bool = True
     clocks: frozenset[str] = frozenset()
+    exposed: bool = False
+    passed: int = 0
 
 
-def keep(store: Store, imported: Imported) -> Kept:
+def keep(store: Store, imported: Imported, redactor: Redactor | None = None) -> Kept:
     """Append to `store` what it does not have of `imported`. Doing it twice changes nothing.
+
+    `redactor` put marks into it: what was imported before that knew some secret is the same conversation, and stays.
 
     Raises InputError if it holds what no record can, and where a session would have to be made again that
     somebody uses; Conflict if others append all the time.
@@ -70,17 +80,17 @@ def keep(store: Store, imported: Imported) -> Kept:
         check_session_id(imported.parent)
     for _ in range(_RACES):
         with suppress(Conflict, SessionExists):  # somebody else imports it, too: look what is there by now
-            return _keep(store, imported)
-    return _keep(store, imported)
+            return _keep(store, imported, redactor)
+    return _keep(store, imported, redactor)
 
 
-def _keep(store: Store, imported: Imported) -> Kept:
+def _keep(store: Store, imported: Imported, redactor: Redactor | None) -> Kept:
     for number in count(1):
         session_id = imported.session_id if number == 1 else _numbered(imported.session_id, number)
-        held = _held(store, session_id, imported)
+        held = _held(store, session_id, imported, redactor)
         fresh = imported.drafts[held.known :]
         if held.others:
-            if is_outgrown(held.others, imported, held.known, held.clocks):
+            if not held.passed and is_outgrown(held.others, imported, held.known, held.clocks):
                 _check(imported, 0)
                 _make_again(store, session_id, imported, held.known + len(held.others))
                 return Kept(session_id, "continued", len(fresh))
@@ -93,12 +103,12 @@ def _keep(store: Store, imported: Imported) -> Kept:
     if fresh:
         for data in imported.blobs.values():
             store.put_blob(data)
-        store.append(session_id, fresh, expected=held.known)
+        store.append(session_id, fresh, expected=held.known + held.passed)
     if not held.is_there or (fresh and not held.known):
         return Kept(session_id, "diverged" if number > 1 else "new", len(fresh))
     if held.known and (title := _title(store.info(session_id).title, imported)) is not None:
         store.rename(session_id, title)
-    return Kept(session_id, "continued" if fresh else "unchanged", len(fresh))
+    return Kept(session_id, "continued" if fresh else "unchanged", len(fresh), held.exposed)
 
 
 def _check(imported: Imported, known: int) -> None:
@@ -119,25 +129,43 @@ def _title(now: str, imported: Imported) -> str | None:
     return imported.title if now in ("", asked) and imported.title not in ("", now) else None
 
 
-def _held(store: Store, session_id: str, imported: Imported) -> _Held:
+def _held(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> _Held:
     """What the session has of the drafts."""
     try:
         store.info(session_id)
     except SessionNotFound:
         return _Held(0, is_there=False)
-    known, clocks = 0, set[str]()
+    known, passed, clocks, exposed = 0, 0, set[str](), False
     begins = imported.drafts[0].time if imported.drafts else ""
-    for record, draft in zip_longest(store.read(session_id), imported.drafts):
-        if record is None or draft is None:
+    for record in store.read(session_id):
+        if known == len(imported.drafts):
             break
+        draft = imported.drafts[known]
         if draft.time != begins:
             begins = ""
         if not _same(record, draft, timed=not begins):
-            return _Held(known, tuple(store.read(session_id, first=record.n)), clocks=frozenset(clocks))
+            if isinstance(record.body, Note) and record.body.topic == SCRUBBED:
+                passed += 1
+                continue
+            if redactor is None or not _same(_without_secrets(record, store, redactor), draft, timed=not begins):
+                others = tuple(store.read(session_id, first=record.n))
+                return _Held(known, others, clocks=frozenset(clocks), passed=passed)
+            exposed = True
         known += 1
         if not draft.time and names_its_place(record):
             clocks.add(record.time)
-    return _Held(known)
+    return _Held(known, exposed=exposed, passed=passed)
+
+
+def _without_secrets(record: Record, store: Store, redactor: Redactor) -> Record:
+    """What a record would be if it were imported today."""
+    renamed: dict[str, Cleaned] = {}
+    for name in blob_names(record):
+        with suppress(BlobMissing):
+            data, counts = redacted_bytes(store.get_blob(name), redactor)
+            if counts:
+                renamed[name] = Cleaned.of(data, counts)
+    return replace(record, body=redacted_draft(Draft(record.body, record.time), redactor, renamed).body, raw=None)
 
 
 def _is_made(store: Store, session_id: str, imported: Imported) -> bool:

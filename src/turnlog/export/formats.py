@@ -38,7 +38,7 @@ def save(store: Store, session_id: str, form: str, path: str | Path) -> list[Pro
     The file is the user's own (0600), as a conversation is, and there whole or not at all. Raises InputError for a
     format that there is not and for the name of anything but a file, SessionNotFound, CorruptRecord, OSError.
     """
-    if form not in FORMATS:
+    if not isinstance(form, str) or form not in FORMATS:
         raise InputError(f"no format {form!r}; take one of {', '.join(FORMATS)}")
     problems: list[Problem] = []
     place = Path(path)

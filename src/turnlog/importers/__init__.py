@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..byte_marks import plain_utf8
-from ..errors import ImportFailed
+from ..errors import ImportFailed, InputError
 from . import (
     bodies,
     claude_code,
@@ -77,6 +77,8 @@ def read_file(origin: str | Path | bytes) -> list[Imported]:
 
     Damage is in `warnings`. Raises ImportFailed if nothing of it can be read.
     """
+    if not isinstance(origin, (str, Path, bytes)) or (not isinstance(origin, bytes) and "\0" in str(origin)):
+        raise InputError(f"a transcript is a path (str or Path) or its bytes, not {origin!r}")
     source = Path(origin) if isinstance(origin, str) else origin
     return detect(source).read(source)
 

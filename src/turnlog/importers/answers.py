@@ -12,7 +12,7 @@ from ..content import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, te
 from ..errors import FormatError
 from ..providers.openai_chat import PROVIDER
 from ..providers.openai_chat.response import usage_of
-from ..records import Configuration, MessageRecord, Usage, UsageRecord
+from ..records import Configuration, MessageRecord, Usage, UsageRecord, tokens_billed
 from .drafting import Drafting, result_text, without_repeats
 
 __all__ = ["Answer", "add_answer", "add_configuration", "strings_of", "task_title", "texts_of", "usage_record"]
@@ -88,9 +88,9 @@ def _is_echo(part: Opaque, said: list[str]) -> bool:
 def usage_record(model: str, raw: Any) -> UsageRecord:
     """The record of a response's own usage object. What is no usage is kept, with no tokens counted."""
     usage = usage_of(raw) or Usage()
-    written = raw.get("cache_creation_input_tokens") if isinstance(raw, Mapping) else None
-    if isinstance(written, int) and not usage.cache_write:  # LiteLLM, for Anthropic's models
-        usage = replace(usage, cache_write=int(written))
+    written = tokens_billed(raw.get("cache_creation_input_tokens")) if isinstance(raw, Mapping) else 0
+    if written and not usage.cache_write:  # LiteLLM, for Anthropic's models
+        usage = replace(usage, cache_write=written)
     return UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=raw)
 
 

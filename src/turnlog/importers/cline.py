@@ -19,7 +19,7 @@ from ..byte_marks import plain_utf8
 from ..content import Message, ToolResult, compact_json, sha256_hex
 from ..errors import ImportFailed
 from ..providers.anthropic import PROVIDER
-from ..records import MessageRecord, Usage, UsageRecord
+from ..records import MessageRecord, Usage, UsageRecord, tokens_billed
 from .drafting import Drafting, title_from
 from .lines import json_document
 from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name, session_id_of
@@ -263,8 +263,7 @@ def _usage(metrics: Any, provider: str, model: str, log: Drafting) -> None:
 
 
 def _tokens(metrics: Mapping[str, Any], key: str) -> int:
-    value = metrics.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return tokens_billed(metrics.get(key))
 
 
 def _word(value: Any) -> str:

@@ -17,6 +17,6 @@ PROVIDERS: dict[str, Provider] = {each.name: each for each in (_openai_chat, _op
 
 def provider(name: str) -> Provider:
     """The provider of that name. Raises UnknownProvider, naming those there are."""
-    if name not in PROVIDERS:
+    if not isinstance(name, str) or name not in PROVIDERS:
         raise UnknownProvider(f"unknown provider {name!r}; use one of {', '.join(PROVIDERS)}")
     return PROVIDERS[name]

@@ -138,6 +138,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     counted_key: str = ""
     """A key of messages of which a whole request may hold only so many."""
 
+    text_documents: bool = True
+    """Whether it takes files of plain text; else what they say stands in the message."""
+
     knows: Callable[[Opaque], bool] = _always
     """Whether an opaque part of this provider's own is one that it takes in requests."""
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..content import compact_json
-from ..errors import InputError
+from ..errors import InputError, text_given
 from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
 from .shapes import LONG, RUN, SHAPES, Shape
 from .spelled import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
@@ -68,6 +68,8 @@ class Redactor:
     ) -> None:
         if not isinstance(key, bytes):
             raise InputError(f"redact: the key is bytes, not {type(key).__name__}")
+        if patterns is not None and not isinstance(patterns, Mapping):
+            raise InputError(f"redact: patterns are a dict from kind to expression, not {type(patterns).__name__}")
         self._own = [(kind, _compiled(kind, pattern)) for kind, pattern in (patterns or {}).items()]
         self._known = known
         self._key = key
@@ -75,6 +77,7 @@ class Redactor:
 
     def find(self, text: str) -> list[Finding]:
         """The secrets in `text`, in order, none overlapping another or a mark."""
+        text_given("text", text)
         found = [
             Finding(kind, *match.span("secret" if "secret" in pattern.groupindex else 0), random=False)
             for kind, pattern in self._own
@@ -213,7 +216,7 @@ def _add(counts: Counts, more: Counts) -> None:
 
 
 def _compiled(kind: str, pattern: str | re.Pattern[str]) -> re.Pattern[str]:
-    if not _KIND.fullmatch(kind):
+    if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         raise InputError(
             f"redact: {kind!r} is no name for a kind of secret: take a-z, 0-9 and '-', at most 40 characters"
         )

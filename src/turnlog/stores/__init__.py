@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
 from ..log import Store
@@ -37,6 +39,7 @@ __all__ = [
     "placed",
     "placed_key",
     "rekey_store",
+    "store_given",
 ]
 
 _SQLITE_URL = "sqlite:///"
@@ -106,7 +109,17 @@ def local_path(path_or_url: str) -> Path | None:
         raise InputError("the store has no name; name a file, or a folder after files:")
     if "\0" in place:
         raise InputError(f"store: found {path_or_url!r}, allowed is a name without a NUL character")
+    try:
+        os.fsencode(place)
+    except UnicodeEncodeError as error:
+        raise InputError(f"store: found {path_or_url!r}, allowed is a name that a file can have") from error
     return Path(place)
+
+
+def store_given(place: Any) -> None:
+    """Raises InputError for what is neither a path nor a store."""
+    if not isinstance(place, (str, Path)) and (isinstance(place, type) or not hasattr(place, "hold")):
+        raise InputError(f"a store is a path (str or Path) or an open store, not {place!r}")
 
 
 def default_path() -> Path:

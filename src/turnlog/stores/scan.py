@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import InputError
+from ..errors import InputError, text_given
 from ..log import Hit
 from ..records import Record
 from .words import Finder, ToolNames, entry_of, matches, may_match, parse_query
@@ -29,8 +29,11 @@ class Search:
         until: str | None = None,
     ) -> None:
         for name, time in (("since", since), ("until", until)):
-            if time is not None and not _TIME.fullmatch(time):
+            if time is not None and not (isinstance(time, str) and _TIME.fullmatch(time)):
                 raise InputError(f"{name}: {time!r} is no date; write 2026-01-31, or 2026-01-31T12:00 in UTC")
+        for name, word in (("role", role), ("tool", tool)):
+            if word is not None:
+                text_given(name, word)
         self.terms = parse_query(query)
         self.role = role
         self.tool = tool

@@ -134,6 +134,12 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
     ),
     # The same landmarks, by a condition that costs an insert less.
     ("drop index landmarks", f"create index landmarks on records (id) where {LANDMARKS}"),
+    (
+        # Words are those of words.py: SQLite's tables of letters end with Unicode 6.1. The next search fills it again.
+        "drop table search",
+        "create virtual table search using fts5(text, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
+        "delete from searched",
+    ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 

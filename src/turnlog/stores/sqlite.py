@@ -79,6 +79,8 @@ class SqliteStore(SqliteRetention):
             raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
         self.path = Path(path).absolute()
         real = Path(os.path.realpath(self.path))  # SQLite's own side files stand beside that too, whatever links to it
+        if not real.name:
+            raise InputError(f"store: found {str(path)!r}, allowed is the name of a file")
         self._files = BlobFolder(real.with_name(real.name + "-blobs"))
         self._appender = Appender()
         self._indexed: tuple[int, int] | None = None

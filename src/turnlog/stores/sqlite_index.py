@@ -21,7 +21,7 @@ from .database import Database
 from .schema import COLUMNS, SessionRow, chain, record_id
 from .segments import checksum_at, segments_of
 from .sqlite_packs import held
-from .words import Entry, ToolNames, entry_of
+from .words import Entry, ToolNames, entry_of, indexed
 
 __all__ = ["catch_up", "forget", "is_behind", "renew_if_damaged", "reset", "word_for"]
 
@@ -129,7 +129,7 @@ def word_for(name: str) -> str:
 
 def _columns(entry: Entry) -> tuple[str, str, str]:
     text = entry.text.encode("utf-8", "replace").decode("utf-8")  # SQLite holds no lone surrogates
-    return text, word_for(entry.role), " ".join(map(word_for, entry.tools))
+    return indexed(text), word_for(entry.role), " ".join(map(word_for, entry.tools))
 
 
 def _entries(db: sqlite3.Connection, row: SessionRow, last: int) -> Iterator[tuple[Record, Entry]]:

@@ -2,7 +2,7 @@
 
 A query is plain words and "phrases", all of which have to be there; `word*` stands for every word
 that begins so. Nothing else in it has a meaning. Words are runs of letters and digits, compared
-without case and without accents, as SQLite's FTS5 does it (tokenizer `unicode61`).
+without case and without accents, by Python's tables: those of SQLite's own tokenizers end with Unicode 6.1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from ..content import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from ..errors import InputError
+from ..errors import InputError, text_given
 from ..records import (
     Decision,
     FileChange,
@@ -35,6 +35,7 @@ __all__ = [
     "ToolNames",
     "entry_of",
     "fold",
+    "indexed",
     "matches",
     "may_match",
     "parse_query",
@@ -45,6 +46,8 @@ _SNIPPET_CHARACTERS = 160
 # Combining marks belong to the word that they stand in.
 _MARK = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _WORD = re.compile(f"[^\\W_](?:[^\\W_]|[{_MARK}])*")
+# What ASCII parts from the rest, with something in it that is none.
+_FOREIGN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*+[^\x00-\x7f][^\x00-/:-@\[-`{-\x7f]*+")
 _PIECE = re.compile(r'"([^"]*)"?(\*?)|([^\s"]+)')
 
 
@@ -66,6 +69,7 @@ class Entry(Struct, frozen=True):
 def parse_query(query: str) -> tuple[Term, ...]:
     """The terms of a query. Raises InputError if there is no word in it."""
     terms = []
+    text_given("query", query)
     for match in _PIECE.finditer(query):
         quoted, star, plain = match.groups()
         piece = quoted if plain is None else plain
@@ -91,6 +95,12 @@ def _base(char: str) -> str:
 
 def _words(text: str) -> list[str]:
     return [fold(word) for word in _WORD.findall(text)]
+
+
+def indexed(text: str) -> str:
+    """`text` for an index that knows the letters and digits of ASCII and takes whatever is beyond for a part of a word:
+    with its other words as they are compared, so that it finds what `matches` does."""
+    return text if text.isascii() else _FOREIGN.sub(lambda run: " ".join(_words(run[0])), text)
 
 
 def matches(terms: Sequence[Term], text: str) -> bool:

@@ -126,7 +126,7 @@ class Calibration(Struct, frozen=True):
     def observe(self, record: UsageRecord) -> Calibration:
         """After a bill. A record without a count of its request, or without input, teaches nothing."""
         counted = record.counted
-        if counted is None or not counted.tokens or not record.usage.input:
+        if counted is None or not counted.tokens or record.usage.input <= 0:
             return self
         key = (record.provider, counted.counter)
         before = self.learned.get(key)

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from ..content import Message, Text, Tool, ToolCall, ToolResult
+from ..errors import InputError
 from ..records import Count
-from .counted import BlobReader, Choice, Counter
+from .counted import BlobReader, Choice, Counter, Tally
 from .factored import FactoredCounter
 from .families import claude_family, gemini_family, openai_family, unknown_family
 from .openai import OpenAICounter
 
-__all__ = ["count_at_once", "count_frame", "count_message", "count_tools", "counter_for", "joins_results"]
+__all__ = [
+    "WORD",
+    "checked_counter",
+    "count_at_once",
+    "count_frame",
+    "count_message",
+    "count_tools",
+    "counter_for",
+    "joins_results",
+    "tokens_said",
+]
+
+WORD = Message("user", (Text("a word"),))
+"""What counters are tried on."""
 
 _CALLS = Message("assistant", (ToolCall("1", "f", {}), ToolCall("2", "f", {})))
 _RESULT = Message("user", (ToolResult("1", "f", (Text('A "text"\nof two lines'),)),))
@@ -38,6 +54,31 @@ def counter_for(provider: str, model: str = "") -> Counter:
     if not name and provider.startswith("google"):
         return FactoredCounter(gemini_family(name))
     return FactoredCounter(unknown_family(name))
+
+
+def checked_counter(counter: Any, wanted: str) -> Counter:
+    """A counter that can count, as far as one word shows; else InputError, which says what is `wanted`."""
+    missing = [name for name in ("id", "text", "messages", "tools", "frame") if not hasattr(counter, name)]
+    if missing or isinstance(counter, type):
+        lacks = f": it has no {', '.join(map(repr, missing))}" if missing else ", but a class: make one of it"
+        raise InputError(f"{wanted}; {counter!r} is neither{lacks}")
+    for name, said in (("messages", counter.messages((WORD,))), ("frame", counter.frame(system=True, tools=False))):
+        if not isinstance(said, Tally):
+            raise InputError(f"{wanted}; this one's {name!r} returned {said!r}, not a turnlog.tokens.Tally")
+        tokens_said(said.tokens, wanted)
+    found: Counter = counter
+    return found
+
+
+def tokens_said(said: Any, wanted: str) -> int:
+    """What a counter returned, if it is a number of tokens; else InputError, which says what is `wanted`."""
+    try:
+        tokens = operator.index(said)
+    except TypeError:
+        tokens = -1
+    if tokens < 0:
+        raise InputError(f"{wanted}; this one returned {said!r}, where a whole number from 0 on is wanted")
+    return tokens
 
 
 def count_message(message: Message, counter: Counter, blob: BlobReader | None = None) -> Count:

@@ -12,7 +12,7 @@ from .clean import clean, is_blank, sendable_name
 from .repair import as_users
 from .shown import Shown
 
-__all__ = ["Known", "apart", "as_sent", "is_plain"]
+__all__ = ["Known", "apart", "as_sent", "as_spelled", "is_plain"]
 
 
 Known = Callable[[Sequence[Shown]], Sequence[Shown]]
@@ -26,8 +26,11 @@ def as_sent(shown: Shown, rules: Rules, *, leading: bool = True, known: Known = 
     message = kept[0].message if kept else None
     if message is not None and message.role == "system" and not leading and rules.system != "inline":
         return as_users(message)
-    if message is None:
-        return None
+    return None if message is None else as_spelled(message, rules)
+
+
+def as_spelled(message: Message, rules: Rules) -> Message:
+    """A repaired message with the parts that a request spells as others; itself if it has none."""
     parts = tuple(_part(part, rules) for part in message.parts)
     same = all(new is old for new, old in zip(parts, message.parts, strict=True))
     return message if same else msgspec.structs.replace(message, parts=parts)

@@ -34,18 +34,24 @@ def image_type(data: bytes) -> str:
     return ""
 
 
-def sniff(view: Sequence[Shown], blob: Callable[[str], bytes], losses: list[Loss]) -> list[Shown]:
-    """The view with images under their true type, and a placeholder for media whose bytes are gone."""
-    return [_sniffed(shown, blob, losses) for shown in view]
+def sniff(
+    view: Sequence[Shown], blob: Callable[[str], bytes], losses: list[Loss], *, text_documents: bool = True
+) -> list[Shown]:
+    """The view with images under their true type, and a placeholder for media whose bytes are gone. Without
+    `text_documents`, a user's and a tool's files of plain text are the text that they hold."""
+    return [_sniffed(shown, blob, losses, text_documents=text_documents) for shown in view]
 
 
-def _sniffed(shown: Shown, blob: Callable[[str], bytes], losses: list[Loss]) -> Shown:
+def _sniffed(shown: Shown, blob: Callable[[str], bytes], losses: list[Loss], *, text_documents: bool) -> Shown:
     if next(media_parts(shown.message), None) is None:
         return shown
 
     def true(part: Part) -> Part:
         if isinstance(part, Media) and part.sha256:
-            return _true_media(part, blob, shown, losses)
+            true_part = _true_media(part, blob, shown, losses)
+            if text_documents or shown.message.role != "user" or not isinstance(true_part, Media):
+                return true_part
+            return _as_text(true_part, blob(part.sha256), shown, losses)
         if isinstance(part, ToolResult):
             inner = tuple(map(true, part.parts))
             same = all(new is old for new, old in zip(inner, part.parts, strict=True))
@@ -53,6 +59,21 @@ def _sniffed(shown: Shown, blob: Callable[[str], bytes], losses: list[Loss]) -> 
         return part
 
     return with_parts(shown, tuple(map(true, shown.message.parts)))
+
+
+def _as_text(media: Media, data: bytes, shown: Shown, losses: list[Loss]) -> Media | Text:
+    """What a file of plain text says; any other as it is."""
+    if media.kind not in ("document", "file") or not media.mime.startswith("text/"):
+        return media
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return media
+    if not text:
+        return media
+    label = media.name or media.mime
+    losses.append(Loss("media", f"{media.kind} {label} shown as the text that it holds", shown.records))
+    return Text(f"[{media.kind} {label}]\n{text}")
 
 
 def _true_media(media: Media, blob: Callable[[str], bytes], shown: Shown, losses: list[Loss]) -> Media | Text:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...content import Outcome
 from ...providers.openai_responses import PROVIDER
-from ...records import Approval, ToolFinished, ToolStarted, TurnClosed, TurnOpened, Usage, UsageRecord
+from ...records import Approval, ToolFinished, ToolStarted, TurnClosed, TurnOpened, Usage, UsageRecord, tokens_billed
 from ..drafting import Drafting, is_empty, title_from, without_repeats
 from ..file_changes import hunks_of, is_patch
 
@@ -109,11 +109,11 @@ class Events:
             return
         self.totals = totals
         usage = Usage(
-            input=_tokens(last, "input_tokens"),
-            output=_tokens(last, "output_tokens"),
-            cached=_tokens(last, "cached_input_tokens"),
-            cache_write=_tokens(last, "cache_write_input_tokens"),
-            reasoning=_tokens(last, "reasoning_output_tokens"),
+            input=tokens_billed(last.get("input_tokens")),
+            output=tokens_billed(last.get("output_tokens")),
+            cached=tokens_billed(last.get("cached_input_tokens")),
+            cache_write=tokens_billed(last.get("cache_write_input_tokens")),
+            reasoning=tokens_billed(last.get("reasoning_output_tokens")),
         )
         self.log.add(UsageRecord(provider=PROVIDER.name, model=self.model, usage=usage, raw=_rest(payload)))
 
@@ -214,8 +214,8 @@ def _rest(payload: _Payload, *without: str) -> dict[str, Any]:
     return {key: value for key, value in payload.items() if key != "type" and key not in without}
 
 
-def _tokens(usage: _Payload, key: str) -> int:
-    value = usage.get(key)
+def _whole(duration: _Payload, key: str) -> int:
+    value = duration.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
@@ -224,7 +224,7 @@ def _seconds(duration: Any, line: int, log: Drafting) -> float:
     if not isinstance(duration, dict):
         return 0.0
     try:
-        return _tokens(duration, "secs") + _tokens(duration, "nanos") / 1e9
+        return _whole(duration, "secs") + _whole(duration, "nanos") / 1e9
     except OverflowError:
         log.warn(line, "a duration larger than any number of seconds left out")
         return 0.0

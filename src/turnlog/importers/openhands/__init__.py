@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ...content import compact_json, sha256_hex
 from ...errors import ImportFailed
-from ...records import Usage, UsageRecord
+from ...records import Usage, UsageRecord, tokens_billed
 from ..answers import add_configuration, task_title, texts_of
 from ..drafting import Drafting, without_repeats
 from ..lines import Line, json_document, json_lines
@@ -182,8 +182,7 @@ def _metrics(metrics: Any, recorded: set[str], log: Drafting) -> None:
 
 
 def _count(row: Mapping[str, Any], key: str) -> int:
-    value = row.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return tokens_billed(row.get(key))
 
 
 def _digest(value: Any) -> str:

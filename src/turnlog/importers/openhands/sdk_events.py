@@ -14,7 +14,7 @@ from ...content import Message, Outcome, Part, ToolResult, compact_json
 from ...errors import FormatError
 from ...providers import anthropic, openai_responses
 from ...providers.openai_chat import PROVIDER
-from ...records import Approval, MessageRecord, Usage, UsageRecord
+from ...records import Approval, MessageRecord, Usage, UsageRecord, tokens_billed
 from ..answers import add_configuration, texts_of
 from ..drafting import Drafting, without_repeats
 from ..lines import Line
@@ -197,7 +197,7 @@ class SdkEvents:
             return
         for usage_id, metrics in _object(_object(value).get("usage_to_metrics")).items():
             total = _object(_object(metrics).get("accumulated_token_usage"))
-            counts = {name: _count(total.get(key)) for name, key in _COUNTS.items()}
+            counts = {name: tokens_billed(total.get(key)) for name, key in _COUNTS.items()}
             before = self._totals.get(usage_id, dict.fromkeys(counts, 0))
             self._totals[usage_id] = counts
             grown = {name: count - before[name] for name, count in counts.items()}
@@ -241,10 +241,6 @@ def _strings(value: Any) -> list[str]:
 def _parts(content: Any) -> list[Any]:
     """Content as a list of parts: one that is alone may stand by itself."""
     return content if isinstance(content, list) else [] if content is None else [content]
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _content(parts: Iterable[Any]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...content import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, compact_json, is_finite_json
-from ...records import Usage, UsageRecord
+from ...records import Usage, UsageRecord, tokens_billed
 from ..drafting import Drafting
 
 __all__ = ["CUT_SHORT", "provider_of", "read_answer", "read_entry", "usage_of", "word"]
@@ -94,8 +94,7 @@ def usage_of(wire: Mapping[str, Any], model: str) -> UsageRecord | None:
 
 
 def _tokens(usage: Mapping[str, Any], key: str) -> int:
-    value = usage.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return tokens_billed(usage.get(key))
 
 
 def _is_content(content: Any) -> bool:

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from ...content import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
+from ...content import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown, free_text
 from ...errors import BlobMissing
 from ...models import Target
 from ...records import Configuration
@@ -268,7 +268,7 @@ class _Renderer:
         schema = tool.parameters or {"type": "object", "properties": {}}
         if tool.kind == "custom":
             self._lose("tool", f"free-text tool {tool.name!r} offered as a function with a text 'input'")
-            schema = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+            schema = free_text()
         default: dict[str, Any] = {"name": tool.name, "input_schema": schema}
         if tool.description:
             default["description"] = tool.description

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...content import Message, Part, ToolCall
 from ...errors import FormatError
-from ...records import Usage
+from ...records import Usage, tokens_billed
 from ...view.shown import Edit
 from ..protocol import Reply
 from ..refusals import refuse_error
@@ -108,5 +108,4 @@ def usage_of(raw: Mapping[str, Any]) -> Usage:
 
 
 def _count(raw: Mapping[str, Any], key: str) -> int:
-    value = raw.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return tokens_billed(raw.get(key))

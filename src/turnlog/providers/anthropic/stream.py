@@ -145,9 +145,14 @@ class StreamAssembler:
                 raise FormatError("an event of the Messages API has a type", path="event.type")
 
     def _count(self, usage: Any) -> None:
-        """Usage is cumulative: later values stand, those a later event leaves out stay."""
+        """Usage is cumulative: later values stand, those a later event leaves out stay, or says to be 0, as servers
+        do that imitate this one."""
         if isinstance(usage, Mapping):
-            self._usage = {**(self._usage or {}), **{k: v for k, v in usage.items() if v is not None}}
+            before = self._usage or {}
+            self._usage = {
+                **before,
+                **{k: v for k, v in usage.items() if v is not None and (v != 0 or not before.get(k))},
+            }
 
     def _block(self, event: Mapping[str, Any]) -> _Block:
         index = _index(event)

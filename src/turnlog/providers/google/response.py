@@ -14,7 +14,7 @@ from typing import Any
 
 from ...content import Message, Part, Reasoning, Text
 from ...errors import FormatError
-from ...records import Usage
+from ...records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
 from .checked import check_json, typed
@@ -200,8 +200,7 @@ def _usage(raw: dict[str, Any]) -> Usage:
     front of the model is counted apart (usageMetadata of generateContent)."""
 
     def count(key: str) -> int:
-        value = raw.get(key)
-        return value if isinstance(value, int) and not isinstance(value, bool) else 0
+        return tokens_billed(raw.get(key))
 
     thoughts = count("thoughtsTokenCount")
     return Usage(

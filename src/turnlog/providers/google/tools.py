@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
 
-from ...content import Tool
+from ...content import Tool, free_text
 from ...errors import FormatError
 from ...view.shown import Loss
 from ..spelling import extra_keys, formed
@@ -23,9 +23,6 @@ from .keys import NAME, camel, find
 from .wire import own, shape_of, spelled
 
 __all__ = ["lower_types", "read_tools", "write_tools"]
-
-_ONE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-"""What a tool with free-text input is declared to take; calls of it are shown the same way."""
 
 
 def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
@@ -170,7 +167,7 @@ class _Writer:
             return spelled(_declaration(tool, shape_of(tool.form)), tool.form)
         detail = f"{tool.kind} tool {tool.name!r} declared as a function with one text, `input`"
         self.losses.append(Loss("tool", detail))
-        plain = Tool(name=tool.name, description=tool.description, parameters=_ONE_TEXT)
+        plain = Tool(name=tool.name, description=tool.description, parameters=free_text())
         return _declaration(plain, "")
 
 

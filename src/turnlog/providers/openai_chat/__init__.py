@@ -32,6 +32,7 @@ PROVIDER = Provider(
     rules=rules,
     render=render,
     tidy=tidy,
+    text_documents=False,  # the media types of `rules` hold none
     knows=knows,
     tool_choice=tool_choice,
     with_tool_choice=with_tool_choice,

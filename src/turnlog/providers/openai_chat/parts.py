@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...content import Text, Tool, ToolCall, compact_json
+from ...content import Text, Tool, ToolCall, compact_json, free_text
 from .form import spelled, words
 from .shapes import NAME
 
 __all__ = ["call_wire", "envelope", "function_wire", "text_wire", "tool_wire"]
-
-_FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 def envelope(role: str, **keys: str) -> dict[str, Any]:
@@ -59,7 +57,7 @@ def tool_wire(tool: Tool, *, custom: bool) -> dict[str, Any] | None:
         body["description"] = tool.description
     if tool.kind == "custom" and custom:
         return spelled({"type": "custom", "custom": body}, tool.form)
-    parameters = _FREE_TEXT if tool.kind == "custom" else tool.parameters
+    parameters = free_text() if tool.kind == "custom" else tool.parameters
     if parameters is not None:
         body["parameters"] = parameters
     return spelled({"type": "function", "function": body}, tool.form)

@@ -10,7 +10,7 @@ import msgspec
 
 from ...content import Form, Message, Opaque, Part, Text, ToolCall, sha256_hex
 from ...errors import FormatError
-from ...records import Usage
+from ...records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
 from ..values import check_types
@@ -174,5 +174,4 @@ def usage_of(raw: Any) -> Usage | None:
 
 
 def _count(raw: Any, key: str) -> int:
-    value = raw.get(key) if isinstance(raw, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return tokens_billed(raw.get(key)) if isinstance(raw, Mapping) else 0

@@ -43,7 +43,9 @@ class ChatAssembler:
         self._id = self._id or str(data.get("id") or "")
         self._error = self._error or error_text(data)
         if data.get("usage") is not None:
-            self._raw_usage, self._usage = data["usage"], usage_of(data["usage"])
+            usage = usage_of(data["usage"])
+            if self._usage is None or usage not in (None, Usage()):  # some servers end with one that is empty
+                self._raw_usage, self._usage = data["usage"], usage
         choice = first_choice(data)
         if choice is None:
             return

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...content import Message, Opaque, Part, Reasoning, ToolCall
 from ...errors import FormatError
-from ...records import Usage
+from ...records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
 from ..values import fits
@@ -167,16 +167,12 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     read = read if isinstance(read, dict) else {}
     wrote = wrote if isinstance(wrote, dict) else {}
     return Usage(
-        input=_number(usage.get("input_tokens")),
-        output=_number(usage.get("output_tokens")),
-        cached=_number(read.get("cached_tokens")),
-        cache_write=_number(read.get("cache_write_tokens")),
-        reasoning=_number(wrote.get("reasoning_tokens")),
+        input=tokens_billed(usage.get("input_tokens")),
+        output=tokens_billed(usage.get("output_tokens")),
+        cached=tokens_billed(read.get("cached_tokens")),
+        cache_write=tokens_billed(read.get("cache_write_tokens")),
+        reasoning=tokens_billed(wrote.get("reasoning_tokens")),
     )
-
-
-def _number(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,120 @@
+"""Values of a wrong kind, handed to what anybody calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnlog
+from turnlog import importers
+from turnlog.facts import model_facts
+from turnlog.records import Usage
+from turnlog.stores import MemoryStore
+
+BODY = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}
+AIM = turnlog.target("openai-chat", "gpt-4o")
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+ANSWER = {
+    "model": "gpt-4o",
+    "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [CALL]}}],
+}
+
+
+def _in_session(use: Callable[[turnlog.Session, Any], Any]) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        with turnlog.open("s", store=MemoryStore(), target=AIM) as session:
+            session.user("hi")
+            return use(session, value)
+
+    return call
+
+
+def _denied(session: turnlog.Session, value: Any) -> None:
+    with session.turn("hi") as turn:
+        turn.receive(ANSWER)
+        turn.deny(value)
+
+
+def _watched(session: turnlog.Session, value: Any) -> None:
+    with session.turn("hi", watch=value):
+        pass
+
+
+WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "count model": (lambda v: turnlog.count(BODY, model=v), "model is a string"),
+    "count provider": (lambda v: turnlog.count(BODY, provider=v), "unknown provider"),
+    "count counter": (lambda v: turnlog.count(BODY, counter=v), "a counter is one of"),
+    "check provider": (lambda v: turnlog.check(BODY, v), "unknown provider"),
+    "repair provider": (lambda v: turnlog.repair(BODY, v), "unknown provider"),
+    "convert to": (lambda v: turnlog.convert(BODY, to=v), "unknown provider"),
+    "convert source": (lambda v: turnlog.convert(BODY, to="anthropic", source=v), "unknown provider"),
+    "convert model": (lambda v: turnlog.convert(BODY, to="anthropic", model=v), "model is a string"),
+    "fit provider": (lambda v: turnlog.fit(BODY, provider=v), "unknown provider"),
+    "cost model": (lambda v: turnlog.cost(Usage(1), v), "model is a string"),
+    "facts model": (lambda v: model_facts(v), "model is a string"),
+    "redactor patterns": (lambda v: turnlog.Redactor(v), "patterns are a dict"),
+    "redactor text": (lambda v: turnlog.Redactor().text(v), "text is a string"),
+    "read back provider": (lambda v: turnlog.read_back_tool(v), "provider"),
+    "open store": (lambda v: turnlog.open("s", store=v), "a store is a path"),
+    "open settings": (lambda v: turnlog.open("s", store=":memory:", settings=v), "settings are turnlog.Settings"),
+    "open tools": (lambda v: turnlog.open("s", store=":memory:", target=AIM, tools=v), "tools"),
+    "collect store": (lambda v: turnlog.collect(v, turnlog.Limits(max_sessions=1)), "a store is a path"),
+    "collect limits": (lambda v: turnlog.collect(MemoryStore(), v), "limits are turnlog.Limits"),
+    "read file": (lambda v: importers.read_file(v), "a transcript is a path"),
+    "search query": (lambda v: MemoryStore().search(v), "query is a string"),
+    "search role": (lambda v: MemoryStore().search("a", role=v), "role is a string"),
+    "search tool": (lambda v: MemoryStore().search("a", tool=v), "tool is a string"),
+    "search since": (lambda v: MemoryStore().search("a", since=v), "since: .* is no date"),
+    "extend": (_in_session(lambda s, v: s.extend(v)), "messages are a list"),
+    "configure tools": (_in_session(lambda s, v: s.configure(tools=v)), "tools"),
+    "explain also": (_in_session(lambda s, v: s.explain(v)), "also is a dict"),
+    "explain aim": (_in_session(lambda s, v: s.explain(aim=v)), "a target is made by"),
+    "files": (_in_session(lambda s, v: s.files(v)), "a folder is given as a path"),
+    "files record": (_in_session(lambda s, v: s.files().record(v, None, b"x")), "a file is named by its path"),
+    "fork id": (_in_session(lambda s, v: s.fork(v)), "session id"),
+    "fork title": (_in_session(lambda s, v: s.fork("new", title=v)), "title is a string"),
+    "records": (_in_session(lambda s, v: s.records(v)), "first is the number of a record"),
+    "of_kinds": (_in_session(lambda s, v: s.of_kinds(v)), "kind is a string"),
+    "read back": (_in_session(lambda s, v: s.answer_read_back(v)), "a call is one of"),
+    "deny": (_in_session(_denied), "a call is one of"),
+    "watch": (_in_session(_watched), "a folder is given as a path"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("value", [1.5, object(), [object()]], ids=["float", "object", "list"])
+def test_a_value_of_a_wrong_kind_is_an_input_error(name: str, value: Any) -> None:
+    """Without it a slip ends in AttributeError or TypeError from deep within: the caller is not told which argument
+    it was, and `except turnlog.TurnlogError` around the call does not hold it."""
+    call, said = WRONG[name]
+    with pytest.raises(turnlog.InputError, match=said):
+        call(value)
+
+
+def test_a_counter_that_lacks_what_counters_have_is_told_by_that(tmp_path: Path) -> None:
+    """Without it `counter=5` is an AttributeError, and what is false (0, an empty string) counts as no counter at all:
+    a count by somebody else's rules, in silence."""
+    for wrong in (5, 0, "", "gpt-4o", len):
+        with pytest.raises(turnlog.InputError, match="it has no 'id', 'text', 'messages', 'tools', 'frame'"):
+            turnlog.count(BODY, counter=wrong)  # type: ignore[arg-type]
+
+
+def test_a_store_that_no_file_can_be_named_like_is_an_input_error() -> None:
+    """Without it a name with half a character ends in UnicodeEncodeError, and the root in ValueError."""
+    with pytest.raises(turnlog.InputError, match="allowed is the name of a file"):
+        turnlog.open("s", store="/")
+    with pytest.raises(turnlog.InputError, match="a name that a file can have"):
+        turnlog.open("s", store="a\ud800b.db")
+
+
+def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:
+    """Without it `watch=` on a file looks into it as a folder, finds none, and says nothing of what a turn changes."""
+    place = tmp_path / "notes.txt"
+    place.write_text("before")
+    with turnlog.open("s", store=":memory:", target=AIM) as session:
+        with pytest.raises(turnlog.InputError, match="is no folder: name the folder that the file is in"):
+            _watched(session, place)
+        _watched(session, tmp_path / "not there yet")
