@@ -33,8 +33,9 @@ class Note(Struct, gc=False):
 
     `words` are its identifiers, each once; `brief` says a call's arguments in few words, `named` are the identifiers in
     that; `error` is what went wrong, of a result that says that its call failed; `changes` are the files that a call
-    changes, each with what is done to it; `tasks` the lines and statuses of a list of tasks; `line` is what was said,
-    on one line. `quotes` has where words stand in the text, None for nowhere, as far as they were looked for.
+    changes, each with what is done to it; `tasks` the lines of a list of tasks, and whether each is finished, None if
+    there is no list; `line` is what was said, on one line; `orders` that the user gives some that last. `quotes` has
+    where words stand in the text, None for nowhere, as far as they were looked for.
     """
 
     words: tuple[str, ...] = ()
@@ -42,8 +43,9 @@ class Note(Struct, gc=False):
     named: tuple[str, ...] = ()
     error: str = ""
     changes: tuple[tuple[str, str], ...] = ()
-    tasks: tuple[tuple[str, str], ...] = ()
+    tasks: tuple[tuple[str, bool], ...] | None = None
     line: str = ""
+    orders: bool = False
     quotes: dict[str, Place | None] = field(default_factory=dict)
 
 
@@ -68,7 +70,7 @@ class Said(Struct, gc=False):
     """One text of the conversation and the number of its record.
 
     `tool` and `brief` say which call a call or result is about; `call` is the position of the call that a result
-    answers. Of the text, `limit` characters are looked at.
+    answers, `asked` that call. Of the text, `limit` characters are looked at.
     """
 
     record: int
@@ -79,6 +81,7 @@ class Said(Struct, gc=False):
     tool: str = ""
     brief: str = ""
     call: int | None = None
+    asked: Text | ToolCall | ToolResult | None = None
 
     @property
     def text(self) -> str:
@@ -105,7 +108,8 @@ def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note
             elif isinstance(part, ToolResult):
                 at = calls.pop(part.call_id, None)
                 tool, brief = (said[at].tool, said[at].brief) if at is not None else (part.name, "")
-                said.append(Said(record, "result", part, limit, note, tool, brief, at))
+                asked = said[at].part if at is not None else None
+                said.append(Said(record, "result", part, limit, note, tool, brief, at, asked))
             else:
                 said.append(Said(record, speaker, part, limit, note))
     return said
