@@ -191,6 +191,25 @@ def test_a_slow_one_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waits == [5, 0, 0]
 
 
+def test_what_is_interrupted_while_it_is_waited_for_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while a request waits for its summary: the model was paid, its text let go, and its claim kept every later
+    request from asking for it, so that a digest stood in for a model that had answered."""
+
+    def interrupted(run: Run, seconds: float) -> bool:
+        raise KeyboardInterrupt
+
+    slow, ledger, ahead, given = Blocked(GOOD), MemoryLedger(), Background(), material()
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            attempt(given, [slow], offline=offline(), ledger=ledger, ahead=ahead, timeout=PATIENCE)
+    slow.let.set()
+    made = attempt(given, [slow], offline=offline(), ledger=ledger, ahead=ahead, timeout=PATIENCE)
+    assert made == Attempt(GOOD, "model/1")
+    assert states(ledger, key_of("model/1", given)) == [("claimed", ""), ("made", GOOD)]
+    assert len(slow.asked) == 1
+
+
 def test_a_slow_one_without_a_background_is_let_go() -> None:
     """A timeout that needs more than the ledger to be survived."""
     slow, ledger, given = Blocked(GOOD), MemoryLedger(), material()

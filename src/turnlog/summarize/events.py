@@ -35,8 +35,9 @@ _PLAN = re.compile(r"plan|to_?do|task|check_?list|goal|milestone", re.IGNORECASE
 _UNFINISHED = {"pending", "in_progress", "todo", "to_do", "open", "doing", "blocked", "not_started"}
 _FINISHED = frozenset(
     "completed complete done cancelled canceled closed finished resolved skipped success succeeded passed deleted"
-    " dropped abandoned obsolete erledigt fertig abgeschlossen abgebrochen terminé fait annulé hecho completado terminado"
-    " cancelado 完成 已完成 取消 已取消 完了 済み 済 완료 취소 مكتمل تم منجز ملغى выполнено готово отменено".split()
+    " dropped abandoned obsolete erledigt fertig abgeschlossen abgebrochen terminé fait annulé hecho completado"
+    " terminado cancelado 完成 已完成 取消 已取消 完了 済み 済 완료 취소"
+    " مكتمل تم منجز ملغى выполнено готово отменено".split()
 )
 _CALL = 60  # characters of a call's arguments that say what it is about
 _FOLDER = re.compile(r"^(command|cmd)=cd \S+ (?:&&|;) ")
