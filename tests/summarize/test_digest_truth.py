@@ -297,3 +297,29 @@ def test_a_result_without_its_call_is_told_by_the_digest_before() -> None:
     before = steps(("bash", TESTS, "KeyError: 'total_1'"), ("bash", TESTS, "ok"))
     text = digest(before[2:], first=3, previous=digest(before))
     assert section(text, "Errors") == ["[3] bash command=make test: KeyError: 'total_1'; worked at [5]"]
+
+
+def test_an_answer_that_holds_no_more_says_where_it_changed() -> None:
+    """An order was looked at, changed and looked at again. Its number was quoted where it stood first, with the status
+    of then, and the new one not at all: an agent told the customer that the parcel was not on its way."""
+    order = {"order_id": "W7421990"}
+    asked = ("get_order", order, '{"order_id": "W7421990", "status": "pending", "parcel": "TR-1001"}')
+    changed = ("get_order", order, '{"order_id": "W7421990", "status": "delivered", "parcel": "TR-1001"}')
+    assert section(digest(steps(asked, ("ls", {}, "a"), changed)), "Done and found") == [
+        "[2] get_order order_id=W7421990",
+        "→ [3]; otherwise at [7]",
+        "order_id=W7421990, status=pending, parcel=TR-1001",
+    ]
+    unchanged = section(digest(steps(asked, ("ls", {}, "a"), asked)), "Done and found")
+    assert unchanged[1:] == ["→ [3]", "order_id=W7421990, status=pending, parcel=TR-1001"]
+
+
+def test_what_the_user_said_is_told_once() -> None:
+    """Each message that names something stood under what was asked and once more under what was done: a third of a
+    small digest said what it had said before."""
+    messages = steps(("ls", {}, "a"))
+    for turn in range(20):
+        messages += [user(f"Look at part_{turn}.py."), call("x", "cat", file=f"other_{turn}.py"), result("x", "ok")]
+    lines = digest(messages, 400).splitlines()
+    said = [line.removeprefix("[").partition("] ")[2] or line for line in lines if "part_" in line]
+    assert len(said) == len(set(said)) > 5

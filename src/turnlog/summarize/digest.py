@@ -9,7 +9,7 @@ of what was said, that are worth most for their length (see `identifiers.Seen.we
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -101,6 +101,8 @@ class _Draft:
         staying = reader.read(material.kept)
         seen = Seen(self._said, staying)
         self._first_at, self._weights = seen.first, seen.weights()
+        answers = (one for one in self._said if one.who == "result" and one.asked is not None and not one.note.error)
+        self._newest = {(one.tool, one.brief): one for one in answers if one.brief and " … " not in one.brief}
         self._quotes = list(excerpts(self._said, self._first_at, self._likely(), reader))
         reader.close(self._weights)
         self._headings: dict[int, Heading] = {}
@@ -136,8 +138,20 @@ class _Draft:
         lines = [line for texts in self._texts.values() for line in texts]
         used = len(self._title()) + len(_DONE) + sum(len(line) + 1 for line in lines)
         covered = self._vocabulary.words("\n".join(lines))
-        self._choice = Choice(self._quotes, self._headings, self._first_at, self._weights, covered)
+        told = {int(found[1]): found.string for found in map(_HEADING.match, self._texts[_ASKED]) if found is not None}
+        self._choice = Choice(
+            [one for one in self._quotes if not self._is_asked(one, told)],
+            self._headings,
+            self._first_at,
+            self._weights,
+            covered,
+        )
         self._choice.take(room - used)
+
+    def _is_asked(self, quote: Excerpt, told: Mapping[int, str]) -> bool:
+        """Whether a quote of the user stands among what was asked, where each message is `told` by its record."""
+        one = self._said[quote.at]
+        return one.who == "user" and quote.quote.text in told.get(one.record, "")
 
     def change(self, room: float) -> bool:
         """Say more, if `room` is positive, or less: by quotes alone. Whether that could be."""
@@ -163,10 +177,17 @@ class _Draft:
             said = self._said[one.at]
             if one.at != at:
                 at = one.at
-                lines.append(f"→ [{said.record}]{' failed' if said.note.error else ''}")
+                lines.append(f"→ [{said.record}]{' failed' if said.note.error else self._since_then(said)}")
             if said.who != "call" or one.quote.text not in said.brief:
                 lines.append(_quoted(one.quote.text))
         return lines
+
+    def _since_then(self, one: Said) -> str:
+        """Where the same call had another answer later, if it had: what is quoted of this one may hold no more."""
+        newest = self._newest.get((one.tool, one.brief), one)
+        told, now = one.part, newest.part
+        same = isinstance(told, ToolResult) and isinstance(now, ToolResult) and told.parts == now.parts
+        return "" if same or newest.record <= one.record else f"; otherwise at [{newest.record}]"
 
     def _heading(self, one: Said) -> Heading:
         if one.who == "call":
