@@ -9,9 +9,10 @@ import sys
 from typing import Any
 
 import pytest
-from test_digest import call, digest, result, shown, user
+from test_digest import call, digest, result, shown, user, words
 
 from turnlog.content import Message
+from turnlog.summarize import Digest, Material
 from turnlog.summarize.asked import most_telling
 
 
@@ -193,6 +194,18 @@ def test_what_is_open_stays_until_it_ends() -> None:
     assert section(text, "Open") == ["[2] pending: write docs"]
     emptied = digest([call("a", "todo_write", todos=[]), result("a", "ok")], first=9, previous=digest(before))
     assert section(emptied, "Open") == []
+
+
+def test_what_ended_in_what_stays_between_is_not_open() -> None:
+    """Pinned messages, and results that a strategy keeps, stay in the midst of what a digest covers: what they say of
+    an error counts, if they came after it."""
+    messages = steps(("bash", TESTS, "KeyError: 'total_1'"), ("bash", TESTS, "ok"), ("ls", {}, "a"))
+    told, kept = (*shown(messages)[:3], *shown(messages)[5:]), shown(messages)[3:5]
+    text = Digest().summarize(Material(messages=told, target=400, count=words, kept=kept))
+    assert section(text, "Errors") == ["[3] bash command=make test: KeyError: 'total_1'; worked at [5]"]
+    before = shown([call("y", "bash", **TESTS), result("y", "ok")], 1)
+    text = Digest().summarize(Material(messages=shown(messages[1:3], 3), target=400, count=words, kept=before))
+    assert section(text, "Errors") == ["[4] bash command=make test: KeyError: 'total_1'; not seen to work since"]
 
 
 def test_orders_with_a_status_are_no_plan() -> None:

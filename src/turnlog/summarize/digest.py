@@ -111,16 +111,16 @@ class _Draft:
                 self._headings[quote.step] = self._heading(self._said[quote.step])
         records = [number for shown in messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
-        later = [one for one in staying if one.record > self._last]  # what came of it stands there
-        earlier = self._earlier(material.previous, titled, later)
+        earlier = self._earlier(material.previous, titled, staying)
         changed = [_Line(place, line) for place, line in enumerate(files(self._said))]
         paths = {_path(line) for line in changed}
         self._sections: dict[str, list[_Line]] = {  # lines, the most important first
             _EARLIER: earlier[_EARLIER],
             _ASKED: self._asked(earlier[_ASKED]),
             _FILES: changed + [line for line in earlier[_FILES] if _path(line) not in paths],
-            _ERRORS: [_Line(at, line) for at, line in errors(self._said, later)] + self._since(earlier[_ERRORS], later),
-            _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said, later))] + earlier[_OPEN],
+            _ERRORS: [_Line(at, line) for at, line in errors(self._said, staying)]
+            + self._since(earlier[_ERRORS], staying),
+            _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[_OPEN],
         }
 
     def _likely(self) -> Iterable[str]:
@@ -194,10 +194,10 @@ class _Draft:
             return Heading(f"[{one.record}] {one.tool} {one.brief}", one.note.named)
         return Heading(f"[{one.record}] {one.tool or one.who}:", ())
 
-    def _since(self, earlier: list[_Line], later: list[Said]) -> list[_Line]:
+    def _since(self, earlier: list[_Line], staying: list[Said]) -> list[_Line]:
         """The errors that an earlier summary told, with what came of them."""
-        known = [*self._said, *later]
-        return [_Line(line.place, ended(line.text, known), line.about) for line in earlier]
+        known = [*self._said, *staying]
+        return [_Line(line.place, ended(line.text, line.about, known), line.about) for line in earlier]
 
     def _asked(self, earlier: list[_Line]) -> list[_Line]:
         """What the user said, the most important first."""
@@ -206,7 +206,7 @@ class _Draft:
         orders = [*(gives_orders(line.text) for line in earlier), *(one.note.orders for _, one in said)]
         return [lines[at] for at in most_telling([line.text.partition("] ")[2] for line in lines], orders)]
 
-    def _earlier(self, previous: str, titled: re.Match[str] | None, later: list[Said]) -> dict[str, list[_Line]]:
+    def _earlier(self, previous: str, titled: re.Match[str] | None, staying: list[Said]) -> dict[str, list[_Line]]:
         """Of an earlier summary what its originals cannot tell any more, by section: what the user said, files,
         errors, and under `_EARLIER` the other lines.
 
@@ -220,7 +220,7 @@ class _Draft:
                 return found
             self._first = int(titled[1])
             self._last = max(self._last, int(titled[2]))
-        planned = any(one.note.tasks is not None for one in (*self._said, *later))
+        planned = max((one.record for one in (*self._said, *staying) if one.note.tasks is not None), default=-1)
         other: list[tuple[float, _Line]] = []
         known: dict[tuple[str, ...], _Line] = {}  # an earlier digest may have told a thing twice
         stood: tuple[_Line, ...] = ()
@@ -237,7 +237,7 @@ class _Draft:
                 continue  # told already
             known[key] = line = _Line(line.place, line.text, line.about, under)
             if section == _OPEN:
-                if not planned and " said last: " not in line.text:
+                if line.about > planned and " said last: " not in line.text:
                     found[_OPEN].append(line)
             elif section in (_ASKED, _FILES, _ERRORS):
                 found[section].append(line)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..content import Outcome, ToolCall
@@ -43,6 +45,7 @@ _CALL = 60  # characters of a call's arguments that say what it is about
 _FOLDER = re.compile(r"^(command|cmd)=cd \S+ (?:&&|;) ")
 _COMMAND = r"\1="
 _OPEN = "not seen to work since"
+_RECORD = attrgetter("record")
 _TASK_KEYS = ("content", "step", "title", "task", "text", "description")
 
 
@@ -80,42 +83,43 @@ def _message(text: str, outcome: Outcome) -> str:
     return clip(said[0], 160)
 
 
-def errors(said: Sequence[Said], later: Sequence[Said] = ()) -> list[tuple[int, str]]:
+def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int, str]]:
     """The failed results as (position, line), those first that are not known to have ended, the newest first.
 
-    An error ended where the same call did not fail later on, in what was `said` or what came `later`. Of a call that is
+    An error ended where the same call did not fail later on, in what was `said` or what is `staying`. Of a call that is
     only alike, by its tool and the first words of its arguments, it is said that it worked, and no more.
     """
     found: list[tuple[int, int, str]] = []
-    worked: dict[str, list[Said]] = {}  # by what is alike, the newest first
-    for one in reversed(later):
+    worked: dict[str, list[Said]] = {}  # by what is alike, and by the whole of what is told of a call
+    for one in sorted((*said, *staying), key=_RECORD):
         if one.who == "result" and not one.note.error:
             worked.setdefault(_alike(one), []).append(one)
-    for at in range(len(said) - 1, -1, -1):
-        one = said[at]
-        if one.who != "result":
+            worked.setdefault(f"\n{one.tool}\n{one.brief}", []).append(one)
+    for at, one in enumerate(said):
+        if one.who != "result" or not one.note.error:
             continue
-        if not one.note.error:
-            worked.setdefault(_alike(one), []).append(one)
-            continue
-        since = worked.get(_alike(one), ())
-        same = next((other for other in reversed(since) if _same(one, other)), None)
-        if same is not None:
-            known, end = 2, f"worked at [{same.record}]"
-        elif since:
-            known, end = 1, f"a call like it worked at [{since[-1].record}]"
+        same = (other for other in _since(one, worked.get(f"\n{one.tool}\n{one.brief}", [])) if _same(one, other))
+        if (other := next(same, None)) is not None:
+            known, end = 2, f"worked at [{other.record}]"
+        elif (other := next(_since(one, worked.get(_alike(one), [])), None)) is not None:
+            known, end = 1, f"a call like it worked at [{other.record}]"
         else:
             known, end = 0, _OPEN
         found.append((known, at, f"[{one.record}] {_alike(one)}: {one.note.error}; {end}"))
     return [(at, line) for _, at, line in sorted(found, key=lambda error: (error[0], -error[1]))]
 
 
-def ended(line: str, later: Sequence[Said]) -> str:
-    """A line of an earlier digest's errors, with what came of the error since: in what was said `later`."""
+def _since(one: Said, others: list[Said]) -> Iterator[Said]:
+    """Those of `others`, which are in order, that came after `one`."""
+    return (others[at] for at in range(bisect_right(others, one.record, key=_RECORD), len(others)))
+
+
+def ended(line: str, about: int, said: Iterable[Said]) -> str:
+    """A line of an earlier digest's errors, which is `about` a record, with what came of the error since."""
     told, open_, _ = line.partition(f"; {_OPEN}")
     if not open_:
         return line
-    worked = (one for one in later if one.who == "result" and not one.note.error and one.brief)
+    worked = (one for one in said if one.who == "result" and not one.note.error and one.brief and one.record > about)
     call = told.partition("] ")[2]
     since = next((one for one in worked if call.startswith(f"{_alike(one)}: ")), None)
     return line if since is None else f"{told}; a call like it worked at [{since.record}]"
@@ -129,7 +133,7 @@ def _alike(one: Said) -> str:
 
 def _same(one: Said, other: Said) -> bool:
     """Whether two results are of the same call."""
-    if not isinstance(one.asked, ToolCall) or not isinstance(other.asked, ToolCall) or one.brief != other.brief:
+    if not isinstance(one.asked, ToolCall) or not isinstance(other.asked, ToolCall):
         return False
     if one.asked.arguments is None or other.asked.arguments is None:
         return one.asked.raw_arguments == other.asked.raw_arguments
@@ -158,12 +162,16 @@ def _counted(done: str, records: list[int]) -> str:
     return f"{done} {newest}" if len(records) <= 3 else f"{done} {len(records)} times, last {newest}"
 
 
-def open_ends(said: Sequence[Said], later: Sequence[Said] = ()) -> list[str]:
-    """What the newest list of tasks leaves undone, unless there is one `later`, and what the assistant said last."""
+def open_ends(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[str]:
+    """What the newest list of tasks leaves undone, unless one is `staying` that is newer, and what the assistant said
+    last."""
     last = next((one for one in reversed(said) if one.who == "assistant"), None)
     listing = next((one for one in reversed(said) if one.note.tasks is not None), None)
     left: list[str] = []
-    if listing is not None and listing.note.tasks and all(one.note.tasks is None for one in later):
+    newer = [
+        one for one in staying if one.note.tasks is not None and listing is not None and one.record > listing.record
+    ]
+    if listing is not None and listing.note.tasks and not newer:
         left = [f"[{listing.record}] {line}" for line, finished in listing.note.tasks if not finished]
     return left + ([f"[{last.record}] said last: {last.note.line}"] if last is not None else [])
 
