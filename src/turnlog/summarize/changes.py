@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..content import ToolCall
+from .reading import clip
 
 __all__ = ["BY_SHELL", "changes_of"]
 
@@ -49,19 +50,24 @@ def changes_of(call: ToolCall, text: str) -> Iterator[tuple[str, str]]:
     named = call.arguments if isinstance(call.arguments, dict) else {}
     patch = named.get("operation")
     if isinstance(patch, dict) and isinstance(patch.get("path"), str) and _is_name(patch["path"]):
-        yield patch["path"], str(patch.get("type", call.name))  # as OpenAI's `apply_patch` has it
+        yield patch["path"], _named(str(patch.get("type", "")), call)  # as OpenAI's `apply_patch` has it
     if _CHANGING.search(name):
         deed = next((named[key] for key in _DEEDS if isinstance(named.get(key), str)), "")
         if not _LOOKING.match(deed):
             for key, value in named.items():
                 if isinstance(value, str) and _PATH_KEY.search(_words_of(key)) and _is_name(value):
-                    yield value, deed if _DEED.fullmatch(deed) else call.name
+                    yield value, _named(deed, call)
     elif not _OTHER.search(name):
         yield from _by_shell(_command(call, named, shell=_SHELL.search(name) is not None))
 
 
 def _words_of(name: str) -> str:
     return _HUMP.sub("_", name).lower()
+
+
+def _named(deed: str, call: ToolCall) -> str:
+    """What a tool was told to do, or the tool, on one line whatever it is called."""
+    return deed if _DEED.fullmatch(deed) else clip(call.name, 60)
 
 
 def _is_name(value: str) -> bool:
@@ -84,7 +90,7 @@ def _command(call: ToolCall, named: dict[str, object], *, shell: bool) -> str:
 def _by_shell(command: str) -> Iterator[tuple[str, str]]:
     """What a shell command does to files, as far as it can be told from its text. What it quotes, and the documents in
     it, are data: there `>` may be part of a program or of a page."""
-    if not any(word in command for word in (">", "tee ", "sed ", "rm ", "mv ")):
+    if not any(word in command for word in (">", "tee ", "sed ", "rm ", "mv ", "cp ", "touch ")):
         return
     if "<<" in command:
         command = "\n".join(_without_documents(command[: 20 * _ENDS].split("\n")))
@@ -115,7 +121,8 @@ def _without_documents(lines: Iterable[str]) -> Iterator[str]:
 def _by_program(words: list[str]) -> Iterator[tuple[str, str]]:
     """What one program does to the files that are named to it."""
     program, given = (words[0], words[1:]) if words else ("", [])
-    done = {"tee": _WRITTEN, "rm": _REMOVED, "mv": _MOVED}.get(program, "")
+    done = {"tee": _WRITTEN, "touch": _WRITTEN, "cp": _WRITTEN, "rm": _REMOVED, "mv": _MOVED}.get(program, "")
+    given = given[-1:] if program == "cp" else given
     if program == "sed" and any(word.startswith(("-i", "--in-place")) for word in given):
         done = _BY_SED
         plain = [word for word in given if not word.startswith("-")]

@@ -22,6 +22,7 @@ Who = Literal["user", "assistant", "call", "result"]
 _LOOK = 1_200_000  # characters of all texts together that are looked at; beyond it each is cut to its two ends
 _LEAST = 400  # characters that are looked at in any text
 _JSON = 40_000  # a text up to this many characters is tried as JSON
+_NAME = 80  # characters of what a tool is called, which stands on one line whatever that is
 _DEPTH = 12  # levels of JSON that are laid out; what lies deeper stays as it is
 _SCALARS = 200  # characters of one line of keys and values
 _LINE_NUMBERS = re.compile(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first; quicker found than by `^`
@@ -104,10 +105,10 @@ def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note
         for part, note in zip(texts_of(one.message), take(one.message, limit), strict=True):
             if isinstance(part, ToolCall):
                 calls[part.id] = len(said)
-                said.append(Said(record, "call", part, limit, note, part.name, note.brief))
+                said.append(Said(record, "call", part, limit, note, clip(part.name, _NAME), note.brief))
             elif isinstance(part, ToolResult):
                 at = calls.pop(part.call_id, None)
-                tool, brief = (said[at].tool, said[at].brief) if at is not None else (part.name, "")
+                tool, brief = (said[at].tool, said[at].brief) if at is not None else (clip(part.name, _NAME), "")
                 asked = said[at].part if at is not None else None
                 said.append(Said(record, "result", part, limit, note, tool, brief, at, asked))
             else:
