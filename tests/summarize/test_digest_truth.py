@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import pytest
-from test_digest import call, digest, result, shown, user, words
+from test_digest import assistant, call, digest, result, shown, user, words
 
 from turnlog.content import Message
 from turnlog.summarize import Digest, Material
@@ -356,3 +356,29 @@ def test_what_the_user_said_is_told_once() -> None:
     lines = digest(messages, 400).splitlines()
     said = [line.removeprefix("[").partition("] ")[2] or line for line in lines if "part_" in line]
     assert len(said) == len(set(said)) > 5
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        "We use Decimal rather than float, since totals were off by a cent.",
+        "Ich habe mich für Decimal entschieden, weil die Summen nicht stimmten.",
+        "我决定用整数，因为总额不对。",
+        "整数を使うことにします、合計が合わないからです。",
+        "قررت استخدام الأعداد الصحيحة لأن المجموع خاطئ.",
+    ],
+)
+@pytest.mark.parametrize("at_hand", [24, 400])
+def test_a_decision_stays(decision: str, at_hand: int) -> None:
+    """What an agent had chosen, and why, has no name in it mostly: no digest told it, and the agent chose otherwise a
+    hundred steps later."""
+    messages, text = (
+        [user("Move the shop to exact sums."), assistant(f"I have looked at it. {decision} Next file.")],
+        "",
+    )
+    for turn in range(60):
+        step = [assistant(f"File part_{turn}.py is next."), call("x", "cat", file=f"part_{turn}.py"), result("x", "ok")]
+        messages += step
+        first = max(1, len(messages) - at_hand + 1)
+        text = digest(messages[first - 1 :], 1200, first=first, previous=text)
+    assert section(text, "Decided") == [f"[2] {decision}"]

@@ -1,4 +1,4 @@
-"""What the user said: which of it a digest keeps first, and each on one line."""
+"""What the user said, which of it a digest keeps first, and what the agent decided; each on one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import fsum
 
 from .reading import clip
 
-__all__ = ["gives_orders", "line_of", "most_telling"]
+__all__ = ["decisions_of", "gives_orders", "line_of", "most_telling"]
 
 _LINE = 300  # characters of what the user said at once
 _HEAD, _ORDERS, _TAIL = 110, 130, 50  # the same where orders stand in the midst: their shares
@@ -45,6 +45,23 @@ _CONSTRAINT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+# What a decision of the agent's is told with.
+_DECISION = re.compile(
+    r"""\b(?:decided|decision|going\ with|go\ with|opted|chose|settled\ on|stick\ (?:with|to)|instead\ of|rather\ than
+        |we(?:'ll|’ll|\ will)?\ use|agreed
+        |entschieden|entscheide\w*|entscheidung|stattdessen|anstatt|décid\w+|plutôt\ que|au\ lieu
+        |decid\w+|en\ lugar|en\ vez|решил\w*|решение|вместо)\b
+    |决定|決定|改用|选择|選擇|而不是|採用|采用|ことにし|代わりに|결정|대신|قرر|اخترت|بدل""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_DECISIONS, _DECIDED = 2, 160  # of one text, and characters of each
+
+
+def decisions_of(text: str) -> tuple[str, ...]:
+    """The sentences of an answer that tell a decision, each on one line: what was chosen, and mostly why."""
+    found = dict.fromkeys(clip(text[start:end], _DECIDED) for start, end in _sentences(text, _DECISION))
+    return tuple(found)[-_DECISIONS:]
+
 
 def line_of(text: str) -> str:
     """What the user said, on one line. What gives an order in the midst of a long text, which would be left out, stands
@@ -52,7 +69,7 @@ def line_of(text: str) -> str:
     if len(text) <= _LINE:
         return clip(text, _LINE)
     within, room = range(_HEAD, len(text) - _TAIL), _ORDERS
-    found = [one for one in _orders(text) if one[0] in within and one[1] in within]
+    found = [one for one in _sentences(text, _CONSTRAINT) if one[0] in within and one[1] in within]
     taken: list[tuple[int, int]] = []
     for start, end in sorted(found, key=lambda one: (min(one[0], len(text) - one[1]), one)):
         if room >= min(end - start, _ORDERS):
@@ -69,12 +86,12 @@ def gives_orders(line: str) -> bool:
     return _CONSTRAINT.search(line) is not None
 
 
-def _orders(text: str) -> Iterator[tuple[int, int]]:
-    """Where sentences stand that sound like one."""
+def _sentences(text: str, sign: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Where sentences with such a sign stand."""
     ends = [(0, len(text))] if len(text) <= 2 * _SEARCHED else [(0, _SEARCHED), (len(text) - _SEARCHED, len(text))]
     for first, last in ends:
         done = first
-        for found in _CONSTRAINT.finditer(text, first, last):
+        for found in sign.finditer(text, first, last):
             if found.start() >= done:
                 start = max(first, found.start() - _FAR)
                 start = max((stop.end() for stop in _STOP.finditer(text, start, found.start())), default=start)

@@ -1,9 +1,9 @@
 """A summary without a model: what was asked, done and found, in quotes that name their records.
 
 It is made of the originals each time, so that nothing is summarised twice; an earlier summary is read only where its
-originals are not at hand. A few sections have a share of the room each: the user's words, files changed, errors, open
-ends. The rest goes to what was done, in order: calls with their arguments, and under each the lines of its result, or
-of what was said, that are worth most for their length (see `identifiers.Seen.weight` and `excerpts.choose`).
+originals are not at hand. A few sections have a share of the room each: the user's words, files changed, decisions,
+errors, open ends. The rest goes to what was done, in order: calls with their arguments, and under each the lines of its
+result, or of what was said, that are worth most for their length (see `Seen.weights` and `Choice`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ __all__ = ["Digest"]
 _TITLE = "Digest of records {} to {}; [n] is record n"
 _TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # under the heading that a view gives it
 _EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files changed"
-_DONE, _ERRORS, _OPEN = "## Done and found", "## Errors", "## Open"
-_SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _ERRORS: 0.05, _OPEN: 0.04}
+_DECIDED, _DONE, _ERRORS, _OPEN = "## Decided", "## Done and found", "## Errors", "## Open"
+_SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _DECIDED: 0.03, _ERRORS: 0.05, _OPEN: 0.04}
 
 _CHARACTERS = 3.4  # of a token: where the search for the right length begins
 _SAMPLE = 100  # lines by which it is measured how many characters a token has
@@ -118,6 +118,7 @@ class _Draft:
             _EARLIER: earlier[_EARLIER],
             _ASKED: self._asked(earlier[_ASKED]),
             _FILES: changed + [line for line in earlier[_FILES] if _path(line) not in paths],
+            _DECIDED: self._decided() + earlier[_DECIDED],
             _ERRORS: [_Line(at, line) for at, line in errors(self._said, staying)]
             + self._since(earlier[_ERRORS], staying),
             _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[_OPEN],
@@ -138,7 +139,8 @@ class _Draft:
         lines = [line for texts in self._texts.values() for line in texts]
         used = len(self._title()) + len(_DONE) + sum(len(line) + 1 for line in lines)
         covered = self._vocabulary.words("\n".join(lines))
-        told = {int(found[1]): found.string for found in map(_HEADING.match, self._texts[_ASKED]) if found is not None}
+        said = map(_HEADING.match, (*self._texts[_ASKED], *self._texts[_DECIDED]))
+        told = {int(found[1]): found.string for found in said if found is not None}
         self._choice = Choice(
             [one for one in self._quotes if not self._is_asked(one, told)],
             self._headings,
@@ -149,9 +151,9 @@ class _Draft:
         self._choice.take(room - used)
 
     def _is_asked(self, quote: Excerpt, told: Mapping[int, str]) -> bool:
-        """Whether a quote of the user stands among what was asked, where each message is `told` by its record."""
+        """Whether a quote stands among what was asked or decided, which is `told` by its record."""
         one = self._said[quote.at]
-        return one.who == "user" and quote.quote.text in told.get(one.record, "")
+        return one.who in ("user", "assistant") and quote.quote.text in told.get(one.record, "")
 
     def change(self, room: float) -> bool:
         """Say more, if `room` is positive, or less: by quotes alone. Whether that could be."""
@@ -160,7 +162,7 @@ class _Draft:
     def text(self) -> str:
         """The digest as it stands."""
         texts = {**self._texts, _DONE: self._told(self._choice.chosen)}
-        order = (_EARLIER, _ASKED, _FILES, _DONE, _ERRORS, _OPEN)
+        order = (_EARLIER, _ASKED, _FILES, _DECIDED, _DONE, _ERRORS, _OPEN)
         return "\n".join([self._title(), *(line for name in order if texts[name] for line in (name, *texts[name]))])
 
     def _title(self) -> str:
@@ -194,6 +196,11 @@ class _Draft:
             return Heading(f"[{one.record}] {one.tool} {one.brief}", one.note.named)
         return Heading(f"[{one.record}] {one.tool or one.who}:", ())
 
+    def _decided(self) -> list[_Line]:
+        """What the assistant chose, the newest first."""
+        decided = [(one.record, text) for one in self._said for text in one.note.decisions]
+        return [_Line(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)][::-1]
+
     def _since(self, earlier: list[_Line], staying: list[Said]) -> list[_Line]:
         """The errors that an earlier summary told, with what came of them."""
         known = [*self._said, *staying]
@@ -213,7 +220,7 @@ class _Draft:
         Of those, the ones with the most identifiers for their length come first, but each further line under the same
         heading counts less, so that one long list does not push out what is older.
         """
-        found: dict[str, list[_Line]] = {name: [] for name in (_ASKED, _FILES, _ERRORS, _EARLIER, _OPEN)}
+        found: dict[str, list[_Line]] = {name: [] for name in (_ASKED, _FILES, _ERRORS, _EARLIER, _OPEN, _DECIDED)}
         at_hand = self._first if self._said and titled is not None else _NEVER
         if titled is not None:
             if self._said and self._first <= int(titled[1]):
@@ -239,7 +246,7 @@ class _Draft:
             if section == _OPEN:
                 if line.about > planned and " said last: " not in line.text:
                     found[_OPEN].append(line)
-            elif section in (_ASKED, _FILES, _ERRORS):
+            elif section in (_ASKED, _FILES, _DECIDED, _ERRORS):
                 found[section].append(line)
             elif not _BARE.match(line.text):
                 other.append((self._worth(line.text) / (1 + nth), line))

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ..content import Message, Text, ToolCall, ToolResult
 from ..view.shown import Shown
-from .asked import gives_orders, line_of
+from .asked import decisions_of, gives_orders, line_of
 from .changes import changes_of
 from .events import error_of, tasks_of
 from .identifiers import Vocabulary
@@ -86,6 +86,7 @@ class Reader:
         else:
             note.line = line_of(text) if user else clip(text[-600:], 240)
             note.orders = user and gives_orders(note.line)
+            note.decisions = () if user else decisions_of(text)
         return note
 
 

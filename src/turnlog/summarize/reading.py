@@ -35,8 +35,9 @@ class Note(Struct, gc=False):
     `words` are its identifiers, each once; `brief` says a call's arguments in few words, `named` are the identifiers in
     that; `error` is what went wrong, of a result that says that its call failed; `changes` are the files that a call
     changes, each with what is done to it; `tasks` the lines of a list of tasks, and whether each is finished, None if
-    there is no list; `line` is what was said, on one line; `orders` that the user gives some that last. `quotes` has
-    where words stand in the text, None for nowhere, as far as they were looked for.
+    there is no list; `line` is what was said, on one line; `orders` that the user gives some that last; `decisions`
+    tell what the assistant chose. `quotes` has where words stand in the text, None for nowhere, as far as they were
+    looked for.
     """
 
     words: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ class Note(Struct, gc=False):
     tasks: tuple[tuple[str, bool], ...] | None = None
     line: str = ""
     orders: bool = False
+    decisions: tuple[str, ...] = ()
     quotes: dict[str, Place | None] = field(default_factory=dict)
 
 
