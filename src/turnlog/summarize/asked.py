@@ -31,9 +31,10 @@ _CONSTRAINT = re.compile(
         |jamais|toujours|ne\ \w+\ pas|ne\ pas|uniquement|seulement|doi[st]|devez|plutôt|au\ lieu|évite\w*|sauf|désormais
         |nunca|jamás|siempre|sempre|s[oó]lo|solamente|somente|apenas|debe[ns]?|deve|evita\w*|senza|excepto|exceto
         |invece|en\ lugar|en\ vez|em\ vez|importante|recuerda|lembre|ricorda|ya\ no|não
-        # Russian
-        |никогда|всегда|нельзя|только|долж\w+|не|вместо|важно|запомни\w*|кроме|без
     )\b
+    | (?=[^\x00-\u024f]) (?:  # looked at only where such a letter stands
+    # Russian
+    \b(?:никогда|всегда|нельзя|только|долж\w+|не|вместо|важно|запомни\w*|кроме|без)\b
     # Chinese, Japanese, Korean
     |必须|必須|务必|務必|不要|不得|不能|不可|不再|别|請勿|请勿|禁止|只能|只用|只在|仅|僅|总是|始终|始終|永远|永遠|从不|绝不|絕不
     |应该|應該|改为|改用|改成|更正|而不是|注意|记住|記住|重要|除非|除了|以后|今后|避免
@@ -41,8 +42,8 @@ _CONSTRAINT = re.compile(
     |항상|절대|반드시|지\s?마|말아|대신|금지|중요|기억|앞으로|제외
     # Arabic, Hebrew, Hindi
     |دائم|أبد|لا\s+ت|يجب|فقط|بدل|بدون|ممنوع|تجنب|مهم|تذكر|إلا|من\ الآن|ينبغي
-    |תמיד|לעולם|אסור|חובה|אל\s|רק\s|במקום|हमेशा|कभी|केवल|सिर्फ|ज़रूर|मत\s""",
-    re.IGNORECASE | re.VERBOSE,
+    |תמיד|לעולם|אסור|חובה|אל\s|רק\s|במקום|हमेशा|कभी|केवल|सिर्फ|ज़रूर|मत\s)""",
+    re.VERBOSE,
 )
 
 # What a decision of the agent's is told with.
@@ -50,9 +51,10 @@ _DECISION = re.compile(
     r"""\b(?:decided|decision|going\ with|go\ with|opted|chose|settled\ on|stick\ (?:with|to)|instead\ of|rather\ than
         |we(?:'ll|’ll|\ will)?\ use|agreed
         |entschieden|entscheide\w*|entscheidung|stattdessen|anstatt|décid\w+|plutôt\ que|au\ lieu
-        |decid\w+|en\ lugar|en\ vez|решил\w*|решение|вместо)\b
-    |决定|決定|改用|选择|選擇|而不是|採用|采用|ことにし|代わりに|결정|대신|قرر|اخترت|بدل""",
-    re.IGNORECASE | re.VERBOSE,
+        |decid\w+|en\ lugar|en\ vez)\b
+    | (?=[^\x00-\u024f]) (?:\b(?:решил\w*|решение|вместо)\b
+        |决定|決定|改用|选择|選擇|而不是|採用|采用|ことにし|代わりに|결정|대신|قرر|اخترت|بدل)""",
+    re.VERBOSE,
 )
 _DECISIONS, _DECIDED = 2, 160  # of one text, and characters of each
 
@@ -83,15 +85,22 @@ def line_of(text: str) -> str:
 
 def gives_orders(line: str) -> bool:
     """Whether what the user said sounds like an order that lasts, a constraint or a correction."""
-    return _CONSTRAINT.search(line) is not None
+    return _CONSTRAINT.search(_lower(line)) is not None
+
+
+def _lower(text: str) -> str:
+    """Small letters, each at its place: in these is searched in a third of the time that letters of any size take."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else text
 
 
 def _sentences(text: str, sign: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     """Where sentences with such a sign stand."""
+    lower = _lower(text)
     ends = [(0, len(text))] if len(text) <= 2 * _SEARCHED else [(0, _SEARCHED), (len(text) - _SEARCHED, len(text))]
     for first, last in ends:
         done = first
-        for found in sign.finditer(text, first, last):
+        for found in sign.finditer(lower, first, last):
             if found.start() >= done:
                 start = max(first, found.start() - _FAR)
                 start = max((stop.end() for stop in _STOP.finditer(text, start, found.start())), default=start)

@@ -34,6 +34,7 @@ _NEXT = re.compile(r"[;&|\n()]+")
 _PATH = re.compile(r"[\w./~@+-]*[\w/]")
 _SETTING = re.compile(r"\w+=|sudo$|git$|time$|then$|do$|else$")  # what may stand ahead of the name of a command
 _WRITTEN, _BY_SED, _REMOVED, _MOVED = "written", "edited by sed", "removed", "moved"
+_PROGRAMS = ("tee ", "sed ", "rm ", "mv ", "cp ", "touch ")
 _QUOTATION = "''"
 
 BY_SHELL = frozenset({_WRITTEN, _BY_SED, _REMOVED, _MOVED})
@@ -90,7 +91,8 @@ def _command(call: ToolCall, named: dict[str, object], *, shell: bool) -> str:
 def _by_shell(command: str) -> Iterator[tuple[str, str]]:
     """What a shell command does to files, as far as it can be told from its text. What it quotes, and the documents in
     it, are data: there `>` may be part of a program or of a page."""
-    if not any(word in command for word in (">", "tee ", "sed ", "rm ", "mv ", "cp ", "touch ")):
+    programs = any(name in command for name in _PROGRAMS)
+    if ">" not in command and not programs:
         return
     if "<<" in command:
         command = "\n".join(_without_documents(command[: 20 * _ENDS].split("\n")))
@@ -99,7 +101,7 @@ def _by_shell(command: str) -> Iterator[tuple[str, str]]:
         path = match[1] or match[2] or match[3]
         if ("." in path or "/" in path) and not path.startswith("/dev/"):
             yield path, _WRITTEN
-    for simple in _NEXT.split(plain):
+    for simple in _NEXT.split(plain) if programs else ():
         words = simple.partition(">")[0].split()
         while words and _SETTING.match(words[0]):
             words.pop(0)
