@@ -203,8 +203,8 @@ class _Draft:
 
     def _since(self, earlier: list[_Line], staying: list[Said]) -> list[_Line]:
         """The errors that an earlier summary told, with what came of them."""
-        known = [*self._said, *staying]
-        return [_Line(line.place, ended(line.text, line.about, known), line.about) for line in earlier]
+        told = ended([(line.text, line.about) for line in earlier], [*self._said, *staying])
+        return [_Line(line.place, text, line.about) for line, text in zip(earlier, told, strict=True)]
 
     def _asked(self, earlier: list[_Line]) -> list[_Line]:
         """What the user said, the most important first."""

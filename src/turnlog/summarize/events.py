@@ -90,11 +90,12 @@ def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int
     only alike, by its tool and the first words of its arguments, it is said that it worked, and no more.
     """
     found: list[tuple[int, int, str]] = []
+    failed = {one.tool for one in said if one.note.error}
     worked: dict[str, list[Said]] = {}  # by what is alike, and by the whole of what is told of a call
-    for one in sorted((*said, *staying), key=_RECORD):
-        if one.who == "result" and not one.note.error:
-            worked.setdefault(_alike(one), []).append(one)
-            worked.setdefault(f"\n{one.tool}\n{one.brief}", []).append(one)
+    good = [one for one in (*said, *staying) if one.who == "result" and not one.note.error and one.tool in failed]
+    for one in sorted(good, key=_RECORD):
+        worked.setdefault(_alike(one), []).append(one)
+        worked.setdefault(f"\n{one.tool}\n{one.brief}", []).append(one)
     for at, one in enumerate(said):
         if one.who != "result" or not one.note.error:
             continue
@@ -114,21 +115,31 @@ def _since(one: Said, others: list[Said]) -> Iterator[Said]:
     return (others[at] for at in range(bisect_right(others, one.record, key=_RECORD), len(others)))
 
 
-def ended(line: str, about: int, said: Iterable[Said]) -> str:
-    """A line of an earlier digest's errors, which is `about` a record, with what came of the error since."""
+def ended(lines: Sequence[tuple[str, int]], said: Iterable[Said]) -> list[str]:
+    """Lines of an earlier digest's errors, each with the record that it is about, and with what came of the error
+    since."""
+    if not any(line.endswith(_OPEN) for line, _ in lines):
+        return [line for line, _ in lines]
+    worked: dict[str, list[int]] = {}
+    for one in said:
+        if one.who == "result" and not one.note.error and one.brief:
+            worked.setdefault(_alike(one), []).append(one.record)
+    return [_ended(line, about, worked) for line, about in lines]
+
+
+def _ended(line: str, about: int, worked: dict[str, list[int]]) -> str:
     told, open_, _ = line.partition(f"; {_OPEN}")
-    if not open_:
-        return line
-    worked = (one for one in said if one.who == "result" and not one.note.error and one.brief and one.record > about)
     call = told.partition("] ")[2]
-    since = next((one for one in worked if call.startswith(f"{_alike(one)}: ")), None)
-    return line if since is None else f"{told}; a call like it worked at [{since.record}]"
+    calls = (call[: found.start()] for found in re.finditer(": ", call)) if open_ else ()  # a brief may hold the sign
+    since = [record for alike in calls for record in worked.get(alike, ()) if record > about]
+    return f"{told}; a call like it worked at [{min(since)}]" if since else line
 
 
 def _alike(one: Said) -> str:
     """The tool and the first words of its arguments, without a change of folder ahead of them: that says where a
     command ran, and not which."""
-    return f"{one.tool} {_FOLDER.sub(_COMMAND, one.brief)[:_CALL]}"
+    brief = _FOLDER.sub(_COMMAND, one.brief) if "=cd " in one.brief else one.brief
+    return f"{one.tool} {brief[:_CALL]}"
 
 
 def _same(one: Said, other: Said) -> bool:
