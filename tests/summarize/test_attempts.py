@@ -130,6 +130,17 @@ def test_a_text_as_long_as_its_source_is_no_summary() -> None:
         "*I won't help with this.*",
         "Es tut mir leid, dabei kann ich nicht helfen.",
         "申し訳ありませんが、お手伝いできません。",
+        "大変申し訳ございませんが、対応できません。",
+        "很抱歉，我无法提供这方面的帮助。",
+        "非常抱歉，我不能协助。",
+        "我无法协助处理此请求。",
+        "죄송합니다. 도와드릴 수 없습니다.",
+        "عذراً، لا أستطيع المساعدة.",
+        "Извините, я не могу помочь.",
+        "Leider kann ich dabei nicht helfen.",
+        "Lo siento, no puedo ayudar con eso.",
+        "No puedo ayudar con eso.",
+        "Désolé, je ne peux pas vous aider.",
     ],
 )
 def test_refusals_are_known(text: str) -> None:
@@ -144,6 +155,9 @@ def test_refusals_are_known(text: str) -> None:
         "Task: refund. The agent said: I'm sorry, I can't.",
         "I ran the tests; 3 fail.",
         "Unfortunately the build cannot finish.",
+        "任务：退款。客服说：很抱歉，无法处理。",
+        "Leider kann der Bau nicht enden.",
+        "Ich kann melden: drei Tests schlagen fehl.",
     ],
 )
 def test_what_tells_of_a_refusal_is_none(text: str) -> None:
@@ -189,6 +203,25 @@ def test_a_slow_one_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         slow.let.set()
     assert waits == [5, 0, 0]
+
+
+def test_what_is_interrupted_while_it_is_waited_for_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while a request waits for its summary: the model was paid, its text let go, and its claim kept every later
+    request from asking for it, so that a digest stood in for a model that had answered."""
+
+    def interrupted(run: Run, seconds: float) -> bool:
+        raise KeyboardInterrupt
+
+    slow, ledger, ahead, given = Blocked(GOOD), MemoryLedger(), Background(), material()
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            attempt(given, [slow], offline=offline(), ledger=ledger, ahead=ahead, timeout=PATIENCE)
+    slow.let.set()
+    made = attempt(given, [slow], offline=offline(), ledger=ledger, ahead=ahead, timeout=PATIENCE)
+    assert made == Attempt(GOOD, "model/1")
+    assert states(ledger, key_of("model/1", given)) == [("claimed", ""), ("made", GOOD)]
+    assert len(slow.asked) == 1
 
 
 def test_a_slow_one_without_a_background_is_let_go() -> None:

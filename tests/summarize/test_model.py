@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from scripted import Scripted, a_run, material, said, words
 from turnlog.content import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from turnlog.errors import InputError
-from turnlog.summarize import Attempt, Material, ModelSummarizer, as_ladder, attempt
+from turnlog.summarize import Attempt, Digest, Material, ModelSummarizer, as_ladder, attempt
 from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import counter_for
 from turnlog.view.shown import Shown
@@ -283,6 +284,70 @@ def test_an_asynchronous_summarizer_is_refused_where_it_is_given() -> None:
 
     with pytest.raises(InputError, match=r"Late\.summarize is asynchronous"):
         as_ladder(Late())  # type: ignore[arg-type]
+
+
+class Named:
+    """A summarizer as it should be."""
+
+    id: object = "named/1"
+
+    def summarize(self, material: Material, /) -> str:
+        """Something."""
+        return "Task: make the tests pass."
+
+
+class Nameless(Named):
+    """Has no name by which its results could be kept."""
+
+    def __init__(self, id: object) -> None:
+        self.id = id
+
+
+class WithoutMethod:
+    """Has a text where a method should be."""
+
+    id, summarize = "text/1", "Summarise this."
+
+
+class LateCall:
+    """A client whose object is called, and gives what has to be awaited."""
+
+    async def __call__(self, prompt: str) -> str:
+        return prompt
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (Named, r"give Named\(\.\.\.\), not the class"),
+        (Digest, r"give Digest\(\.\.\.\), not the class"),
+        (Nameless(None), r"Nameless\.id is to be a name.*not None"),
+        (Nameless(7), r"Nameless\.id is to be a name.*not 7"),
+        (Nameless(" "), r"Nameless\.id is to be a name"),
+        (WithoutMethod(), r"WithoutMethod\.summarize is no method"),
+        (LateCall(), "of an asynchronous client, the sync one"),
+    ],
+)
+def test_what_is_no_summarizer_is_refused_where_it_is_given(wrong: Any, says: str) -> None:
+    """A session opened as if all were well. Its first compaction raised a TypeError out of `request()`, hours later, or
+    a digest stood in for a model each time, which nobody who looks at answers notices."""
+    with pytest.raises(InputError, match=says):
+        as_ladder(wrong)
+
+
+def test_a_summarizer_is_asked_by_its_method() -> None:
+    """One that can be called as well was given a prompt instead; one that was made from the digest was not asked."""
+
+    class Both(Named):
+        def __call__(self, prompt: str) -> str:
+            raise AssertionError("a summarizer is asked by its method")
+
+    class Short(Digest):
+        id = "short/1"
+
+    for summarizer in (Both(), Short()):
+        assert as_ladder(summarizer) == (summarizer,)  # type: ignore[arg-type]
+    assert as_ladder(Digest()) == ()
 
 
 def test_what_the_earlier_notes_tell_of_is_not_sent_again() -> None:

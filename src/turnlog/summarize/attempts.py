@@ -105,7 +105,12 @@ def _asked(
         failure = SummaryFailure(summarizer.id, "exception", str(error))
         return settle(ledger, key, failure) or failure
     # Records of the attempt make a decision be made again, for the same content: its time is over by then.
-    ended = run.wait(0 if run.given_up else timeout)
+    try:
+        ended = run.wait(0 if run.given_up else timeout)
+    except BaseException:  # Ctrl-C: it is under way and paid for, and may be asked for again
+        if ahead is not None:
+            ahead.keep(run)
+        raise
     text, failed = run.settle(ledger, unfinished=f"no answer in {timeout:g} s")
     if ahead is not None:
         (ahead.release if ended else ahead.keep)(run)

@@ -1,20 +1,22 @@
 """A summary without a model: what was asked, done and found, in quotes that name their records.
 
 It is made of the originals each time, so that nothing is summarised twice; an earlier summary is read only where its
-originals are not at hand. A few sections have a share of the room each: the user's words, files changed, errors, open
-ends. The rest goes to what was done, in order: calls with their arguments, and under each the lines of its result, or
-of what was said, that are worth most for their length (see `identifiers.Seen.weight` and `excerpts.choose`).
+originals are not at hand. A few sections have a share of the room each: the user's words, files changed, decisions,
+errors, open ends. The rest goes to what was done, in order: calls with their arguments, and under each the lines of its
+result, or of what was said, that are worth most for their length (see `Seen.weights` and `Choice`).
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from .events import errors, files, open_ends
+from ..content import ToolResult
+from ..view.shown import Shown
+from .asked import gives_orders, most_telling
+from .events import ended, errors, files, open_ends
 from .identifiers import Seen
 from .notes import Memory, Reader
 from .protocol import Material
@@ -26,8 +28,8 @@ __all__ = ["Digest"]
 _TITLE = "Digest of records {} to {}; [n] is record n"
 _TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # under the heading that a view gives it
 _EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files changed"
-_DONE, _ERRORS, _OPEN = "## Done and found", "## Errors", "## Open"
-_SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _ERRORS: 0.05, _OPEN: 0.04}
+_DECIDED, _DONE, _ERRORS, _OPEN = "## Decided", "## Done and found", "## Errors", "## Open"
+_SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _DECIDED: 0.03, _ERRORS: 0.05, _OPEN: 0.04}
 
 _CHARACTERS = 3.4  # of a token: where the search for the right length begins
 _SAMPLE = 100  # lines by which it is measured how many characters a token has
@@ -40,14 +42,7 @@ _HEADING = re.compile(r"\[(\d+)\] ")
 _ABOUT = re.compile(r"(?:→ )?\[(\d+)\]")
 _NAMED = re.compile(r"\[(\d+)\]")
 _BARE = re.compile(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
-_WORD = re.compile(r"[^\W\d]+")
-_STALE = 0.4  # of the words of a line are new, on the average: with less, the user said such a thing several times
 _NEVER = 1 << 62
-_CONSTRAINT = re.compile(
-    r"\b(?:must|never|always|don't|do not|only|should|instead|prefer|make sure|without|avoid|from now on|whenever"
-    r"|every time|important|remember|keep in mind|note that|by the way|unless|except|ask me)\b",
-    re.I,
-)
 
 
 class Digest:
@@ -56,7 +51,7 @@ class Digest:
     With a `memory`, what it made of each text serves for the next digest too, which comes to the same.
     """
 
-    id = "digest/5"
+    id = "digest/6"
 
     def __init__(self, memory: Memory | None = None) -> None:
         self._memory = memory
@@ -100,26 +95,33 @@ class _Draft:
         reader = Reader(memory)
         self._material = material
         self._vocabulary = reader.vocabulary
-        self._said = reader.read(material.messages)
-        seen = Seen(self._said, reader.read(material.kept))
+        titled = _TITLED.match(material.previous)
+        messages = material.messages if titled is None else _with_calls(material.messages)
+        self._said = reader.read(messages)
+        staying = reader.read(material.kept)
+        seen = Seen(self._said, staying)
         self._first_at, self._weights = seen.first, seen.weights()
+        answers = (one for one in self._said if one.who == "result" and one.asked is not None and not one.note.error)
+        self._newest = {(one.tool, one.brief): one for one in answers if one.brief and " … " not in one.brief}
         self._quotes = list(excerpts(self._said, self._first_at, self._likely(), reader))
         reader.close(self._weights)
         self._headings: dict[int, Heading] = {}
         for quote in self._quotes:
             if quote.step not in self._headings:
                 self._headings[quote.step] = self._heading(self._said[quote.step])
-        records = [number for shown in material.messages for number in shown.records]
+        records = [number for shown in messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
-        earlier = self._earlier(material.previous)
+        earlier = self._earlier(material.previous, titled, staying)
         changed = [_Line(place, line) for place, line in enumerate(files(self._said))]
         paths = {_path(line) for line in changed}
         self._sections: dict[str, list[_Line]] = {  # lines, the most important first
             _EARLIER: earlier[_EARLIER],
             _ASKED: self._asked(earlier[_ASKED]),
             _FILES: changed + [line for line in earlier[_FILES] if _path(line) not in paths],
-            _ERRORS: [_Line(at, line) for at, line in errors(self._said)] + earlier[_ERRORS],
-            _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said))],
+            _DECIDED: self._decided() + earlier[_DECIDED],
+            _ERRORS: [_Line(at, line) for at, line in errors(self._said, staying)]
+            + self._since(earlier[_ERRORS], staying),
+            _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[_OPEN],
         }
 
     def _likely(self) -> Iterable[str]:
@@ -137,8 +139,20 @@ class _Draft:
         lines = [line for texts in self._texts.values() for line in texts]
         used = len(self._title()) + len(_DONE) + sum(len(line) + 1 for line in lines)
         covered = set[str]().union(*map(self._vocabulary.of_line, lines))
-        self._choice = Choice(self._quotes, self._headings, self._first_at, self._weights, covered)
+        told = self._asked_or_decided()
+        quotes = [one for one in self._quotes if one.quote.text not in told.get(one.at, "")]
+        self._choice = Choice(quotes, self._headings, self._first_at, self._weights, covered)
         self._choice.take(room - used)
+
+    def _asked_or_decided(self) -> dict[int, str]:
+        """What stands among what was asked or decided, by the position of the text that it is of: no quote of it is
+        needed."""
+        told: dict[int, str] = {}
+        for line in (*self._texts[_ASKED], *self._texts[_DECIDED]):
+            if (found := _HEADING.match(line)) is not None:
+                told[int(found[1])] = told.get(int(found[1]), "") + line
+        speakers = ("user", "assistant")
+        return {at: told[one.record] for at, one in enumerate(self._said) if one.record in told and one.who in speakers}
 
     def change(self, room: float) -> bool:
         """Say more, if `room` is positive, or less: by quotes alone. Whether that could be."""
@@ -147,7 +161,7 @@ class _Draft:
     def text(self) -> str:
         """The digest as it stands."""
         texts = {**self._texts, _DONE: self._told(self._choice.chosen)}
-        order = (_EARLIER, _ASKED, _FILES, _DONE, _ERRORS, _OPEN)
+        order = (_EARLIER, _ASKED, _FILES, _DECIDED, _DONE, _ERRORS, _OPEN)
         return "\n".join([self._title(), *(line for name in order if texts[name] for line in (name, *texts[name]))])
 
     def _title(self) -> str:
@@ -164,45 +178,55 @@ class _Draft:
             said = self._said[one.at]
             if one.at != at:
                 at = one.at
-                lines.append(f"→ [{said.record}]{' failed' if said.note.error else ''}")
+                lines.append(f"→ [{said.record}]{' failed' if said.note.error else self._since_then(said)}")
             if said.who != "call" or one.quote.text not in said.brief:
                 lines.append(_quoted(one.quote.text))
         return lines
+
+    def _since_then(self, one: Said) -> str:
+        """Where the same call had another answer later, if it had: what is quoted of this one may hold no more."""
+        newest = self._newest.get((one.tool, one.brief), one)
+        told, now = one.part, newest.part
+        same = isinstance(told, ToolResult) and isinstance(now, ToolResult) and told.parts == now.parts
+        return "" if same or newest.record <= one.record else f"; otherwise at [{newest.record}]"
 
     def _heading(self, one: Said) -> Heading:
         if one.who == "call":
             return Heading(f"[{one.record}] {one.tool} {one.brief}", one.note.named)
         return Heading(f"[{one.record}] {one.tool or one.who}:", ())
 
+    def _decided(self) -> list[_Line]:
+        """What the assistant chose, the newest first."""
+        decided = [(one.record, text) for one in self._said for text in one.note.decisions]
+        return [_Line(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)][::-1]
+
+    def _since(self, earlier: list[_Line], staying: list[Said]) -> list[_Line]:
+        """The errors that an earlier summary told, with what came of them."""
+        told = ended([(line.text, line.about) for line in earlier], [*self._said, *staying])
+        return [_Line(line.place, text, line.about) for line, text in zip(earlier, told, strict=True)]
+
     def _asked(self, earlier: list[_Line]) -> list[_Line]:
-        """What the user said: the first of it, what sounds like a constraint, the newest; and behind all that what
-        was said in nearly the same words again and again."""
-        said = [_Line(at, f"[{one.record}] {one.note.line}") for at, one in enumerate(self._said) if one.who == "user"]
-        lines = earlier + said
-        words = [set(_WORD.findall(line.text.partition("] ")[2].lower())) for line in lines]
-        often = Counter(word for found in words for word in found)
+        """What the user said, the most important first."""
+        said = [(at, one) for at, one in enumerate(self._said) if one.who == "user"]
+        lines = [*earlier, *(_Line(at, f"[{one.record}] {one.note.line}") for at, one in said)]
+        orders = [*(gives_orders(line.text) for line in earlier), *(one.note.orders for _, one in said)]
+        return [lines[at] for at in most_telling([line.text.partition("] ")[2] for line in lines], orders)]
 
-        def rank(at: int) -> tuple[bool, bool, int]:
-            new = sum(1 / often[word] for word in words[at]) / max(1, len(words[at]))
-            return new < _STALE, _CONSTRAINT.search(lines[at].text) is None, -at
-
-        return lines[:1] + [lines[at] for at in sorted(range(1, len(lines)), key=rank)]
-
-    def _earlier(self, previous: str) -> dict[str, list[_Line]]:
+    def _earlier(self, previous: str, titled: re.Match[str] | None, staying: list[Said]) -> dict[str, list[_Line]]:
         """Of an earlier summary what its originals cannot tell any more, by section: what the user said, files,
         errors, and under `_EARLIER` the other lines.
 
         Of those, the ones with the most identifiers for their length come first, but each further line under the same
         heading counts less, so that one long list does not push out what is older.
         """
-        found: dict[str, list[_Line]] = {name: [] for name in (_ASKED, _FILES, _ERRORS, _EARLIER)}
-        titled = _TITLED.match(previous)
+        found: dict[str, list[_Line]] = {name: [] for name in (_ASKED, _FILES, _ERRORS, _EARLIER, _OPEN, _DECIDED)}
         at_hand = self._first if self._said and titled is not None else _NEVER
         if titled is not None:
             if self._said and self._first <= int(titled[1]):
                 return found
             self._first = int(titled[1])
             self._last = max(self._last, int(titled[2]))
+        planned = max((one.record for one in (*self._said, *staying) if one.note.tasks is not None), default=-1)
         other: list[tuple[float, _Line]] = []
         known: dict[tuple[str, ...], _Line] = {}  # an earlier digest may have told a thing twice
         stood: tuple[_Line, ...] = ()
@@ -218,7 +242,10 @@ class _Draft:
             if key in known:
                 continue  # told already
             known[key] = line = _Line(line.place, line.text, line.about, under)
-            if section in (_ASKED, _FILES, _ERRORS):
+            if section == _OPEN:
+                if line.about > planned and " said last: " not in line.text:
+                    found[_OPEN].append(line)
+            elif section in (_ASKED, _FILES, _DECIDED, _ERRORS):
                 found[section].append(line)
             elif not _BARE.match(line.text):
                 other.append((self._worth(line.text) / (1 + nth), line))
@@ -228,6 +255,17 @@ class _Draft:
     def _worth(self, line: str) -> float:
         words = self._vocabulary.of_line(line)
         return (100 + sum(max(_GIVEN, self._weights.get(word, 0)) for word in words)) / (len(line) + 10)
+
+
+def _with_calls(messages: Sequence[Shown]) -> Sequence[Shown]:
+    """`messages` without those ahead that hold results alone: their calls are not at hand, but stand in the digest
+    before, with what came of them."""
+    first = next((at for at, one in enumerate(messages) if not all(map(_is_result, one.message.parts))), len(messages))
+    return messages[first:]
+
+
+def _is_result(part: object) -> bool:
+    return isinstance(part, ToolResult)
 
 
 def _characters(text: str, count: Callable[[str], int]) -> float:
@@ -244,18 +282,19 @@ def _path(line: _Line) -> str:
 
 def _quoted(text: str) -> str:
     """A quote that would be taken for a line of ours, when this digest is read for the next, stands a space to the
-    right."""
+    right; what else ends a line than the sign that ours end with ends none."""
+    text = " ".join(text.splitlines())
     return f" {text}" if text.startswith("## ") or _ABOUT.match(text) else text
 
 
 def _lines(previous: str, ours: bool) -> Iterator[tuple[str, int, _Line]]:
     """The lines of an earlier summary, with the section that each stands in and how many lines stand ahead of it under
     the same heading. One that is `ours` has a title, sections and headings."""
-    lines = previous.splitlines()
+    lines = previous.split("\n")
     under: tuple[_Line, ...] = ()
     section, nth, about = "", 0, 0
     for place, text in enumerate(lines, start=-len(lines)):
-        if not text.strip() or (ours and (place == -len(lines) or section == _OPEN)):
+        if not text.strip() or (ours and place == -len(lines)):
             continue
         if ours and text.startswith("## "):
             section, under, nth, about = text, (), 0, 0

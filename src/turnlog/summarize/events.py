@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..content import Outcome, ToolCall
+from .changes import BY_SHELL
 from .reading import Said, clip
 
-__all__ = ["changes_of", "error_of", "errors", "files", "open_ends", "tasks_of"]
+__all__ = ["ended", "error_of", "errors", "files", "open_ends", "tasks_of"]
 
 _ENDS = 1500  # characters at either end of a text in which an event is looked for
 _STATUS = 300  # the same for a status
-_PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath)$", re.IGNORECASE)
-_CHANGING = re.compile(r"edit|write|patch|replace|create|delete|insert|move|rename", re.IGNORECASE)
-_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (\S+)", re.MULTILINE)
-_WRITTEN = re.compile(r"(?<![<>&\d=-])>{1,2}\s*([\w./~-]*\w)|\btee\s+(?:-a\s+)?([\w./~-]*\w)")
-_SED = re.compile(r"\bsed\s+-i\S*\s[^\n|;&]*?\s([\w./~-]*[./][\w./~-]*\w)\s*(?:$|[\n|;&])", re.MULTILINE)
 _EXIT = re.compile(r"(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code)\W{1,3}(\d{1,3})\b", re.IGNORECASE)
+# A name of an exception, or such a word, with what it says behind it: no list of names, no number that was measured.
 _RAISED = re.compile(
-    r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)\b|(?:error|fatal|panic)\b)", re.IGNORECASE
+    r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=])(?!\s*[=|])"
+    r"|(?:error|fatal|panic)\b(?!\s*[=|]))",
+    re.IGNORECASE,
+)
+_BEGINS = re.compile(r"\s*(?:error|traceback|fatal|fehler\s*:|erreur\s*:|错误|錯誤|エラー|오류|خطأ)", re.IGNORECASE)
+# What begins alike and says that nothing failed: `errors: 0`, `error=null`, `Error rate: 0.2 %`, `error.log`.
+_NO_ERROR = re.compile(
+    r"\s*error(?:\S*\.\w{1,5}\s*$|s?\s*[:=]\s*(?:(?:0|none|null|no|false|nil|n/a|\[\]|\{\})\s*(?:$|[,;.)])|-?\d*\.\d)"
+    r"|s?=\s*(?:$|,)"
+    r"|s?[\s_-]+(?:rates?|handling|handlers?|margins?|bars?|budgets?|counts?|codes|reports?|tracking|logging|analysis"
+    r"|correction|boundar(?:y|ies)|pages?|terms?)\b)",
+    re.IGNORECASE,
 )
 _NAMED = re.compile(r"error|exception|failed|failure|fatal|denied|not found|no such|refused|invalid", re.IGNORECASE)
-_FINISHED = {"completed", "complete", "done", "cancelled", "canceled"}
+_PLAN = re.compile(r"plan|to_?do|task|check_?list|goal|milestone", re.IGNORECASE)
+_UNFINISHED = {"pending", "in_progress", "todo", "to_do", "open", "doing", "blocked", "not_started"}
+_FINISHED = frozenset(
+    "completed complete done cancelled canceled closed finished resolved skipped success succeeded passed deleted"
+    " dropped abandoned obsolete erledigt fertig abgeschlossen abgebrochen terminé fait annulé hecho completado"
+    " terminado cancelado 完成 已完成 取消 已取消 完了 済み 済 완료 취소"
+    " مكتمل تم منجز ملغى выполнено готово отменено".split()
+)
+_CALL = 60  # characters of a call's arguments that say what it is about
+_FOLDER = re.compile(r"^(command|cmd)=cd \S+ (?:&&|;) ")
+_COMMAND = r"\1="
+_OPEN = "not seen to work since"
+_RECORD = attrgetter("record")
 _TASK_KEYS = ("content", "step", "title", "task", "text", "description")
 
 
@@ -40,8 +62,11 @@ def _failed(text: str, outcome: Outcome) -> bool:
     status = _exit_of(head) or _exit_of(tail)
     if status is not None:
         return int(status[1]) != 0
-    first = head[:80].lstrip().lower()
-    return first.startswith(("error", "traceback", "fatal")) or bool(_RAISED.match(tail.rstrip().rpartition("\n")[2]))
+    return _is_error(_BEGINS, head.lstrip().partition("\n")[0]) or _is_error(_RAISED, tail.rstrip().rpartition("\n")[2])
+
+
+def _is_error(sign: re.Pattern[str], line: str) -> bool:
+    return sign.match(line) is not None and _NO_ERROR.match(line) is None
 
 
 def _exit_of(text: str) -> re.Match[str] | None:
@@ -53,36 +78,89 @@ def _message(text: str, outcome: Outcome) -> str:
     """The last line that names an exception, else the first that sounds like an error."""
     lines = (text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}").splitlines()
     lines = [line for line in lines if line.strip()]
-    raised = [line for line in lines if _RAISED.match(line)][-1:]
+    raised = [line for line in lines if _is_error(_RAISED, line)][-1:]
     said = raised or [line for line in lines if _NAMED.search(line)][:1] or lines[-1:] or [outcome]
     return clip(said[0], 160)
 
 
-def errors(said: Sequence[Said]) -> list[tuple[int, str]]:
+def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int, str]]:
     """The failed results as (position, line), those first that are not known to have ended, the newest first.
 
-    An error ended where the same call, by tool and first words of its arguments, did not fail later on.
+    An error ended where the same call did not fail later on, in what was `said` or what is `staying`. Of a call that is
+    only alike, by its tool and the first words of its arguments, it is said that it worked, and no more.
     """
-    found: list[tuple[bool, int, str]] = []
-    worked: dict[str, int] = {}
-    for at in range(len(said) - 1, -1, -1):
-        one = said[at]
-        if one.who != "result":
+    found: list[tuple[int, int, str]] = []
+    failed = {one.tool for one in said if one.note.error}
+    worked: dict[str, list[Said]] = {}  # by what is alike, and by the whole of what is told of a call
+    good = [one for one in (*said, *staying) if one.who == "result" and not one.note.error and one.tool in failed]
+    for one in sorted(good, key=_RECORD):
+        worked.setdefault(_alike(one), []).append(one)
+        worked.setdefault(f"\n{one.tool}\n{one.brief}", []).append(one)
+    for at, one in enumerate(said):
+        if one.who != "result" or not one.note.error:
             continue
-        call = f"{one.tool} {one.brief[:60]}"
-        if one.note.error:
-            end = f"worked at [{worked[call]}]" if call in worked else "not seen to work since"
-            found.append((call in worked, at, f"[{one.record}] {call}: {one.note.error}; {end}"))
+        same = (other for other in _since(one, worked.get(f"\n{one.tool}\n{one.brief}", [])) if _same(one, other))
+        if (other := next(same, None)) is not None:
+            known, end = 2, f"worked at [{other.record}]"
+        elif (other := next(_since(one, worked.get(_alike(one), [])), None)) is not None:
+            known, end = 1, f"a call like it worked at [{other.record}]"
         else:
-            worked[call] = one.record
+            known, end = 0, _OPEN
+        found.append((known, at, f"[{one.record}] {_alike(one)}: {one.note.error}; {end}"))
     return [(at, line) for _, at, line in sorted(found, key=lambda error: (error[0], -error[1]))]
 
 
-def files(said: Sequence[Said]) -> list[str]:
-    """The files that calls changed, the newest change first, with what was done to them and in which records."""
-    changed: dict[str, dict[str, list[int]]] = {}
+def _since(one: Said, others: list[Said]) -> Iterator[Said]:
+    """Those of `others`, which are in order, that came after `one`."""
+    return (others[at] for at in range(bisect_right(others, one.record, key=_RECORD), len(others)))
+
+
+def ended(lines: Sequence[tuple[str, int]], said: Iterable[Said]) -> list[str]:
+    """Lines of an earlier digest's errors, each with the record that it is about, and with what came of the error
+    since."""
+    if not any(line.endswith(_OPEN) for line, _ in lines):
+        return [line for line, _ in lines]
+    worked: dict[str, list[int]] = {}
     for one in said:
+        if one.who == "result" and not one.note.error and one.brief:
+            worked.setdefault(_alike(one), []).append(one.record)
+    return [_ended(line, about, worked) for line, about in lines]
+
+
+def _ended(line: str, about: int, worked: dict[str, list[int]]) -> str:
+    told, open_, _ = line.partition(f"; {_OPEN}")
+    call = told.partition("] ")[2]
+    calls = (call[: found.start()] for found in re.finditer(": ", call)) if open_ else ()  # a brief may hold the sign
+    since = [record for alike in calls for record in worked.get(alike, ()) if record > about]
+    return f"{told}; a call like it worked at [{min(since)}]" if since else line
+
+
+def _alike(one: Said) -> str:
+    """The tool and the first words of its arguments, without a change of folder ahead of them: that says where a
+    command ran, and not which."""
+    brief = _FOLDER.sub(_COMMAND, one.brief) if "=cd " in one.brief else one.brief
+    return f"{one.tool} {brief[:_CALL]}"
+
+
+def _same(one: Said, other: Said) -> bool:
+    """Whether two results are of the same call."""
+    if not isinstance(one.asked, ToolCall) or not isinstance(other.asked, ToolCall):
+        return False
+    if one.asked.arguments is None or other.asked.arguments is None:
+        return one.asked.raw_arguments == other.asked.raw_arguments
+    return bool(one.asked.arguments == other.asked.arguments)
+
+
+def files(said: Sequence[Said]) -> list[str]:
+    """The files that calls changed, the newest change first, with what was done to them and in which records. What a
+    call was to change that failed is not changed; a shell command may have come as far as that, and is marked."""
+    failed = {one.call for one in said if one.note.error and one.call is not None}
+    changed: dict[str, dict[str, list[int]]] = {}
+    for at, one in enumerate(said):
         for path, done in one.note.changes:
+            if at in failed and done not in BY_SHELL:
+                continue
+            done = f"{done} by a command that failed" if at in failed else done
             changes = changed.setdefault(path, {})
             changed[path] = changed.pop(path)
             if one.record not in changes.setdefault(done, []):
@@ -95,47 +173,34 @@ def _counted(done: str, records: list[int]) -> str:
     return f"{done} {newest}" if len(records) <= 3 else f"{done} {len(records)} times, last {newest}"
 
 
-def changes_of(call: ToolCall, text: str) -> Iterator[tuple[str, str]]:
-    """Paths that a call, which says `text`, changes, with the name of the tool or a word for what a shell command
-    does."""
-    if isinstance(call.arguments, dict) and _CHANGING.search(call.name):
-        for key, value in call.arguments.items():
-            if _PATH_KEY.search(key) and isinstance(value, str) and 0 < len(value) <= 200 and "\n" not in value:
-                yield value, call.name
-    head = text[:_ENDS]
-    if "*** " in text:
-        for verb, path in _PATCHED.findall(text):
-            yield path, f"{verb} by patch"
-    if ">" in head or "tee " in head:
-        for match in _WRITTEN.finditer(head):
-            path = match[1] or match[2]
-            if "." in path and not path.startswith("/dev/"):
-                yield path, "written"
-    if "sed -i" in head:
-        for path in _SED.findall(head):
-            yield path, "edited by sed"
-
-
-def open_ends(said: Sequence[Said]) -> list[str]:
-    """What the newest list of tasks leaves undone, and what the assistant said last."""
+def open_ends(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[str]:
+    """What the newest list of tasks leaves undone, unless one is `staying` that is newer, and what the assistant said
+    last."""
     last = next((one for one in reversed(said) if one.who == "assistant"), None)
-    listing = next((one for one in reversed(said) if one.note.tasks), None)
-    tasks = listing.note.tasks if listing is not None else ()
-    left = [f"[{listing.record}] {line}" for line, status in tasks if listing and status not in _FINISHED]
+    listing = next((one for one in reversed(said) if one.note.tasks is not None), None)
+    left: list[str] = []
+    newer = [
+        one for one in staying if one.note.tasks is not None and listing is not None and one.record > listing.record
+    ]
+    if listing is not None and listing.note.tasks and not newer:
+        left = [f"[{listing.record}] {line}" for line, finished in listing.note.tasks if not finished]
     return left + ([f"[{last.record}] said last: {last.note.line}"] if last is not None else [])
 
 
-def tasks_of(call: ToolCall) -> list[tuple[str, str]]:
-    """A list of tasks with a status each, as plan and to-do tools take it: lines and statuses."""
+def tasks_of(call: ToolCall) -> tuple[tuple[str, bool], ...] | None:
+    """A list of tasks with a status each, as plan and to-do tools take it: lines, and whether each is finished. None if
+    there is no such list: things of another kind, orders or rows, may have a status too."""
     values = call.arguments.values() if isinstance(call.arguments, dict) else ()
-    items: list[dict[str, Any]] = [
-        item for value in values if isinstance(value, list) for item in value if isinstance(item, dict)
-    ]
-    return [
-        (
-            f"{item['status']}: {clip(next((str(item[k]) for k in _TASK_KEYS if k in item), ''), 160)}",
-            str(item["status"]),
-        )
-        for item in items
-        if "status" in item
-    ]
+    lists = [value for value in values if isinstance(value, list)]
+    plans = _PLAN.search(call.name) is not None
+    if lists and plans and not any(lists):
+        return ()  # a list that was emptied
+    items: list[dict[str, Any]] = [item for value in lists for item in value if isinstance(item, dict)]
+    tasks: list[tuple[str, bool]] = []
+    for item in (item for item in items if "status" in item):
+        status = str(item["status"])
+        kind = re.sub(r"[\s-]+", "_", status.strip().casefold())
+        text = next((str(item[key]) for key in _TASK_KEYS if key in item), "")
+        if text and (plans or kind in _UNFINISHED or kind in _FINISHED):
+            tasks.append((clip(f"{status}: {text}", 180), kind in _FINISHED))
+    return tuple(tasks) or None

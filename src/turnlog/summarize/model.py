@@ -43,7 +43,7 @@ class ModelSummarizer:
 
     def __init__(self, call: Complete, *, name: str, input_limit: int = 100_000, reflective: bool = False) -> None:
         """Raises InputError if `call` is asynchronous or no function, or there is no name or no limit."""
-        if not callable(call) or inspect.iscoroutinefunction(call):
+        if not callable(call) or _is_async(call):
             raise InputError(
                 "call: give a plain function from a prompt to a text; of an asynchronous client, the sync one"
             )
@@ -69,18 +69,31 @@ class ModelSummarizer:
 
 def as_ladder(given: Summarizer | Complete | None) -> tuple[Summarizer, ...]:
     """What is to be asked before the offline digest: a summarizer, or a plain function that asks a model, named
-    after itself. The digest itself is no rung: it is asked in any case, last."""
-    if given is None or isinstance(given, Digest):
+    after itself. The digest itself is no rung: it is asked in any case, last. Raises InputError for what could be
+    asked for no summary: said here, it is not found out by a digest hours later."""
+    if given is None or type(given) is Digest:
         return ()
-    if callable(given):
-        return (ModelSummarizer(given, name=_name_of(given)),)
-    if not hasattr(given, "summarize"):
+    if isinstance(given, type):
+        raise InputError(f"a summarizer is an object: give {given.__name__}(...), not the class")
+    summarizer: Any = given
+    if not hasattr(summarizer, "summarize"):
+        if callable(given):
+            return (ModelSummarizer(given, name=_name_of(given)),)
         raise InputError(f"a summarizer has a method `summarize`, or is a function of a prompt; {given!r} is neither")
-    if inspect.iscoroutinefunction(given.summarize):
-        raise InputError(
-            f"{type(given).__name__}.summarize is asynchronous: give a plain method from a material to a text"
-        )
-    return (given,)
+    name = type(given).__name__
+    if not callable(summarizer.summarize):
+        raise InputError(f"{name}.summarize is no method: give one from a material to a text")
+    if _is_async(summarizer.summarize):
+        raise InputError(f"{name}.summarize is asynchronous: give a plain method from a material to a text")
+    made_by = getattr(summarizer, "id", None)
+    if not isinstance(made_by, str) or not made_by.strip():
+        raise InputError(f"{name}.id is to be a name, which results are kept by, not {made_by!r}")
+    return (summarizer,)
+
+
+def _is_async(call: Any) -> bool:
+    """Whether a call gives what would have to be awaited: of a function, or of an object that can be called."""
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
 
 
 def _name_of(call: Any) -> str:

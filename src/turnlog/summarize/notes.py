@@ -10,7 +10,9 @@ from msgspec import Struct
 
 from ..content import Message, Text, ToolCall, ToolResult
 from ..view.shown import Shown
-from .events import changes_of, error_of, tasks_of
+from .asked import decisions_of, gives_orders, line_of
+from .changes import changes_of
+from .events import error_of, tasks_of
 from .identifiers import Vocabulary
 from .reading import Note, Said, clip, laid_out, read, spelled, texts_of
 
@@ -78,11 +80,13 @@ class Reader:
             note.brief = clip(text, 120)
             note.named = tuple(self.vocabulary.words(note.brief))
             note.changes = tuple(changes_of(part, text))
-            note.tasks = tuple(tasks_of(part))
+            note.tasks = tasks_of(part)
         elif isinstance(part, ToolResult):
             note.error = error_of(text, part.outcome)
         else:
-            note.line = clip(text, 300) if user else clip(text[-600:], 240)
+            note.line = line_of(text) if user else clip(text[-600:], 240)
+            note.orders = user and gives_orders(note.line)
+            note.decisions = () if user else decisions_of(text)
         return note
 
 

@@ -22,6 +22,7 @@ Who = Literal["user", "assistant", "call", "result"]
 _LOOK = 1_200_000  # characters of all texts together that are looked at; beyond it each is cut to its two ends
 _LEAST = 400  # characters that are looked at in any text
 _JSON = 40_000  # a text up to this many characters is tried as JSON
+_NAME = 80  # characters of what a tool is called, which stands on one line whatever that is
 _DEPTH = 12  # levels of JSON that are laid out; what lies deeper stays as it is
 _SCALARS = 200  # characters of one line of keys and values
 _LINE_NUMBERS = re.compile(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first; quicker found than by `^`
@@ -33,8 +34,10 @@ class Note(Struct, gc=False):
 
     `words` are its identifiers, each once; `brief` says a call's arguments in few words, `named` are the identifiers in
     that; `error` is what went wrong, of a result that says that its call failed; `changes` are the files that a call
-    changes, each with what is done to it; `tasks` the lines and statuses of a list of tasks; `line` is what was said,
-    on one line. `quotes` has where words stand in the text, None for nowhere, as far as they were looked for.
+    changes, each with what is done to it; `tasks` the lines of a list of tasks, and whether each is finished, None if
+    there is no list; `line` is what was said, on one line; `orders` that the user gives some that last; `decisions`
+    tell what the assistant chose. `quotes` has where words stand in the text, None for nowhere, as far as they were
+    looked for.
     """
 
     words: tuple[str, ...] = ()
@@ -42,8 +45,10 @@ class Note(Struct, gc=False):
     named: tuple[str, ...] = ()
     error: str = ""
     changes: tuple[tuple[str, str], ...] = ()
-    tasks: tuple[tuple[str, str], ...] = ()
+    tasks: tuple[tuple[str, bool], ...] | None = None
     line: str = ""
+    orders: bool = False
+    decisions: tuple[str, ...] = ()
     quotes: dict[str, Place | None] = field(default_factory=dict)
 
 
@@ -68,7 +73,7 @@ class Said(Struct, gc=False):
     """One text of the conversation and the number of its record.
 
     `tool` and `brief` say which call a call or result is about; `call` is the position of the call that a result
-    answers. Of the text, `limit` characters are looked at.
+    answers, `asked` that call. Of the text, `limit` characters are looked at.
     """
 
     record: int
@@ -79,6 +84,7 @@ class Said(Struct, gc=False):
     tool: str = ""
     brief: str = ""
     call: int | None = None
+    asked: Text | ToolCall | ToolResult | None = None
 
     @property
     def text(self) -> str:
@@ -101,11 +107,12 @@ def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note
         for part, note in zip(texts_of(one.message), take(one.message, limit), strict=True):
             if isinstance(part, ToolCall):
                 calls[part.id] = len(said)
-                said.append(Said(record, "call", part, limit, note, part.name, note.brief))
+                said.append(Said(record, "call", part, limit, note, clip(part.name, _NAME), note.brief))
             elif isinstance(part, ToolResult):
                 at = calls.pop(part.call_id, None)
-                tool, brief = (said[at].tool, said[at].brief) if at is not None else (part.name, "")
-                said.append(Said(record, "result", part, limit, note, tool, brief, at))
+                tool, brief = (said[at].tool, said[at].brief) if at is not None else (clip(part.name, _NAME), "")
+                asked = said[at].part if at is not None else None
+                said.append(Said(record, "result", part, limit, note, tool, brief, at, asked))
             else:
                 said.append(Said(record, speaker, part, limit, note))
     return said

@@ -41,8 +41,13 @@ _REFUSAL = re.compile(
             |am\ (?:unable|not\ able)\ to|do(?:n't|\ not)\ feel\ comfortable)\b
         | (?:unfortunately,?\ )?i'm\ (?:unable|not\ able)\ to\b
         | as\ an\ (?:ai|artificial)\b
-        | lo\ siento\b | es\ tut\ mir\ leid\b | je\ suis\ d[ée]sol[ée] | mi\ dispiace\b | desculpe\b
-        | 抱歉 | 对不起 | 申し訳
+        | lo\ siento\b | lamento\b | no\ puedo\b | es\ tut\ mir\ leid\b | entschuldig\w+ | leider\ kann\ ich\b
+        | ich\ kann\ (?:dabei|dir|ihnen|das|dies\w*)\b[^.]*\bnicht\b | je\ suis\ d[ée]sol[ée] | d[ée]sol[ée]\b
+        | je\ ne\ peux\ pas\b | mi\ dispiace\b | non\ posso\b | desculpe\b | não\ posso\b
+        | извините\b | простите\b | к\ сожалению,?\ я\ не\b | я\ не\ могу\b
+        | 我?[很非]?常?抱歉 | 对不起 | 對不起 | 我(?:无法|無法|不能) | 作为一[个名](?:AI|人工)
+        | (?:大変)?申し訳 | すみませんが | ごめんなさい
+        | 죄송 | 미안 | عذر | آسف | أعتذر | لا\ (?:أستطيع|يمكنني)
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
