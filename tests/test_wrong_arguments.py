@@ -13,6 +13,7 @@ from turnlog import importers
 from turnlog.facts import model_facts
 from turnlog.records import Usage
 from turnlog.stores import MemoryStore
+from turnlog.summarize import Digest
 
 BODY = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}
 AIM = turnlog.target("openai-chat", "gpt-4o")
@@ -118,3 +119,28 @@ def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:
         with pytest.raises(turnlog.InputError, match="is no folder: name the folder that the file is in"):
             _watched(session, place)
         _watched(session, tmp_path / "not there yet")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"target": "gpt-5"},
+        {"budget": -5},
+        {"strategy": "bogus"},
+        {"tools": [5]},
+        {"system": 5},
+        {"summarizer": Digest},
+        {"summary_timeout": "5 s"},
+        {"summary_timeout": 0},
+        {"summary_timeout": float("inf")},
+        {"checkpoint": -1},
+        {"source": "the web"},
+    ],
+    ids=str,
+)
+def test_a_mistake_leaves_no_session_behind(wrong: dict[str, Any]) -> None:
+    """Every try of a program that is being written would leave an empty session in the user's store."""
+    store = MemoryStore()
+    with pytest.raises(turnlog.InputError, match=next(iter(wrong)).replace("summarizer", "Digest")):
+        turnlog.open("trip", store=store, **wrong)
+    assert store.sessions() == []

@@ -15,7 +15,8 @@ import msgspec
 
 from .configuration import settings_for
 from .content import Tool
-from .errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError
+from .errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError, text_given
+from .exchange import target_of
 from .log import Draft, Held, SessionInfo, Store, utc_now
 from .models import Target
 from .policy import Budget, Strategy, read_budget, read_strategy
@@ -27,7 +28,7 @@ from .settings import Settings
 from .stores import KeySource, MemoryStore, SealedStore, default_path, local_path, open_store, store_given
 from .stores.drafts import blob_names
 from .streaming import CHECKPOINT_SECONDS
-from .summarize import Complete, Summarizer
+from .summarize import Complete, Summarizer, as_ladder
 from .tools import read_tools
 
 __all__ = ["open"]
@@ -73,6 +74,7 @@ def open(
     What came of a stream is put on record every `checkpoint` seconds at most. `key` opens an encrypted store at a path.
     """
     _check(session_id, title, store, redact, settings, source, checkpoint)
+    tools = _checked(target, budget, strategy, tools, system, summarizer, summary_timeout)
     said = settings_for(store) if settings is None else settings
     saved = said.save_history if save_history is None else save_history
     place = said.store or default_path() if store is None else store
@@ -108,8 +110,27 @@ def _check(session_id: Any, title: Any, store: Any, redact: Any, settings: Any, 
         raise InputError(f"redact is True, False or a turnlog.Redactor, not {type(redact).__name__}")
     if source and source not in SOURCES:
         raise InputError(f"source is one of {', '.join(map(repr, SOURCES))}, not {source!r}")
-    if isinstance(checkpoint, bool) or not isinstance(checkpoint, (int, float)) or not checkpoint >= 0:
+    if not (_is_number(checkpoint) and checkpoint >= 0):
         raise InputError(f"checkpoint is a number of seconds, at least 0, not {checkpoint!r}")
+
+
+def _checked(
+    target: Any, budget: Any, strategy: Any, tools: Any, system: Any, summarizer: Any, summary_timeout: Any
+) -> tuple[Tool, ...] | None:
+    """The tools of a session. Raises InputError for whatever it cannot be like, before there is one: a mistake leaves
+    no empty session behind."""
+    for value, read in ((target, target_of), (budget, read_budget), (strategy, read_strategy), (summarizer, as_ladder)):
+        if value is not None:
+            read(value)
+    if system is not None:
+        text_given("system", system)
+    if summary_timeout is not None and not (_is_number(summary_timeout) and 0 < summary_timeout < 1e9):
+        raise InputError(f"summary_timeout is a number of seconds, more than 0, not {summary_timeout!r}")
+    return None if tools is None else read_tools(tools)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _key(place: Store | str | Path, said: Settings, key: KeySource | None) -> KeySource | None:
