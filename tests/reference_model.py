@@ -186,6 +186,31 @@ def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[t
     return pairs, waiting
 
 
+def orphans_of(lines: Sequence[Line], rules: Rules) -> list[Line]:
+    """The lines that hold results alone, of calls that are not there (none of them a second result): never sent, but
+    where the calls may be at the provider."""
+    waiting: list[ToolCall] = []
+    answered: set[str] = set()
+    found: list[Line] = []
+    for line in lines if not rules.calls_elsewhere else ():
+        orphans = 0
+        for part in line.message.parts:
+            if isinstance(part, ToolCall) and line.message.role == "assistant":
+                waiting.append(part)
+            elif isinstance(part, ToolResult):
+                own = [call for call in waiting if call.id == part.call_id]
+                named = [call for call in waiting if part.name in ("", call.name)] if not part.call_id else []
+                if own or named:
+                    call = (own or named[:1])[-1]
+                    answered.add(call.id)
+                    waiting = [one for one in waiting if one is not call]
+                elif not part.call_id or part.call_id not in answered:
+                    orphans += 1
+        if line.message.parts and orphans == len(line.message.parts):
+            found.append(line)
+    return found
+
+
 class Counts(NamedTuple):
     """Tokens of a message by itself, of one with results of calls made at once, and of declarations of tools that are
     there because they were called (None if the tools of requests are given). `known` is a message as its provider knows
@@ -204,8 +229,11 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
     count = counts.message
     waiting = pairs_of([line.message for line in lines])[1]
     several, answers = made_at_once(lines)
+    orphans = orphans_of(lines, rules)
     found: list[tuple[Line, int]] = []
     for line in lines if counts.at_once == count else ():
+        if any(line is one for one in orphans):
+            continue
         becomes = messages_of(line.message, rules)
         if becomes != [line.message]:
             found.append((line, sum(map(count, becomes)) - count(line.message)))
@@ -214,6 +242,7 @@ def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Lin
     for line in lines:
         leading = leading and line.message.role == "system"
         sent = as_sent(line.message, rules, leading, counts.known)
+        sent = None if any(line is one for one in orphans) else sent
         gone += [line] if sent is None else []
         how = counts.at_once if any(line is one for one in answers) else count
         found.append((line, (how(sent) if sent else 0) - count(line.message)))
@@ -437,9 +466,11 @@ def floor_of(
     room = limit - fixed - sums["system text"]  # what the conversation may take
     giant = max(60, int(strategy.cap * room))
     open_turn = (line for why, group in stays if why == "the open turn" for line in group)
+    unsent = orphans_of(lines, rules)
     there = [
         one
         for line in open_turn
+        if not any(line is other for other in unsent)
         for one in outputs(line, counts.at_once if any(line is other for other in at_once) else count)
     ]
 

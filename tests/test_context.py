@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import turnlog
 from budget_triples import AIMS, longer_history
 from judging import TARGETS
 from turnlog.content import Message, Outcome, Text, ToolCall, ToolResult, text_of
@@ -382,3 +383,24 @@ def test_what_is_pinned_in_a_gap_takes_nothing_along(strategy: str) -> None:
     session.configure(budget=500)
     assert "The key is 42." in str(session.request().request)
     assert session.token_count < 200 or strategy == "auto"
+
+
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
+def test_a_result_whose_call_was_cleared_counts_for_nothing(aim: Target) -> None:
+    """Somebody clears a conversation while a tool runs: the result is on record and in no request. A giant one would
+    have every request refused until somebody speaks, and cut after that for nothing."""
+    with turnlog.open("s", store=MemoryStore(), target=aim, budget=2_000, strategy="sliding") as session:
+        session.user("Read it all.")
+        call = ToolCall("c1", "read", {"path": "a.py"})
+        session.add(Message("assistant", (call,)))
+        session.clear()
+        before = session.token_count
+        session.tool_result(call, "a line of many\n" * 2_000)
+        assert [edit.kind for edit in session.request().edits] == ["clear", "orphan", "empty"]
+        assert session.token_count == before
+        session.user("Now something else.")
+        made = session.request()
+        assert session.token_count == turnlog.count(made.request, aim.model, provider=aim.provider).tokens
+        assert not any(
+            isinstance(record.body, Decision) and record.body.action != "clear" for record in session.history()
+        )

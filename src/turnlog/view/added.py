@@ -72,6 +72,7 @@ class Added:
         self._lasting_rules: Rules | None = None
         self._lasting_seen = self._lasting_total = 0
         self._gone: set[int] = set()  # messages of which a target takes nothing
+        self._orphans: set[int] = set()  # messages of results alone, of calls that are not there
         self._made: tuple[int, Rules, Passing] | None = None
         self._at_once: set[int] = set()
         self._answered: set[int] = set()  # the runs that have a result
@@ -92,6 +93,8 @@ class Added:
         self._view.append(shown)
         self._counts.append((tokens, counted_at_once))
         self._pairing.see(message)
+        if self._pairing.orphaned and self._pairing.orphaned == len(message.parts):
+            self._orphans.add(at)
         if message.role == "system" and self._lead == at:
             self._lead += 1
         if message.role != "assistant":
@@ -124,7 +127,7 @@ class Added:
     @property
     def orphaned(self) -> bool:
         """Whether the last message has a result of a call that is not there."""
-        return self._pairing.orphaned
+        return self._pairing.orphaned > 0
 
     def declared(self, rules: Rules) -> tuple[str, ...]:
         """The names of the tools that are declared because they were called, in the order in which they were
@@ -178,6 +181,9 @@ class Added:
 
     def _difference(self, i: int, rules: Rules, gauge: Gauge) -> int:
         shown, (counted, at_once), tokens = self._view[i], self._counts[i], 0
+        if i in self._orphans and not rules.calls_elsewhere:
+            self._gone.add(i)
+            return -counted
         how = (gauge.at_once if i in self._at_once else None) or gauge.message
         together = how is not gauge.message
         sent: Message | None = shown.message

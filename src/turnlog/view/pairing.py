@@ -44,13 +44,13 @@ class Pairing:
         self._by_name = False
         self.answered: list[int] = []
         """The messages whose calls the last message answered."""
-        self.orphaned = False
-        """Whether the last message has a result of a call that is not there."""
+        self.orphaned = 0
+        """How many results of calls that are not there the last message has."""
 
     def see(self, message: Message) -> None:
         """The next message."""
         i, self._seen = self._seen, self._seen + 1
-        self.answered, self.orphaned = [], False
+        self.answered, self.orphaned = [], 0
         for j, part in enumerate(message.parts):
             if isinstance(part, ToolCall) and message.role == "assistant":
                 self._open.append(((i, j), part))
@@ -79,7 +79,7 @@ class Pairing:
             self._another(at, result)
         else:
             self._orphans.add(at)
-            self.orphaned = True
+            self.orphaned += 1
 
     def _another(self, at: At, result: ToolResult) -> None:
         """A second result of one call: a real one takes the place of a synthetic one, else it goes."""

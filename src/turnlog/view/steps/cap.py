@@ -91,8 +91,8 @@ def _open_turn(situation: Situation) -> Iterator[Item]:
 def _giants(situation: Situation, item: Item, most: int, *, again: bool) -> dict[tuple[int, int], int]:
     """The outputs of a message that take more than `most` tokens, by their place in it, and their sizes. What was
     shortened once is none, but what was cut, if that may be done `again`."""
-    if max(item.tokens, item.size) <= most or item.shown.message.role != "user":
-        return {}  # a result in an answer is never sent
+    if max(item.tokens, item.size) <= most or item.shown.message.role != "user" or not item.size:
+        return {}  # a result in an answer is never sent, nor one whose call was cleared
     return {
         (i, j): size
         for i, (part, raw) in enumerate(zip(item.shown.message.parts, item.raw.message.parts, strict=False))
