@@ -233,8 +233,10 @@ def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
         lambda session: session.compact(dry_run=True),
         lambda session: session.breakdown(),
         lambda session: session.prediction,
+        lambda session: session.explain(),
+        lambda session: session.token_count,
     ],
-    ids=["preview", "compact", "breakdown", "prediction"],
+    ids=["preview", "compact", "breakdown", "prediction", "explain", "token_count"],
 )
 def test_what_is_looked_at_is_for_the_target_of_now(look: Callable[[Session], Any], tmp_path: Path) -> None:
     """Where another process had switched the model, the first look was at a request for the model of before; and a

@@ -315,6 +315,7 @@ class Session(Lifecycle):
     def explain(self, also: Mapping[int, Decision] | None = None, aim: Target | None = None) -> Explanation:
         """What became of every message in the conversation as it stands, by which decisions, and how many tokens
         that saves, for a target. `also` are decisions as if they were on record: those of a dry run."""
+        self._context.refresh()
         return explained(self._store, self.id, self.target if aim is None else target_of(aim), also)
 
     def breakdown(
