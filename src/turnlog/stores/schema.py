@@ -140,6 +140,13 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         "create virtual table search using fts5(text, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
         "delete from searched",
     ),
+    (
+        # A process of an older turnlog that is still at work would go on putting in words as it takes them, which
+        # nobody finds again: a column of another name has it fail at that.
+        "drop table search",
+        "create virtual table search using fts5(words, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
+        "delete from searched",
+    ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
@@ -150,8 +157,9 @@ LANDMARK_VERSION = 9
 LOCK_VERSION = 8
 """From this version on a store can be encrypted, and sessions of it packed."""
 
-SEARCH_VERSION = 2
-"""From this version on there is an index to search by. Without it everything else works as well."""
+SEARCH_VERSION = 11
+"""From this version on there is an index to search by that takes words as all stores do. Without it everything else
+works as well."""
 
 KEPT_VERSION = 7
 """From this version on it is known which sessions are kept whatever their age."""
