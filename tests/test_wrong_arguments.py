@@ -118,3 +118,12 @@ def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:
         with pytest.raises(turnlog.InputError, match="is no folder: name the folder that the file is in"):
             _watched(session, place)
         _watched(session, tmp_path / "not there yet")
+
+
+def test_no_model_may_be_none() -> None:
+    """Without it a caller whose own argument for the model is None unless given, which `fit` takes, is refused."""
+    none: Any = None
+    assert turnlog.count(BODY, model=none) == turnlog.count(BODY)
+    assert turnlog.fit(BODY, model=none).request == turnlog.fit(BODY).request
+    claude = turnlog.convert({**BODY, "model": "claude-sonnet-4-5"}, to="anthropic")
+    assert turnlog.convert({**BODY, "model": "claude-sonnet-4-5"}, to="anthropic", model=none).request == claude.request
