@@ -372,6 +372,16 @@ def test_a_file_of_text_is_told_where_none_is_taken() -> None:
         assert "left out" in session.request().request["messages"][-1]["content"]
 
 
+def test_a_file_of_text_that_no_window_holds_stays_left_out() -> None:
+    """A session whose task came with a large file had requests as long as the file was left out of them; told as text
+    it is more than fits, and what the task came with may not go: every request would be refused."""
+    with turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o")) as session:
+        session.user(["Sum up.", session.media(b"Rain, then sun.\n" * 60_000, "text/plain", name="oslo.txt")])
+        made = session.request()
+        assert "[document left out (oslo.txt, 960,000 bytes)" in made.request["messages"][0]["content"][1]["text"]
+        assert session.token_count == turnlog.count(made.request).tokens
+
+
 def test_what_is_no_json_is_told_by_its_place() -> None:
     """A body with an object of an SDK in it ended in TypeError from within, which says nothing of where."""
     called = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": object()}]}

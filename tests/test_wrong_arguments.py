@@ -144,3 +144,12 @@ def test_a_mistake_leaves_no_session_behind(wrong: dict[str, Any]) -> None:
     with pytest.raises(turnlog.InputError, match=next(iter(wrong)).replace("summarizer", "Digest")):
         turnlog.open("trip", store=store, **wrong)
     assert store.sessions() == []
+
+
+def test_no_model_may_be_none() -> None:
+    """Without it a caller whose own argument for the model is None unless given, which `fit` takes, is refused."""
+    none: Any = None
+    assert turnlog.count(BODY, model=none) == turnlog.count(BODY)
+    assert turnlog.fit(BODY, model=none).request == turnlog.fit(BODY).request
+    claude = turnlog.convert({**BODY, "model": "claude-sonnet-4-5"}, to="anthropic")
+    assert turnlog.convert({**BODY, "model": "claude-sonnet-4-5"}, to="anthropic", model=none).request == claude.request

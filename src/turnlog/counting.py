@@ -43,7 +43,8 @@ def count(
     built in. The first count loads a vocabulary, a few tenths of a second. Raises FormatError where `body` is
     no request of that provider, InputError where it is nobody's, or what counts is no counter.
     """
-    text_given("model", model)
+    if model is not None:  # as whoever has none passes it on
+        text_given("model", model)
     with as_json(body):
         return _count(body, model, provider, counter)
 

@@ -45,7 +45,7 @@ def folder_given(root: str | Path) -> str | Path:
     """`root`, if it can be a folder, there or not; else InputError: a look at a file finds no files in it."""
     try:
         text = os.fspath(root)
-        wrong = not isinstance(text, str) or "\0" in text or not (text and os.fsencode(text))
+        wrong = not isinstance(text, str) or b"\0" in os.fsencode(text)
     except (TypeError, UnicodeEncodeError):
         wrong = True
     if wrong:

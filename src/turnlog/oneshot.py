@@ -118,7 +118,8 @@ def _converted(body: Mapping[str, Any], *, to: str, model: str, source: str) -> 
 def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple[Parsed, Prepared]:
     speaker = provider(source or detect(body))
     provider(to)  # before anything is made of the body
-    text_given("model", model)
+    if model is not None:  # as whoever has none passes it on
+        text_given("model", model)
     check_depth(body)
     parsed = speaker.parse(body)
     aim = aimed(parsed, to, model)

@@ -295,3 +295,18 @@ def test_usage_that_an_event_says_to_be_nothing_stays() -> None:
     ):
         assembler.feed(event)
     assert assembler.reply().usage == Usage(input=80, output=5, cached=70)
+
+
+def test_an_input_that_is_told_anew_is_told_whole() -> None:
+    """A server that estimates the input at the start, and at the end says that all of it came from the cache: what it
+    takes back, a 0 beside figures, would be billed a second time."""
+    start = {"input_tokens": 100, "output_tokens": 1}
+    end = {"input_tokens": 0, "cache_read_input_tokens": 100, "output_tokens": 5}
+    assembler = PROVIDER.assembler()
+    for event in (
+        {"type": "message_start", "message": {**WHOLE, "content": [], "stop_reason": None, "usage": start}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": end},
+        {"type": "message_stop"},
+    ):
+        assembler.feed(event)
+    assert assembler.reply().usage == Usage(input=100, output=5, cached=100)

@@ -136,8 +136,10 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
     ("drop index landmarks", f"create index landmarks on records (id) where {LANDMARKS}"),
     (
         # Words are those of words.py: SQLite's tables of letters end with Unicode 6.1. The next search fills it again.
+        # The column has another name, so that a process of an older turnlog that is still at work fails at putting in
+        # words as it takes them, which nobody would find again.
         "drop table search",
-        "create virtual table search using fts5(text, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
+        "create virtual table search using fts5(words, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
         "delete from searched",
     ),
 )
@@ -150,8 +152,9 @@ LANDMARK_VERSION = 9
 LOCK_VERSION = 8
 """From this version on a store can be encrypted, and sessions of it packed."""
 
-SEARCH_VERSION = 2
-"""From this version on there is an index to search by. Without it everything else works as well."""
+SEARCH_VERSION = 10
+"""From this version on there is an index to search by that takes words as all stores do. Without it everything else
+works as well."""
 
 KEPT_VERSION = 7
 """From this version on it is known which sessions are kept whatever their age."""

@@ -48,6 +48,8 @@ _MARK = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _WORD = re.compile(f"[^\\W_](?:[^\\W_]|[{_MARK}])*")
 # What ASCII parts from the rest, with something in it that is none.
 _FOREIGN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*+[^\x00-\x7f][^\x00-/:-@\[-`{-\x7f]*+")
+_SHORT_RUN = 32
+"""Characters of a run that is likely to come again: a word."""
 _PIECE = re.compile(r'"([^"]*)"?(\*?)|([^\s"]+)')
 
 
@@ -86,7 +88,7 @@ def fold(word: str) -> str:
     return word.lower() if word.isascii() else "".join(map(_base, word.lower()))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def _base(char: str) -> str:
     """A letter without its accents if it is a Latin one."""
     split = unicodedata.normalize("NFD", char)
@@ -100,7 +102,18 @@ def _words(text: str) -> list[str]:
 def indexed(text: str) -> str:
     """`text` for an index that knows the letters and digits of ASCII and takes whatever is beyond for a part of a word:
     with its other words as they are compared, so that it finds what `matches` does."""
-    return text if text.isascii() else _FOREIGN.sub(lambda run: " ".join(_words(run[0])), text)
+    return text if text.isascii() else _FOREIGN.sub(_indexed_run, text)
+
+
+def _indexed_run(run: re.Match[str]) -> str:
+    return (_indexed_again if len(run[0]) < _SHORT_RUN else _indexed_once)(run[0])
+
+
+def _indexed_once(run: str) -> str:
+    return " ".join(_words(run))
+
+
+_indexed_again = lru_cache(maxsize=8192)(_indexed_once)
 
 
 def matches(terms: Sequence[Term], text: str) -> bool:

@@ -19,6 +19,9 @@ __all__ = ["image_type", "sniff"]
 
 _CHECKED = frozenset({"", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 _NO_IMAGE = "application/octet-stream"
+_MOST_TEXT = 256 << 10
+"""Bytes of a text that stands in a message: some 80,000 tokens. With more, no request might fit any more, while what
+is left out of one says so."""
 
 
 def image_type(data: bytes) -> str:
@@ -62,8 +65,8 @@ def _sniffed(shown: Shown, blob: Callable[[str], bytes], losses: list[Loss], *, 
 
 
 def _as_text(media: Media, data: bytes, shown: Shown, losses: list[Loss]) -> Media | Text:
-    """What a file of plain text says; any other as it is."""
-    if media.kind not in ("document", "file") or not media.mime.startswith("text/"):
+    """What a file of plain text says; any other as it is, and one that is too large for it."""
+    if media.kind not in ("document", "file") or not media.mime.startswith("text/") or len(data) > _MOST_TEXT:
         return media
     try:
         text = data.decode("utf-8-sig")

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...content import Opaque, Part, Reasoning, ToolCall, is_finite_json
 from ...errors import FormatError
+from ...records import tokens_billed
 from ..protocol import Reply
 from .blocks import NAME
 from .response import plain, read_reply, string
@@ -21,6 +22,7 @@ from .response import plain, read_reply, string
 __all__ = ["StreamAssembler"]
 
 _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 class _Block:
@@ -146,13 +148,12 @@ class StreamAssembler:
 
     def _count(self, usage: Any) -> None:
         """Usage is cumulative: later values stand, those a later event leaves out stay, or says to be 0, as servers
-        do that imitate this one."""
+        do that imitate this one; but where it says what the input was, a 0 in that is one."""
         if isinstance(usage, Mapping):
             before = self._usage or {}
-            self._usage = {
-                **before,
-                **{k: v for k, v in usage.items() if v is not None and (v != 0 or not before.get(k))},
-            }
+            sure = _INPUT if any(tokens_billed(usage.get(key)) for key in _INPUT) else ()
+            later = {k: v for k, v in usage.items() if v is not None and (v != 0 or k in sure or not before.get(k))}
+            self._usage = {**before, **later}
 
     def _block(self, event: Mapping[str, Any]) -> _Block:
         index = _index(event)
