@@ -44,6 +44,8 @@ def steps(*calls: tuple[str, dict[str, Any], str]) -> list[Message]:
         ("bash", {"command": 'awk "$1 > limits.low" a.csv'}),
         ("bash", {"command": "psql <<SQL\nselect 1 where o.total > o.paid\nSQL"}),
         ("bash", {"command": "ls a.txt 2>&1 > /dev/null; sed -n '1,3p' b.py"}),
+        ("bash", {"command": "if [[ $n > 2.1 ]]; then echo $((3 > 2.5)); fi  # rm a.py"}),
+        ("bash", {"command": "git restore --staged a.py; git checkout main; cat a.py | perl -ne 'print'"}),
     ],
 )
 def test_a_file_that_was_not_changed_is_not_told_as_changed(tool: str, arguments: dict[str, Any]) -> None:
@@ -73,7 +75,7 @@ def test_a_file_that_was_not_changed_is_not_told_as_changed(tool: str, arguments
         (
             "shell",
             {"command": ["bash", "-lc", "echo 1 | tee 'c.txt' > \"out dir/d.txt\""]},
-            ["out dir/d.txt: written [2]"],
+            ["c.txt: written [2]", "out dir/d.txt: written [2]"],
         ),
         (
             "bash",
@@ -81,6 +83,24 @@ def test_a_file_that_was_not_changed_is_not_told_as_changed(tool: str, arguments
             ["b.py: edited by sed [2]", "a.py: edited by sed [2]"],
         ),
         ("bash", {"command": "cp a.py b.py; touch c.py"}, ["c.py: written [2]", "b.py: written [2]"]),
+        (
+            "bash",
+            {"command": "rm -f a.py 2>/dev/null; cp b.py c.py # not d.py"},
+            ["c.py: written [2]", "a.py: removed [2]"],
+        ),
+        ("bash", {"command": "rm a.py # don't keep\ntee -a b.log < c"}, ["b.log: written [2]", "a.py: removed [2]"]),
+        ("bash", {"command": "sed -i 's|a|b|' \"dir/f.py\""}, ["dir/f.py: edited by sed [2]"]),
+        ("bash", {"command": "perl -0pi -e 's/a/b/' f.py"}, ["f.py: edited by perl [2]"]),
+        (
+            "bash",
+            {"command": "git checkout HEAD -- a.py && git restore b.py"},
+            ["b.py: restored by git [2]", "a.py: restored by git [2]"],
+        ),
+        ("apply_diff", {"path": "a.py", "diff": "@@"}, ["a.py: apply_diff [2]"]),
+        ("update_file", {"path": "a.py"}, ["a.py: update_file [2]"]),
+        ("move_file", {"source": "a", "destination": "b"}, ["b: move_file [2]", "a: move_file [2]"]),
+        ("write_files", {"files": [{"path": "a.py", "content": "x"}]}, ["a.py: write_files [2]"]),
+        ("Edit", {"file_path": "a.md", "new_string": "As in\n*** Update File: b.py\n"}, ["a.md: Edit [2]"]),
         (
             "bash",
             {"command": "rm -rf old.py; git mv a.py b.py"},
@@ -382,3 +402,46 @@ def test_a_decision_stays(decision: str, at_hand: int) -> None:
         first = max(1, len(messages) - at_hand + 1)
         text = digest(messages[first - 1 :], 1200, first=first, previous=text)
     assert section(text, "Decided") == [f"[2] {decision}"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Like this:\n```python\n# a set instead of a list, now\nx = set()\n```",
+        "> We will use tabs rather than spaces.\n\nThat stands in the README.",
+        "The call `we will use it` is in line 3.",
+        "Shall I go with Postgres or with SQLite?",
+        "## Decision",
+        "It returns None instead of raising.",
+        "Agreed! You are right.",
+        "If you decide otherwise, tell me.",
+    ],
+)
+def test_what_is_no_decision_is_not_told_as_one(said: str) -> None:
+    """What stands under `Decided` is taken for settled: a comment of quoted code, a question or a bug that is described
+    is not, and each pushes out one that is."""
+    assert section(digest([user("Mend it."), assistant(said), assistant("Next.")]), "Decided") == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "env.exitcode(1)\n",
+        "Exit code 2 is returned where a file is missing.\n",
+        "It ends with exit code 1 if it fails.\n",
+    ],
+)
+def test_a_text_about_exit_codes_is_no_error(said: str) -> None:
+    """A manual or a program that was read told of an error, open for good, that nobody had."""
+    assert section(digest(steps(("read", {"path": "a.py"}, said + "All is well.\n" * 3))), "Errors") == []
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [("(empty)", "Exit Code: 2"), ("ls: cannot access 'x'", "Output: ls: cannot access 'x'")],
+)
+def test_an_error_is_not_told_as_none(output: str, told: str) -> None:
+    """gemini-cli ends with `Error: (none)` when a command failed by its status: that was told as what went wrong."""
+    said = f"Command: ls x\nDirectory: (root)\nOutput: {output}\nError: (none)\nExit Code: 2\nSignal: 0\nPIDs: (none)"
+    (line,) = section(digest(steps(("run_shell_command", {"command": "ls x"}, said))), "Errors")
+    assert line == f"[3] run_shell_command command=ls x: {told}; not seen to work since"

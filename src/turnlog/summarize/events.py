@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -16,7 +17,14 @@ __all__ = ["ended", "error_of", "errors", "files", "open_ends", "tasks_of"]
 
 _ENDS = 1500  # characters at either end of a text in which an event is looked for
 _STATUS = 300  # the same for a status
-_EXIT = re.compile(r"(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code)\W{1,3}(\d{1,3})\b", re.IGNORECASE)
+# A status that is told: not what a call in a program would exit with, nor what a manual says of one.
+_EXIT = re.compile(
+    r"(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code)(?!\()\W{1,3}(\d{1,3})(?!\w|\.\d)"
+    r"(?![ \t]+(?!(?:in|after)\b)\w)",
+    re.IGNORECASE,
+)
+_REPORT = 6  # lines of such a status, of which only some say anything
+_STATUS_ALONE = re.compile(r"[\w ]{1,40}: (?:\(\w+\)|-?\d+)$")  # as gemini-cli ends what a command said
 # A name of an exception, or such a word, with what it says behind it: no list of names, no number that was measured.
 _RAISED = re.compile(
     r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=])(?!\s*[=|])"
@@ -26,13 +34,15 @@ _RAISED = re.compile(
 _BEGINS = re.compile(r"\s*(?:error|traceback|fatal|fehler\s*:|erreur\s*:|错误|錯誤|エラー|오류|خطأ)", re.IGNORECASE)
 # What begins alike and says that nothing failed: `errors: 0`, `error=null`, `Error rate: 0.2 %`, `error.log`.
 _NO_ERROR = re.compile(
-    r"\s*error(?:\S*\.\w{1,5}\s*$|s?\s*[:=]\s*(?:(?:0|none|null|no|false|nil|n/a|\[\]|\{\})\s*(?:$|[,;.)])|-?\d*\.\d)"
+    r"\s*error(?:\S*\.\w{1,5}\s*$|s?\s*[:=]\s*(?:(?:0|none|\(none\)|null|no|false|nil|n/a|\[\]|\{\})\s*(?:$|[,;.)])|-?\d*\.\d)"
     r"|s?=\s*(?:$|,)"
     r"|s?[\s_-]+(?:rates?|handling|handlers?|margins?|bars?|budgets?|counts?|codes|reports?|tracking|logging|analysis"
     r"|correction|boundar(?:y|ies)|pages?|terms?)\b)",
     re.IGNORECASE,
 )
-_NAMED = re.compile(r"error|exception|failed|failure|fatal|denied|not found|no such|refused|invalid", re.IGNORECASE)
+_NAMED = re.compile(
+    r"error|exception|failed|failure|fatal|denied|not found|no such|refused|invalid|cannot", re.IGNORECASE
+)
 _PLAN = re.compile(r"plan|to_?do|task|check_?list|goal|milestone", re.IGNORECASE)
 _UNFINISHED = {"pending", "in_progress", "todo", "to_do", "open", "doing", "blocked", "not_started"}
 _FINISHED = frozenset(
@@ -79,7 +89,9 @@ def _message(text: str, outcome: Outcome) -> str:
     lines = (text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}").splitlines()
     lines = [line for line in lines if line.strip()]
     raised = [line for line in lines if _is_error(_RAISED, line)][-1:]
-    said = raised or [line for line in lines if _NAMED.search(line)][:1] or lines[-1:] or [outcome]
+    named = (line for line in lines if _NAMED.search(line) and _NO_ERROR.match(line) is None)
+    ends = lines[-_REPORT:] if lines and _STATUS_ALONE.match(lines[-1]) else []
+    said = raised or list(islice(named, 1)) or list(filter(_exit_of, ends)) or lines[-1:] or [outcome]
     return clip(said[0], 160)
 
 
