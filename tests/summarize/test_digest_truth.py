@@ -445,3 +445,19 @@ def test_an_error_is_not_told_as_none(output: str, told: str) -> None:
     said = f"Command: ls x\nDirectory: (root)\nOutput: {output}\nError: (none)\nExit Code: 2\nSignal: 0\nPIDs: (none)"
     (line,) = section(digest(steps(("run_shell_command", {"command": "ls x"}, said))), "Errors")
     assert line == f"[3] run_shell_command command=ls x: {told}; not seen to work since"
+
+
+@pytest.mark.parametrize("target", [60, 110, 200])
+def test_a_short_digest_tells_the_task(target: int) -> None:
+    """What was asked first did not fit into its share of a short digest, which told `ok, go on` ten times instead; the
+    next digest was made of that, so that nobody knew the task from then on."""
+    task = (
+        "Write a friendly handbook on how our kitchen works, " + "in plain words and with a list of what to buy, " * 5
+    )
+    messages, text = [user(task)], ""
+    for turn in range(30):
+        step = [call("x", "write", path=f"day_{turn}.md"), result("x", "ok"), user("ok, go on")]
+        messages += step
+        first = max(1, len(messages) - 20)
+        text = digest(messages[first - 1 :], target, first=first, previous=text)
+    assert section(text, "Asked")[0].startswith("[1] Write a friendly handbook")

@@ -21,7 +21,7 @@ from .identifiers import Seen
 from .notes import Memory, Reader
 from .protocol import Material
 from .quotes import Choice, Excerpt, Heading, excerpts
-from .reading import Said
+from .reading import Said, clip
 
 __all__ = ["Digest"]
 
@@ -30,6 +30,8 @@ _TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # under
 _EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files changed"
 _DECIDED, _DONE, _ERRORS, _OPEN = "## Decided", "## Done and found", "## Errors", "## Open"
 _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _DECIDED: 0.03, _ERRORS: 0.05, _OPEN: 0.04}
+_ASKED_LEAST, _ASKED_MOST = 450, 0.3  # characters for what was asked in a short digest, and what share they may be
+_TASK = 30  # characters of the task that are worth telling
 
 _CHARACTERS = 3.4  # of a token: where the search for the right length begins
 _SAMPLE = 100  # lines by which it is measured how many characters a token has
@@ -134,7 +136,8 @@ class _Draft:
     def fill(self, room: float) -> None:
         """Say as much as goes into about `room` characters."""
         self._texts = {  # of the sections
-            name: _fitting(lines, room * _SHARES[name] - len(name)) for name, lines in self._sections.items()
+            name: _with_the_task(lines, room) if name == _ASKED else _fitting(lines, room * _SHARES[name] - len(name))
+            for name, lines in self._sections.items()
         }
         lines = [line for texts in self._texts.values() for line in texts]
         used = len(self._title()) + len(_DONE) + sum(len(line) + 1 for line in lines)
@@ -319,6 +322,17 @@ def _about(line: str, before: int) -> int:
     if found is not None:
         return int(found[1])
     return before or min(map(int, _NAMED.findall(line)), default=0)
+
+
+def _with_the_task(lines: list[_Line], room: float) -> list[str]:
+    """What was asked, as far as it goes into its share of `room` characters, and the first of it anyway: a short digest
+    has more for it, and it is cut short where that is too little."""
+    least = min(_ASKED_LEAST, _ASKED_MOST * room)
+    share = int(max(_SHARES[_ASKED] * room, least) - len(_ASKED))
+    if lines and len(lines[0].text) >= share > _TASK:
+        task = lines[0]
+        lines = [_Line(task.place, clip(task.text, share - 1), task.about, task.under), *lines[1:]]
+    return _fitting(lines, share)
 
 
 def _fitting(lines: Iterable[_Line], room: float) -> list[str]:
