@@ -461,3 +461,20 @@ def test_a_short_digest_tells_the_task(target: int) -> None:
         first = max(1, len(messages) - 20)
         text = digest(messages[first - 1 :], target, first=first, previous=text)
     assert section(text, "Asked")[0].startswith("[1] Write a friendly handbook")
+
+
+def test_what_was_done_for_the_user_is_told() -> None:
+    """A cancelled order is told by its number alone, which stood in the digest already: nine of ten bookings and
+    cancellations were not told, and an agent could not know that it had made them."""
+    messages = [user("Cancel order W7421990 and tell me."), call("a", "get_order", order_id="W7421990")]
+    messages += [result("a", '{"order_id": "W7421990", "status": "pending", "sku": "LAMP-8831"}')]
+    messages += [call("b", "cancelOrder", order_id="W7421990"), result("b", "Error: try again")]
+    messages += [call("c", "mcp__shop__cancel_order", order_id="W7421990"), result("c", '{"status": "cancelled"}')]
+    for turn in range(30):
+        messages += [call("x", "search", q=f"item-{turn}"), result("x", f"ITEM-{turn}: {turn * 731} EUR, lamp-{turn}")]
+    done = section(digest(messages, 200), "Done and found")
+    assert [line for line in done if "cancel" in line] == ["[6] mcp__shop__cancel_order order_id=W7421990"]
+    assert len(done) > 10
+    first = 40
+    text = digest(messages[first - 1 :], 300, first=first, previous=digest(messages[:50], 200))
+    assert "[6] mcp__shop__cancel_order order_id=W7421990" in text

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ..content import ToolCall
 from .reading import clip
 
-__all__ = ["BY_SHELL", "changes_of"]
+__all__ = ["BY_SHELL", "changes_of", "words_of"]
 
 _ENDS = 1500  # characters of a command that are looked at
 _PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath)$")
@@ -54,7 +54,7 @@ BY_SHELL = frozenset({_WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED, _RESTORED})
 def changes_of(call: ToolCall, text: str) -> Iterator[tuple[str, str]]:
     """Paths that a call, which says `text`, changes, with the name of the tool, what it was told to do, or a word for
     what a shell command does."""
-    name = _words_of(call.name)
+    name = words_of(call.name)
     named = call.arguments if isinstance(call.arguments, dict) else {}
     own = list(_by_keys(call, name, named)) if _CHANGING.search(name) else []
     yield from own
@@ -77,11 +77,12 @@ def _by_keys(call: ToolCall, name: str, named: dict[str, object]) -> Iterator[tu
     ends = _ENDS_OF_MOVE if _MOVING.search(name) else ()
     for arguments in (named, *(item for item in listed if isinstance(item, dict))):
         for key, value in arguments.items():
-            if isinstance(value, str) and (_PATH_KEY.search(_words_of(key)) or key in ends) and _is_name(value):
+            if isinstance(value, str) and (_PATH_KEY.search(words_of(key)) or key in ends) and _is_name(value):
                 yield value, _named(deed, call)
 
 
-def _words_of(name: str) -> str:
+def words_of(name: str) -> str:
+    """A name in small letters, with `_` between its words."""
     return _HUMP.sub("_", name).lower()
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from ..content import ToolResult
 from ..view.shown import Shown
 from .asked import gives_orders, most_telling
-from .events import ended, errors, files, open_ends
+from .events import acts, ended, errors, files, open_ends
 from .identifiers import Seen
 from .notes import Memory, Reader
 from .protocol import Material
@@ -30,8 +30,9 @@ _TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # under
 _EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files changed"
 _DECIDED, _DONE, _ERRORS, _OPEN = "## Decided", "## Done and found", "## Errors", "## Open"
 _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _DECIDED: 0.03, _ERRORS: 0.05, _OPEN: 0.04}
-_ASKED_LEAST, _ASKED_MOST = 450, 0.3  # characters for what was asked in a short digest, and what share they may be
-_TASK = 30  # characters of the task that are worth telling
+_TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
+_ACTS = 0.12  # of the room, at most, for the calls that changed something
+_ACT = 60  # characters of the arguments of such a call
 
 _CHARACTERS = 3.4  # of a token: where the search for the right length begins
 _SAMPLE = 100  # lines by which it is measured how many characters a token has
@@ -111,6 +112,7 @@ class _Draft:
         for quote in self._quotes:
             if quote.step not in self._headings:
                 self._headings[quote.step] = self._heading(self._said[quote.step])
+        self._acts = {at: self._headings.get(at) or self._act(self._said[at]) for at in acts(self._said)}
         records = [number for shown in messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
         earlier = self._earlier(material.previous, titled, staying)
@@ -144,7 +146,8 @@ class _Draft:
         covered = set[str]().union(*map(self._vocabulary.of_line, lines))
         told = self._asked_or_decided()
         quotes = [one for one in self._quotes if one.quote.text not in told.get(one.at, "")]
-        self._choice = Choice(quotes, self._headings, self._first_at, self._weights, covered)
+        self._choice = Choice(quotes, self._headings | self._acts, self._first_at, self._weights, covered)
+        used += self._choice.open(self._acts, room * _ACTS)
         self._choice.take(room - used)
 
     def _asked_or_decided(self) -> dict[int, str]:
@@ -177,7 +180,7 @@ class _Draft:
         for one in sorted(chosen, key=lambda one: (one.step, one.at, one.quote.start)):
             if one.step != step:
                 step = at = one.step
-                lines.append(self._headings[step].text)
+                lines.append((self._headings.get(step) or self._acts[step]).text)
             said = self._said[one.at]
             if one.at != at:
                 at = one.at
@@ -197,6 +200,11 @@ class _Draft:
         if one.who == "call":
             return Heading(f"[{one.record}] {one.tool} {one.brief}", one.note.named)
         return Heading(f"[{one.record}] {one.tool or one.who}:", ())
+
+    def _act(self, one: Said) -> Heading:
+        """A call that nothing is quoted of: what it was, and for what."""
+        brief = clip(one.brief, _ACT)
+        return Heading(f"[{one.record}] {one.tool} {brief}", tuple(self._vocabulary.words(brief)))
 
     def _decided(self) -> list[_Line]:
         """What the assistant chose, the newest first."""
@@ -325,13 +333,14 @@ def _about(line: str, before: int) -> int:
 
 
 def _with_the_task(lines: list[_Line], room: float) -> list[str]:
-    """What was asked, as far as it goes into its share of `room` characters, and the first of it anyway: a short digest
-    has more for it, and it is cut short where that is too little."""
-    least = min(_ASKED_LEAST, _ASKED_MOST * room)
-    share = int(max(_SHARES[_ASKED] * room, least) - len(_ASKED))
-    if lines and len(lines[0].text) >= share > _TASK:
-        task = lines[0]
-        lines = [_Line(task.place, clip(task.text, share - 1), task.about, task.under), *lines[1:]]
+    """What was asked, as far as it goes into its share of `room` characters, and the first of it anyway: where that
+    takes all of the share, it has more, and is cut short where that is too little, and the rest has half."""
+    share = room * _SHARES[_ASKED] - len(_ASKED)
+    if lines and len(lines[0].text) >= share:
+        task, most = lines[0], int(min(_TASK_MOST, _TASK_SHARE * room))
+        told = clip(task.text, most) if most >= _TASK_LEAST else ""
+        lines = [_Line(task.place, told, task.about, task.under), *lines[1:]] if told else lines
+        share = share / 2 + len(told) + 1
     return _fitting(lines, share)
 
 

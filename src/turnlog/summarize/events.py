@@ -10,10 +10,10 @@ from operator import attrgetter
 from typing import Any
 
 from ..content import Outcome, ToolCall
-from .changes import BY_SHELL
+from .changes import BY_SHELL, words_of
 from .reading import Said, clip
 
-__all__ = ["ended", "error_of", "errors", "files", "open_ends", "tasks_of"]
+__all__ = ["acts", "ended", "error_of", "errors", "files", "open_ends", "tasks_of"]
 
 _ENDS = 1500  # characters at either end of a text in which an event is looked for
 _STATUS = 300  # the same for a status
@@ -50,6 +50,13 @@ _FINISHED = frozenset(
     " dropped abandoned obsolete erledigt fertig abgeschlossen abgebrochen terminé fait annulé hecho completado"
     " terminado cancelado 完成 已完成 取消 已取消 完了 済み 済 완료 취소"
     " مكتمل تم منجز ملغى выполнено готово отменено".split()
+)
+# What a tool is named that changes something: a booking, a ticket. Its first word tells: `get_order` orders nothing.
+_ACTS = re.compile(
+    r"(?:^|__|[./:])(?:add|approve|assign|book|buy|cancel|change|charge|close|confirm|create|delete|deploy|disable|enable"
+    r"|exchange|insert|invite|issue|merge|modify|move|notify|order|pay|place|post|publish|purchase|push|refund|reject"
+    r"|remove|rename|reply|reserve|reset|return|schedule|send|set|share|ship|submit|subscribe|transfer|update|upload"
+    r"|unsubscribe)(?=_|-|$)"
 )
 _CALL = 60  # characters of a call's arguments that say what it is about
 _FOLDER = re.compile(r"^(command|cmd)=cd \S+ (?:&&|;) ")
@@ -178,6 +185,18 @@ def files(said: Sequence[Said]) -> list[str]:
             if one.record not in changes.setdefault(done, []):
                 changes[done].append(one.record)
     return [f"{path}: {', '.join(_counted(*done) for done in changed[path].items())}" for path in reversed(changed)]
+
+
+def acts(said: Sequence[Said]) -> list[int]:
+    """The positions of the calls that changed something else than files, as far as the names of their tools tell it,
+    the newest first. What failed changed nothing, and a plan is told by what is left of it."""
+    failed = {one.call for one in said if one.note.error and one.call is not None}
+    return [
+        at
+        for at, one in reversed(list(enumerate(said)))
+        if one.who == "call" and at not in failed and not one.note.changes and one.note.tasks is None
+        if _ACTS.search(words_of(one.tool))
+    ]
 
 
 def _counted(done: str, records: list[int]) -> str:
