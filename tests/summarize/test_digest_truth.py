@@ -478,3 +478,20 @@ def test_what_was_done_for_the_user_is_told() -> None:
     first = 40
     text = digest(messages[first - 1 :], 300, first=first, previous=digest(messages[:50], 200))
     assert "[6] mcp__shop__cancel_order order_id=W7421990" in text
+
+
+def test_of_what_earlier_digests_told_the_newest_stays() -> None:
+    """Where room is short, the files, errors and decisions of the oldest digest stayed for good, and what was newer
+    went with each compaction."""
+    messages, text = [user("Mend it.")], ""
+    for turn in range(60):
+        messages += [call("x", "edit", path=f"shop/part_{turn}.py"), result("x", "ok")]
+        messages += [call("y", "bash", command=f"make part_{turn}"), result("y", f"Error: no rule for part_{turn}")]
+        messages += [assistant(f"I decided for way {turn}.")]
+        first = max(1, len(messages) - 19)
+        text = digest(messages[first - 1 :], 1000, first=first, previous=text)
+    for name, sign in (("Files changed", "part_"), ("Errors", "no rule for part_"), ("Decided", "way ")):
+        turns = [int(line.partition(sign)[2].partition(".")[0].partition(";")[0]) for line in section(text, name)]
+        assert len(turns) < 20
+        newest = list(range(60 - len(turns), 60))
+        assert turns == (newest[::-1] if name == "Files changed" else newest), name

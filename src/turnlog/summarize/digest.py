@@ -121,10 +121,10 @@ class _Draft:
         self._sections: dict[str, list[_Line]] = {  # lines, the most important first
             _EARLIER: earlier[_EARLIER],
             _ASKED: self._asked(earlier[_ASKED]),
-            _FILES: changed + [line for line in earlier[_FILES] if _path(line) not in paths],
-            _DECIDED: self._decided() + earlier[_DECIDED],
+            _FILES: changed + [line for line in _newest_first(earlier[_FILES]) if _path(line) not in paths],
+            _DECIDED: self._decided() + earlier[_DECIDED][::-1],
             _ERRORS: [_Line(at, line) for at, line in errors(self._said, staying)]
-            + self._since(earlier[_ERRORS], staying),
+            + self._since(earlier[_ERRORS], staying)[::-1],
             _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[_OPEN],
         }
 
@@ -284,6 +284,12 @@ def _characters(text: str, count: Callable[[str], int]) -> float:
     lines = text.split("\n")
     sample = "\n".join(lines[:: max(1, len(lines) // _SAMPLE)])
     return len(sample) / max(1, count(sample))
+
+
+def _newest_first(files: list[_Line]) -> list[_Line]:
+    """Files that an earlier digest told, behind those that this one does, by their newest change."""
+    ordered = sorted(files, key=lambda line: max(map(int, _NAMED.findall(line.text)), default=0), reverse=True)
+    return [_Line(_NEVER + place, line.text, line.about, line.under) for place, line in enumerate(ordered)]
 
 
 def _path(line: _Line) -> str:
