@@ -44,6 +44,8 @@ def steps(*calls: tuple[str, dict[str, Any], str]) -> list[Message]:
         ("bash", {"command": 'awk "$1 > limits.low" a.csv'}),
         ("bash", {"command": "psql <<SQL\nselect 1 where o.total > o.paid\nSQL"}),
         ("bash", {"command": "ls a.txt 2>&1 > /dev/null; sed -n '1,3p' b.py"}),
+        ("bash", {"command": "if [[ $n > 2.1 ]]; then echo $((3 > 2.5)); fi  # rm a.py"}),
+        ("bash", {"command": "git restore --staged a.py; git checkout main; cat a.py | perl -ne 'print'"}),
     ],
 )
 def test_a_file_that_was_not_changed_is_not_told_as_changed(tool: str, arguments: dict[str, Any]) -> None:
@@ -73,7 +75,7 @@ def test_a_file_that_was_not_changed_is_not_told_as_changed(tool: str, arguments
         (
             "shell",
             {"command": ["bash", "-lc", "echo 1 | tee 'c.txt' > \"out dir/d.txt\""]},
-            ["out dir/d.txt: written [2]"],
+            ["c.txt: written [2]", "out dir/d.txt: written [2]"],
         ),
         (
             "bash",
@@ -81,6 +83,24 @@ def test_a_file_that_was_not_changed_is_not_told_as_changed(tool: str, arguments
             ["b.py: edited by sed [2]", "a.py: edited by sed [2]"],
         ),
         ("bash", {"command": "cp a.py b.py; touch c.py"}, ["c.py: written [2]", "b.py: written [2]"]),
+        (
+            "bash",
+            {"command": "rm -f a.py 2>/dev/null; cp b.py c.py # not d.py"},
+            ["c.py: written [2]", "a.py: removed [2]"],
+        ),
+        ("bash", {"command": "rm a.py # don't keep\ntee -a b.log < c"}, ["b.log: written [2]", "a.py: removed [2]"]),
+        ("bash", {"command": "sed -i 's|a|b|' \"dir/f.py\""}, ["dir/f.py: edited by sed [2]"]),
+        ("bash", {"command": "perl -0pi -e 's/a/b/' f.py"}, ["f.py: edited by perl [2]"]),
+        (
+            "bash",
+            {"command": "git checkout HEAD -- a.py && git restore b.py"},
+            ["b.py: restored by git [2]", "a.py: restored by git [2]"],
+        ),
+        ("apply_diff", {"path": "a.py", "diff": "@@"}, ["a.py: apply_diff [2]"]),
+        ("update_file", {"path": "a.py"}, ["a.py: update_file [2]"]),
+        ("move_file", {"source": "a", "destination": "b"}, ["b: move_file [2]", "a: move_file [2]"]),
+        ("write_files", {"files": [{"path": "a.py", "content": "x"}]}, ["a.py: write_files [2]"]),
+        ("Edit", {"file_path": "a.md", "new_string": "As in\n*** Update File: b.py\n"}, ["a.md: Edit [2]"]),
         (
             "bash",
             {"command": "rm -rf old.py; git mv a.py b.py"},
@@ -382,3 +402,96 @@ def test_a_decision_stays(decision: str, at_hand: int) -> None:
         first = max(1, len(messages) - at_hand + 1)
         text = digest(messages[first - 1 :], 1200, first=first, previous=text)
     assert section(text, "Decided") == [f"[2] {decision}"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Like this:\n```python\n# a set instead of a list, now\nx = set()\n```",
+        "> We will use tabs rather than spaces.\n\nThat stands in the README.",
+        "The call `we will use it` is in line 3.",
+        "Shall I go with Postgres or with SQLite?",
+        "## Decision",
+        "It returns None instead of raising.",
+        "Agreed! You are right.",
+        "If you decide otherwise, tell me.",
+    ],
+)
+def test_what_is_no_decision_is_not_told_as_one(said: str) -> None:
+    """What stands under `Decided` is taken for settled: a comment of quoted code, a question or a bug that is described
+    is not, and each pushes out one that is."""
+    assert section(digest([user("Mend it."), assistant(said), assistant("Next.")]), "Decided") == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "env.exitcode(1)\n",
+        "Exit code 2 is returned where a file is missing.\n",
+        "It ends with exit code 1 if it fails.\n",
+    ],
+)
+def test_a_text_about_exit_codes_is_no_error(said: str) -> None:
+    """A manual or a program that was read told of an error, open for good, that nobody had."""
+    assert section(digest(steps(("read", {"path": "a.py"}, said + "All is well.\n" * 3))), "Errors") == []
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [("(empty)", "Exit Code: 2"), ("ls: cannot access 'x'", "Output: ls: cannot access 'x'")],
+)
+def test_an_error_is_not_told_as_none(output: str, told: str) -> None:
+    """gemini-cli ends with `Error: (none)` when a command failed by its status: that was told as what went wrong."""
+    said = f"Command: ls x\nDirectory: (root)\nOutput: {output}\nError: (none)\nExit Code: 2\nSignal: 0\nPIDs: (none)"
+    (line,) = section(digest(steps(("run_shell_command", {"command": "ls x"}, said))), "Errors")
+    assert line == f"[3] run_shell_command command=ls x: {told}; not seen to work since"
+
+
+@pytest.mark.parametrize("target", [60, 110, 200])
+def test_a_short_digest_tells_the_task(target: int) -> None:
+    """What was asked first did not fit into its share of a short digest, which told `ok, go on` ten times instead; the
+    next digest was made of that, so that nobody knew the task from then on."""
+    task = (
+        "Write a friendly handbook on how our kitchen works, " + "in plain words and with a list of what to buy, " * 5
+    )
+    messages, text = [user(task)], ""
+    for turn in range(30):
+        step = [call("x", "write", path=f"day_{turn}.md"), result("x", "ok"), user("ok, go on")]
+        messages += step
+        first = max(1, len(messages) - 20)
+        text = digest(messages[first - 1 :], target, first=first, previous=text)
+    assert section(text, "Asked")[0].startswith("[1] Write a friendly handbook")
+
+
+def test_what_was_done_for_the_user_is_told() -> None:
+    """A cancelled order is told by its number alone, which stood in the digest already: nine of ten bookings and
+    cancellations were not told, and an agent could not know that it had made them."""
+    messages = [user("Cancel order W7421990 and tell me."), call("a", "get_order", order_id="W7421990")]
+    messages += [result("a", '{"order_id": "W7421990", "status": "pending", "sku": "LAMP-8831"}')]
+    messages += [call("b", "cancelOrder", order_id="W7421990"), result("b", "Error: try again")]
+    messages += [call("c", "mcp__shop__cancel_order", order_id="W7421990"), result("c", '{"status": "cancelled"}')]
+    for turn in range(30):
+        messages += [call("x", "search", q=f"item-{turn}"), result("x", f"ITEM-{turn}: {turn * 731} EUR, lamp-{turn}")]
+    done = section(digest(messages, 200), "Done and found")
+    assert [line for line in done if "cancel" in line] == ["[6] mcp__shop__cancel_order order_id=W7421990"]
+    assert len(done) > 10
+    first = 40
+    text = digest(messages[first - 1 :], 300, first=first, previous=digest(messages[:50], 200))
+    assert "[6] mcp__shop__cancel_order order_id=W7421990" in text
+
+
+def test_of_what_earlier_digests_told_the_newest_stays() -> None:
+    """Where room is short, the files, errors and decisions of the oldest digest stayed for good, and what was newer
+    went with each compaction."""
+    messages, text = [user("Mend it.")], ""
+    for turn in range(60):
+        messages += [call("x", "edit", path=f"shop/part_{turn}.py"), result("x", "ok")]
+        messages += [call("y", "bash", command=f"make part_{turn}"), result("y", f"Error: no rule for part_{turn}")]
+        messages += [assistant(f"I decided for way {turn}.")]
+        first = max(1, len(messages) - 19)
+        text = digest(messages[first - 1 :], 1000, first=first, previous=text)
+    for name, sign in (("Files changed", "part_"), ("Errors", "no rule for part_"), ("Decided", "way ")):
+        turns = [int(line.partition(sign)[2].partition(".")[0].partition(";")[0]) for line in section(text, name)]
+        assert len(turns) < 20
+        newest = list(range(60 - len(turns), 60))
+        assert turns == (newest[::-1] if name == "Files changed" else newest), name

@@ -46,23 +46,48 @@ _CONSTRAINT = re.compile(
     re.VERBOSE,
 )
 
-# What a decision of the agent's is told with.
+# What a decision of the agent's is told with. That one thing is so and not another is no decision, but where the agent
+# says that it makes it so.
 _DECISION = re.compile(
-    r"""\b(?:decided|decision|going\ with|go\ with|opted|chose|settled\ on|stick\ (?:with|to)|instead\ of|rather\ than
-        |we(?:'ll|’ll|\ will)?\ use|agreed
+    r"""\b(?:decided|decision|going\ with|go\ with|opted|chose|settled\ on|stick\ (?:with|to)
+        |(?P<contrast>instead\ of|rather\ than)|we(?:'ll|’ll|\ will)\ use|agreed\ (?:on|to|that|with)
         |entschieden|entscheide\w*|entscheidung|stattdessen|anstatt|décid\w+|plutôt\ que|au\ lieu
-        |decid\w+|en\ lugar|en\ vez)\b
+        |decid(?:í|i(?!ng\b))\w*|en\ lugar|en\ vez)\b
     | (?=[^\x00-\u024f]) (?:\b(?:решил\w*|решение|вместо)\b
         |决定|決定|改用|选择|選擇|而不是|採用|采用|ことにし|代わりに|결정|대신|قرر|اخترت|بدل)""",
     re.VERBOSE,
 )
+_MAKES = re.compile(
+    r"\b(?:i|i['’](?:ll|m|ve)|we|we['’](?:ll|re|ve)|let['’]s|let me|now|changed|switched|replaced|moved|to use)\b"
+)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|^[ \t]*(?:>|#)[^\n]*", re.DOTALL | re.MULTILINE)
 _DECISIONS, _DECIDED = 2, 160  # of one text, and characters of each
 
 
 def decisions_of(text: str) -> tuple[str, ...]:
-    """The sentences of an answer that tell a decision, each on one line: what was chosen, and mostly why."""
-    found = dict.fromkeys(clip(text[start:end], _DECIDED) for start, end in _sentences(text, _DECISION))
+    """The sentences of an answer that tell a decision, each on one line: what was chosen, and mostly why. None that
+    ask, and none for words that stand in code, in what is quoted, or in a headline."""
+    if next(_sentences(text, _DECISION), None) is None:
+        return ()  # as most: quickly found
+    plain = _CODE.sub(_blank, text)
+    found = dict.fromkeys(
+        clip(text[start:end], _DECIDED)
+        for start, end in _sentences(plain, _DECISION)
+        if _is_decision(_lower(plain[start:end]))
+    )
     return tuple(found)[-_DECISIONS:]
+
+
+def _blank(found: re.Match[str]) -> str:
+    """Nothing to be found, of the same length, so that all else stays at its place. Whole lines end a sentence."""
+    return ("`" if found[0][0] == "`" and found[0][:3] != "```" else "\n") * len(found[0])
+
+
+def _is_decision(sentence: str) -> bool:
+    if sentence.rstrip().endswith(("?", "？")):
+        return False
+    plain = any(found["contrast"] is None for found in _DECISION.finditer(sentence))
+    return plain or _MAKES.search(sentence) is not None
 
 
 def line_of(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ..content import ToolCall
 from .reading import clip
 
-__all__ = ["BY_SHELL", "changes_of"]
+__all__ = ["BY_SHELL", "changes_of", "words_of"]
 
 _ENDS = 1500  # characters of a command that are looked at
 _PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath)$")
@@ -16,11 +16,15 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # where a word begins in `filePath`
 # Words of a name, not letters of it: `get_credit` edits nothing, `dispatch` patches nothing.
 _CHANGING = re.compile(
     r"(?<![a-z])(?:multi|file|over|re)?"
-    r"(?:edit(?:or)?|write|patch|replace|create|delete|insert|move|rename|append|remove|save)(?:file|text)?s?(?![a-z])"
+    r"(?:edit(?:or)?|write|patch|replace|create|delete|insert|move|rename|append|remove|save|update|modify|apply_diff)"
+    r"(?:file|text)?s?(?![a-z])"
 )
+_MOVING = re.compile(r"(?:move|rename)_(?:file|path)s?$")
+_ENDS_OF_MOVE = ("source", "destination", "src", "dst", "from", "to")  # keys
 _DEEDS = ("command", "action", "operation", "mode")  # keys by which one tool does several things
 _DEED = re.compile(r"[A-Za-z_-]{2,30}")
 _LOOKING = re.compile(r"(?:view|read|open|list|find|search|get|show|print|cat|goto|scroll|r)(?:$|[_-])", re.IGNORECASE)
+_BEGIN_PATCH = "*** Begin Patch"
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete|Move)(?: File| to): (.+?)[ \t\r]*$", re.MULTILINE)
 _SHELL = re.compile(
     r"(?<![a-z])(?:bash|shell|sh|zsh|terminal|console|cmd|command|exec|execute|run|powershell)(?![a-z])"
@@ -28,41 +32,57 @@ _SHELL = re.compile(
 _OTHER = re.compile(r"sql|query|python|javascript|node|browser")  # languages in which `>` compares
 _COMMAND_KEYS = ("command", "cmd", "commands", "script", "input", "keystrokes")
 _DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,40})\1(?![\w<])")  # of `cat <<'EOF' > path`
-_QUOTED = re.compile(r"(\\.)|(>[ \t]*)?(\"(?:[^\"\\]|\\.)*\"|'[^']*')", re.DOTALL)
+_QUOTED = re.compile(
+    r"(\\.)|(?<!\S)#[^\n]*|(>[ \t]*)?(\"(?:[^\"\\]|\\.)*\"|'[^']*')", re.DOTALL
+)  # and what is remarked
+_QUOTED_NAME = re.compile(r"['\"]([\w./~@+-]*\w\.\w{1,10})['\"]")  # ends as no program of `sed` does
+_REDIRECTED = re.compile(r"(?<!\S)\d+[<>]|[<>]")
 _INTO = re.compile(r"(?<![<>&\d=-])>{1,2}[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|([\w./~-]*\w))")
 _NEXT = re.compile(r"[;&|\n()]+")
 _PATH = re.compile(r"[\w./~@+-]*[\w/]")
 _SETTING = re.compile(r"\w+=|sudo$|git$|time$|then$|do$|else$")  # what may stand ahead of the name of a command
-_WRITTEN, _BY_SED, _REMOVED, _MOVED = "written", "edited by sed", "removed", "moved"
-_PROGRAMS = ("tee ", "sed ", "rm ", "mv ", "cp ", "touch ")
+_WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED = "written", "edited by sed", "edited by perl", "removed", "moved"
+_RESTORED = "restored by git"
+_PROGRAMS = ("tee ", "sed ", "perl ", "rm ", "mv ", "cp ", "touch ", "checkout ", "restore ")
+_IN_PLACE = re.compile(r"-[pnlaw0]*i|--in-place")
 _QUOTATION = "''"
 
-BY_SHELL = frozenset({_WRITTEN, _BY_SED, _REMOVED, _MOVED})
+BY_SHELL = frozenset({_WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED, _RESTORED})
 """What a shell command may have done to a file though it failed: another part of it may have."""
 
 
 def changes_of(call: ToolCall, text: str) -> Iterator[tuple[str, str]]:
     """Paths that a call, which says `text`, changes, with the name of the tool, what it was told to do, or a word for
     what a shell command does."""
-    if "*** " in text:
+    name = words_of(call.name)
+    named = call.arguments if isinstance(call.arguments, dict) else {}
+    own = list(_by_keys(call, name, named)) if _CHANGING.search(name) else []
+    yield from own
+    if not own and (_BEGIN_PATCH in text or ("*** " in text and "patch" in name)):  # else it is of what is written
         for verb, path in _PATCHED.findall(text):
             yield path, f"{verb} by patch"
-    name = _words_of(call.name)
-    named = call.arguments if isinstance(call.arguments, dict) else {}
     patch = named.get("operation")
     if isinstance(patch, dict) and isinstance(patch.get("path"), str) and _is_name(patch["path"]):
         yield patch["path"], _named(str(patch.get("type", "")), call)  # as OpenAI's `apply_patch` has it
-    if _CHANGING.search(name):
-        deed = next((named[key] for key in _DEEDS if isinstance(named.get(key), str)), "")
-        if not _LOOKING.match(deed):
-            for key, value in named.items():
-                if isinstance(value, str) and _PATH_KEY.search(_words_of(key)) and _is_name(value):
-                    yield value, _named(deed, call)
-    elif not _OTHER.search(name):
+    if not _CHANGING.search(name) and not _OTHER.search(name):
         yield from _by_shell(_command(call, named, shell=_SHELL.search(name) is not None))
 
 
-def _words_of(name: str) -> str:
+def _by_keys(call: ToolCall, name: str, named: dict[str, object]) -> Iterator[tuple[str, str]]:
+    """The files that a tool of such a name is told to change: by its arguments, or by those of a list in them."""
+    deed = next((value for key in _DEEDS if isinstance(value := named.get(key), str)), "")
+    if _LOOKING.match(deed):
+        return
+    listed = (item for value in named.values() if isinstance(value, list) for item in value)
+    ends = _ENDS_OF_MOVE if _MOVING.search(name) else ()
+    for arguments in (named, *(item for item in listed if isinstance(item, dict))):
+        for key, value in arguments.items():
+            if isinstance(value, str) and (_PATH_KEY.search(words_of(key)) or key in ends) and _is_name(value):
+                yield value, _named(deed, call)
+
+
+def words_of(name: str) -> str:
+    """A name in small letters, with `_` between its words."""
     return _HUMP.sub("_", name).lower()
 
 
@@ -96,16 +116,24 @@ def _by_shell(command: str) -> Iterator[tuple[str, str]]:
         return
     if "<<" in command:
         command = "\n".join(_without_documents(command[: 20 * _ENDS].split("\n")))
-    plain = _QUOTED.sub(lambda found: found[0] if found[2] else _QUOTATION if found[3] else "", command[:_ENDS])
+    plain = _QUOTED.sub(_unquoted, command[:_ENDS])
     for match in _INTO.finditer(plain):
         path = match[1] or match[2] or match[3]
-        if ("." in path or "/" in path) and not path.startswith("/dev/"):
+        if ("." in path or "/" in path) and not path.startswith("/dev/") and not path.replace(".", "").isdigit():
             yield path, _WRITTEN
     for simple in _NEXT.split(plain) if programs else ():
-        words = simple.partition(">")[0].split()
+        words = _REDIRECTED.split(simple, maxsplit=1)[0].split()
         while words and _SETTING.match(words[0]):
             words.pop(0)
         yield from _by_program(words)
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    """What stands for a quotation in a command: itself where it is written to, the name of a file, or a mark."""
+    if found[2] or not found[3]:
+        return found[0] if found[2] else ""
+    name = _QUOTED_NAME.fullmatch(found[3])
+    return name[1] if name else _QUOTATION
 
 
 def _without_documents(lines: Iterable[str]) -> Iterator[str]:
@@ -125,11 +153,13 @@ def _by_program(words: list[str]) -> Iterator[tuple[str, str]]:
     program, given = (words[0], words[1:]) if words else ("", [])
     done = {"tee": _WRITTEN, "touch": _WRITTEN, "cp": _WRITTEN, "rm": _REMOVED, "mv": _MOVED}.get(program, "")
     given = given[-1:] if program == "cp" else given
-    if program == "sed" and any(word.startswith(("-i", "--in-place")) for word in given):
-        done = _BY_SED
+    if program in ("sed", "perl") and any(map(_IN_PLACE.match, given)):
+        done = _BY_SED if program == "sed" else _BY_PERL
         plain = [word for word in given if not word.startswith("-")]
         # Where no quoted program stands, the first word is the program.
         given = plain if _QUOTATION in plain else plain[1:]
+    elif (program == "restore" and "--staged" not in given) or (program == "checkout" and "--" in given):
+        done, given = _RESTORED, given[given.index("--") + 1 :] if "--" in given else given
     if done:
         for word in given:
             if _PATH.fullmatch(word) and not word.startswith(("-", "/dev/")):

@@ -16,12 +16,12 @@ from msgspec import Struct
 from ..content import ToolResult
 from ..view.shown import Shown
 from .asked import gives_orders, most_telling
-from .events import ended, errors, files, open_ends
+from .events import acts, ended, errors, files, open_ends
 from .identifiers import Seen
 from .notes import Memory, Reader
 from .protocol import Material
 from .quotes import Choice, Excerpt, Heading, excerpts
-from .reading import Said
+from .reading import Said, clip
 
 __all__ = ["Digest"]
 
@@ -30,6 +30,9 @@ _TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # under
 _EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files changed"
 _DECIDED, _DONE, _ERRORS, _OPEN = "## Decided", "## Done and found", "## Errors", "## Open"
 _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _DECIDED: 0.03, _ERRORS: 0.05, _OPEN: 0.04}
+_TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
+_ACTS = 0.12  # of the room, at most, for the calls that changed something
+_ACT = 60  # characters of the arguments of such a call
 
 _CHARACTERS = 3.4  # of a token: where the search for the right length begins
 _SAMPLE = 100  # lines by which it is measured how many characters a token has
@@ -109,6 +112,7 @@ class _Draft:
         for quote in self._quotes:
             if quote.step not in self._headings:
                 self._headings[quote.step] = self._heading(self._said[quote.step])
+        self._acts = {at: self._headings.get(at) or self._act(self._said[at]) for at in acts(self._said)}
         records = [number for shown in messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
         earlier = self._earlier(material.previous, titled, staying)
@@ -117,10 +121,10 @@ class _Draft:
         self._sections: dict[str, list[_Line]] = {  # lines, the most important first
             _EARLIER: earlier[_EARLIER],
             _ASKED: self._asked(earlier[_ASKED]),
-            _FILES: changed + [line for line in earlier[_FILES] if _path(line) not in paths],
-            _DECIDED: self._decided() + earlier[_DECIDED],
+            _FILES: changed + [line for line in _newest_first(earlier[_FILES]) if _path(line) not in paths],
+            _DECIDED: self._decided() + earlier[_DECIDED][::-1],
             _ERRORS: [_Line(at, line) for at, line in errors(self._said, staying)]
-            + self._since(earlier[_ERRORS], staying),
+            + self._since(earlier[_ERRORS], staying)[::-1],
             _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[_OPEN],
         }
 
@@ -134,14 +138,16 @@ class _Draft:
     def fill(self, room: float) -> None:
         """Say as much as goes into about `room` characters."""
         self._texts = {  # of the sections
-            name: _fitting(lines, room * _SHARES[name] - len(name)) for name, lines in self._sections.items()
+            name: _with_the_task(lines, room) if name == _ASKED else _fitting(lines, room * _SHARES[name] - len(name))
+            for name, lines in self._sections.items()
         }
         lines = [line for texts in self._texts.values() for line in texts]
         used = len(self._title()) + len(_DONE) + sum(len(line) + 1 for line in lines)
         covered = set[str]().union(*map(self._vocabulary.of_line, lines))
         told = self._asked_or_decided()
         quotes = [one for one in self._quotes if one.quote.text not in told.get(one.at, "")]
-        self._choice = Choice(quotes, self._headings, self._first_at, self._weights, covered)
+        self._choice = Choice(quotes, self._headings | self._acts, self._first_at, self._weights, covered)
+        used += self._choice.open(self._acts, room * _ACTS)
         self._choice.take(room - used)
 
     def _asked_or_decided(self) -> dict[int, str]:
@@ -174,7 +180,7 @@ class _Draft:
         for one in sorted(chosen, key=lambda one: (one.step, one.at, one.quote.start)):
             if one.step != step:
                 step = at = one.step
-                lines.append(self._headings[step].text)
+                lines.append((self._headings.get(step) or self._acts[step]).text)
             said = self._said[one.at]
             if one.at != at:
                 at = one.at
@@ -194,6 +200,11 @@ class _Draft:
         if one.who == "call":
             return Heading(f"[{one.record}] {one.tool} {one.brief}", one.note.named)
         return Heading(f"[{one.record}] {one.tool or one.who}:", ())
+
+    def _act(self, one: Said) -> Heading:
+        """A call that nothing is quoted of: what it was, and for what."""
+        brief = clip(one.brief, _ACT)
+        return Heading(f"[{one.record}] {one.tool} {brief}", tuple(self._vocabulary.words(brief)))
 
     def _decided(self) -> list[_Line]:
         """What the assistant chose, the newest first."""
@@ -275,6 +286,12 @@ def _characters(text: str, count: Callable[[str], int]) -> float:
     return len(sample) / max(1, count(sample))
 
 
+def _newest_first(files: list[_Line]) -> list[_Line]:
+    """Files that an earlier digest told, behind those that this one does, by their newest change."""
+    ordered = sorted(files, key=lambda line: max(map(int, _NAMED.findall(line.text)), default=0), reverse=True)
+    return [_Line(_NEVER + place, line.text, line.about, line.under) for place, line in enumerate(ordered)]
+
+
 def _path(line: _Line) -> str:
     """The file that a line of files changed is about."""
     return line.text.partition(": ")[0]
@@ -319,6 +336,18 @@ def _about(line: str, before: int) -> int:
     if found is not None:
         return int(found[1])
     return before or min(map(int, _NAMED.findall(line)), default=0)
+
+
+def _with_the_task(lines: list[_Line], room: float) -> list[str]:
+    """What was asked, as far as it goes into its share of `room` characters, and the first of it anyway: where that
+    takes all of the share, it has more, and is cut short where that is too little, and the rest has half."""
+    share = room * _SHARES[_ASKED] - len(_ASKED)
+    if lines and len(lines[0].text) >= share:
+        task, most = lines[0], int(min(_TASK_MOST, _TASK_SHARE * room))
+        told = clip(task.text, most) if most >= _TASK_LEAST else ""
+        lines = [_Line(task.place, told, task.about, task.under), *lines[1:]] if told else lines
+        share = share / 2 + len(told) + 1
+    return _fitting(lines, share)
 
 
 def _fitting(lines: Iterable[_Line], room: float) -> list[str]:

@@ -5,18 +5,26 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
 from ..content import Outcome, ToolCall
-from .changes import BY_SHELL
+from .changes import BY_SHELL, words_of
 from .reading import Said, clip
 
-__all__ = ["ended", "error_of", "errors", "files", "open_ends", "tasks_of"]
+__all__ = ["acts", "ended", "error_of", "errors", "files", "open_ends", "tasks_of"]
 
 _ENDS = 1500  # characters at either end of a text in which an event is looked for
 _STATUS = 300  # the same for a status
-_EXIT = re.compile(r"(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code)\W{1,3}(\d{1,3})\b", re.IGNORECASE)
+# A status that is told: not what a call in a program would exit with, nor what a manual says of one.
+_EXIT = re.compile(
+    r"(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code)(?!\()\W{1,3}(\d{1,3})(?!\w|\.\d)"
+    r"(?![ \t]+(?!(?:in|after)\b)\w)",
+    re.IGNORECASE,
+)
+_REPORT = 6  # lines of such a status, of which only some say anything
+_STATUS_ALONE = re.compile(r"[\w ]{1,40}: (?:\(\w+\)|-?\d+)$")  # as gemini-cli ends what a command said
 # A name of an exception, or such a word, with what it says behind it: no list of names, no number that was measured.
 _RAISED = re.compile(
     r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=])(?!\s*[=|])"
@@ -26,13 +34,15 @@ _RAISED = re.compile(
 _BEGINS = re.compile(r"\s*(?:error|traceback|fatal|fehler\s*:|erreur\s*:|错误|錯誤|エラー|오류|خطأ)", re.IGNORECASE)
 # What begins alike and says that nothing failed: `errors: 0`, `error=null`, `Error rate: 0.2 %`, `error.log`.
 _NO_ERROR = re.compile(
-    r"\s*error(?:\S*\.\w{1,5}\s*$|s?\s*[:=]\s*(?:(?:0|none|null|no|false|nil|n/a|\[\]|\{\})\s*(?:$|[,;.)])|-?\d*\.\d)"
+    r"\s*error(?:\S*\.\w{1,5}\s*$|s?\s*[:=]\s*(?:(?:0|none|\(none\)|null|no|false|nil|n/a|\[\]|\{\})\s*(?:$|[,;.)])|-?\d*\.\d)"
     r"|s?=\s*(?:$|,)"
     r"|s?[\s_-]+(?:rates?|handling|handlers?|margins?|bars?|budgets?|counts?|codes|reports?|tracking|logging|analysis"
     r"|correction|boundar(?:y|ies)|pages?|terms?)\b)",
     re.IGNORECASE,
 )
-_NAMED = re.compile(r"error|exception|failed|failure|fatal|denied|not found|no such|refused|invalid", re.IGNORECASE)
+_NAMED = re.compile(
+    r"error|exception|failed|failure|fatal|denied|not found|no such|refused|invalid|cannot", re.IGNORECASE
+)
 _PLAN = re.compile(r"plan|to_?do|task|check_?list|goal|milestone", re.IGNORECASE)
 _UNFINISHED = {"pending", "in_progress", "todo", "to_do", "open", "doing", "blocked", "not_started"}
 _FINISHED = frozenset(
@@ -40,6 +50,13 @@ _FINISHED = frozenset(
     " dropped abandoned obsolete erledigt fertig abgeschlossen abgebrochen terminé fait annulé hecho completado"
     " terminado cancelado 完成 已完成 取消 已取消 完了 済み 済 완료 취소"
     " مكتمل تم منجز ملغى выполнено готово отменено".split()
+)
+# What a tool is named that changes something: a booking, a ticket. Its first word tells: `get_order` orders nothing.
+_ACTS = re.compile(
+    r"(?:^|__|[./:])(?:add|approve|assign|book|buy|cancel|change|charge|close|confirm|create|delete|deploy|disable|enable"
+    r"|exchange|insert|invite|issue|merge|modify|move|notify|order|pay|place|post|publish|purchase|push|refund|reject"
+    r"|remove|rename|reply|reserve|reset|return|schedule|send|set|share|ship|submit|subscribe|transfer|update|upload"
+    r"|unsubscribe)(?=_|-|$)"
 )
 _CALL = 60  # characters of a call's arguments that say what it is about
 _FOLDER = re.compile(r"^(command|cmd)=cd \S+ (?:&&|;) ")
@@ -79,7 +96,9 @@ def _message(text: str, outcome: Outcome) -> str:
     lines = (text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}").splitlines()
     lines = [line for line in lines if line.strip()]
     raised = [line for line in lines if _is_error(_RAISED, line)][-1:]
-    said = raised or [line for line in lines if _NAMED.search(line)][:1] or lines[-1:] or [outcome]
+    named = (line for line in lines if _NAMED.search(line) and _NO_ERROR.match(line) is None)
+    ends = lines[-_REPORT:] if lines and _STATUS_ALONE.match(lines[-1]) else []
+    said = raised or list(islice(named, 1)) or list(filter(_exit_of, ends)) or lines[-1:] or [outcome]
     return clip(said[0], 160)
 
 
@@ -166,6 +185,18 @@ def files(said: Sequence[Said]) -> list[str]:
             if one.record not in changes.setdefault(done, []):
                 changes[done].append(one.record)
     return [f"{path}: {', '.join(_counted(*done) for done in changed[path].items())}" for path in reversed(changed)]
+
+
+def acts(said: Sequence[Said]) -> list[int]:
+    """The positions of the calls that changed something else than files, as far as the names of their tools tell it,
+    the newest first. What failed changed nothing, and a plan is told by what is left of it."""
+    failed = {one.call for one in said if one.note.error and one.call is not None}
+    return [
+        at
+        for at, one in reversed(list(enumerate(said)))
+        if one.who == "call" and at not in failed and not one.note.changes and one.note.tasks is None
+        if _ACTS.search(words_of(one.tool))
+    ]
 
 
 def _counted(done: str, records: list[int]) -> str:

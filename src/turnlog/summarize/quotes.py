@@ -123,6 +123,16 @@ class Choice:
         self._waiting = sorted([self._value(index) for index in range(len(candidates))])
         self._left: list[tuple[float, int]] = []  # did not fit
 
+    def open(self, steps: Iterable[int], room: float) -> int:
+        """Choose the headings of these steps as far as they go into `room`, whatever is quoted; how much they take."""
+        used = 0
+        for step in steps:
+            cost = len(self._headings[step].text) + _FRAME
+            if used + cost <= room:
+                used += cost
+                self._add(Excerpt(step, step, Quote(0, 0, "", ())))
+        return used
+
     def take(self, room: float) -> bool:
         """Choose more, within `room` characters; whether any could be."""
         waiting, left, before = self._waiting, self._left, len(self.chosen)
