@@ -463,6 +463,19 @@ def test_a_short_digest_tells_the_task(target: int) -> None:
     assert section(text, "Asked")[0].startswith("[1] Write a friendly handbook")
 
 
+def test_what_stays_in_view_needs_no_room_for_the_task() -> None:
+    """Where the task stays as it was said, a long word of the user's that came later took its place in the digest, and
+    the room of what was found."""
+    task = shown([user("Write a handbook on how our kitchen works.")], 1)
+    pasted = user("By the way, this is the list that my neighbour sent: " + "flour and sugar and eggs and milk, " * 12)
+    messages = [pasted]
+    for turn in range(30):
+        messages += [call("x", "look_up", day=f"day-{turn}"), result("x", f"open from {turn}:15, room K-{turn}")]
+    assert any("By the way" in line for line in section(digest(messages, 200, first=2), "Asked"))
+    text = digest(messages, 200, first=2, kept=task)
+    assert "## Asked" not in text and len(section(text, "Done and found")) > 10
+
+
 def test_what_was_done_for_the_user_is_told() -> None:
     """A cancelled order is told by its number alone, which stood in the digest already: nine of ten bookings and
     cancellations were not told, and an agent could not know that it had made them."""
@@ -472,11 +485,11 @@ def test_what_was_done_for_the_user_is_told() -> None:
     messages += [call("c", "mcp__shop__cancel_order", order_id="W7421990"), result("c", '{"status": "cancelled"}')]
     for turn in range(30):
         messages += [call("x", "search", q=f"item-{turn}"), result("x", f"ITEM-{turn}: {turn * 731} EUR, lamp-{turn}")]
-    done = section(digest(messages, 200), "Done and found")
+    done = section(digest(messages, 400), "Done and found")
     assert [line for line in done if "cancel" in line] == ["[6] mcp__shop__cancel_order order_id=W7421990"]
     assert len(done) > 10
     first = 40
-    text = digest(messages[first - 1 :], 300, first=first, previous=digest(messages[:50], 200))
+    text = digest(messages[first - 1 :], 300, first=first, previous=digest(messages[:50], 400))
     assert "[6] mcp__shop__cancel_order order_id=W7421990" in text
 
 

@@ -32,6 +32,7 @@ _DECIDED, _DONE, _ERRORS, _OPEN = "## Decided", "## Done and found", "## Errors"
 _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _DECIDED: 0.03, _ERRORS: 0.05, _OPEN: 0.04}
 _TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
 _ACTS = 0.12  # of the room, at most, for the calls that changed something
+_FEW = 800  # characters of a digest in which quotes say more than such calls
 _ACT = 60  # characters of the arguments of such a call
 
 _CHARACTERS = 3.4  # of a token: where the search for the right length begins
@@ -127,6 +128,9 @@ class _Draft:
             + self._since(earlier[_ERRORS], staying)[::-1],
             _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[_OPEN],
         }
+        asked = (_HEADING.match(line.text) for line in self._sections[_ASKED][:1])
+        first = min((int(found[1]) for found in asked if found is not None), default=0)
+        self._tells_the_task = not any(one.who == "user" and one.record < first for one in staying)
 
     def _likely(self) -> Iterable[str]:
         """The identifiers of most weight: those that quotes are looked for."""
@@ -138,7 +142,9 @@ class _Draft:
     def fill(self, room: float) -> None:
         """Say as much as goes into about `room` characters."""
         self._texts = {  # of the sections
-            name: _with_the_task(lines, room) if name == _ASKED else _fitting(lines, room * _SHARES[name] - len(name))
+            name: _with_the_task(lines, room)
+            if name == _ASKED and self._tells_the_task
+            else _fitting(lines, room * _SHARES[name] - len(name))
             for name, lines in self._sections.items()
         }
         lines = [line for texts in self._texts.values() for line in texts]
@@ -147,7 +153,7 @@ class _Draft:
         told = self._asked_or_decided()
         quotes = [one for one in self._quotes if one.quote.text not in told.get(one.at, "")]
         self._choice = Choice(quotes, self._headings | self._acts, self._first_at, self._weights, covered)
-        used += self._choice.open(self._acts, room * _ACTS)
+        used += self._choice.open(self._acts, _ACTS * (room - _FEW))
         self._choice.take(room - used)
 
     def _asked_or_decided(self) -> dict[int, str]:
