@@ -25,17 +25,23 @@ WORDS = st.sampled_from(
 LINES = st.lists(WORDS, max_size=6).map(" ".join)
 
 
-@given(st.lists(LINES, max_size=5), st.lists(st.tuples(WORDS, st.sampled_from(["", "*", '"'])), min_size=1, max_size=3))
-@settings(max_examples=150)
-def test_the_index_finds_what_reading_finds(lines: list[str], asked: list[tuple[str, str]]) -> None:
-    """A word that FTS5 splits, folds or compares in another way than the stores without an index."""
-    query = " ".join(f'"{word}"' if how == '"' else word + how for word, how in asked)
+def both_with(lines: list[str]) -> tuple[MemoryStore, SqliteStore]:
+    """A store without an index and one with it, each with a session that says these lines."""
     memory, indexed = MemoryStore(), SqliteStore(_PLACE)
     for store in (memory, indexed):
         for info in store.sessions():
             store.delete(info.id)
         store.create("s")
         store.append("s", [said(line) for line in lines])
+    return memory, indexed
+
+
+@given(st.lists(LINES, max_size=5), st.lists(st.tuples(WORDS, st.sampled_from(["", "*", '"'])), min_size=1, max_size=3))
+@settings(max_examples=150)
+def test_the_index_finds_what_reading_finds(lines: list[str], asked: list[tuple[str, str]]) -> None:
+    """A word that FTS5 splits, folds or compares in another way than the stores without an index."""
+    query = " ".join(f'"{word}"' if how == '"' else word + how for word, how in asked)
+    memory, indexed = both_with(lines)
     found = [(hit.record, hit.snippet, hit.start, hit.end) for hit in indexed.search(query)]
     assert found == [(hit.record, hit.snippet, hit.start, hit.end) for hit in memory.search(query)]
     indexed.close()
@@ -187,12 +193,7 @@ def test_the_index_knows_every_letter(lines: list[str], data: st.DataObject) -> 
     line = data.draw(st.sampled_from(lines))
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(line))] * 2)))
     query = data.draw(st.sampled_from([line, f'"{line}"', line[start:end], line[start:end] + "*"]))
-    memory, indexed = MemoryStore(), SqliteStore(_PLACE)
-    for store in (memory, indexed):
-        for info in store.sessions():
-            store.delete(info.id)
-        store.create("s")
-        store.append("s", [said(line) for line in lines])
+    memory, indexed = both_with(lines)
     try:
         wanted = memory.search(query)
     except InputError:

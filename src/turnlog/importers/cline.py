@@ -254,16 +254,12 @@ def _usage(metrics: Any, provider: str, model: str, log: Drafting) -> None:
         return
     # `inputTokens` counts cached ones in.
     usage = Usage(
-        input=_tokens(metrics, "inputTokens"),
-        output=_tokens(metrics, "outputTokens"),
-        cached=_tokens(metrics, "cacheReadTokens"),
-        cache_write=_tokens(metrics, "cacheWriteTokens"),
+        input=tokens_billed(metrics.get("inputTokens")),
+        output=tokens_billed(metrics.get("outputTokens")),
+        cached=tokens_billed(metrics.get("cacheReadTokens")),
+        cache_write=tokens_billed(metrics.get("cacheWriteTokens")),
     )
     log.add(UsageRecord(provider=provider, model=model, usage=usage, raw=metrics))
-
-
-def _tokens(metrics: Mapping[str, Any], key: str) -> int:
-    return tokens_billed(metrics.get(key))
 
 
 def _word(value: Any) -> str:

@@ -113,7 +113,9 @@ class _Draft:
         for quote in self._quotes:
             if quote.step not in self._headings:
                 self._headings[quote.step] = self._heading(self._said[quote.step])
-        self._acts = {at: self._headings.get(at) or self._act(self._said[at]) for at in acts(self._said)}
+        self._acts = acts(self._said)
+        for at in self._acts:
+            self._headings.setdefault(at, self._act(self._said[at]))
         records = [number for shown in messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
         earlier = self._earlier(material.previous, titled, staying)
@@ -128,8 +130,7 @@ class _Draft:
             + self._since(earlier[_ERRORS], staying)[::-1],
             _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[_OPEN],
         }
-        asked = (_HEADING.match(line.text) for line in self._sections[_ASKED][:1])
-        first = min((int(found[1]) for found in asked if found is not None), default=0)
+        first = next((_about(line.text, 0) for line in self._sections[_ASKED]), 0)
         self._tells_the_task = not any(one.who == "user" and one.record < first for one in staying)
 
     def _likely(self) -> Iterable[str]:
@@ -152,7 +153,7 @@ class _Draft:
         covered = set[str]().union(*map(self._vocabulary.of_line, lines))
         told = self._asked_or_decided()
         quotes = [one for one in self._quotes if one.quote.text not in told.get(one.at, "")]
-        self._choice = Choice(quotes, self._headings | self._acts, self._first_at, self._weights, covered)
+        self._choice = Choice(quotes, self._headings, self._first_at, self._weights, covered)
         used += self._choice.open(self._acts, _ACTS * (room - _FEW))
         self._choice.take(room - used)
 
@@ -186,7 +187,7 @@ class _Draft:
         for one in sorted(chosen, key=lambda one: (one.step, one.at, one.quote.start)):
             if one.step != step:
                 step = at = one.step
-                lines.append((self._headings.get(step) or self._acts[step]).text)
+                lines.append(self._headings[step].text)
             said = self._said[one.at]
             if one.at != at:
                 at = one.at

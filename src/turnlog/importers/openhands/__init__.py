@@ -168,21 +168,17 @@ def _metrics(metrics: Any, recorded: set[str], log: Drafting) -> None:
             kept.append(row)
         elif event_id(row.get("response_id")) not in recorded:
             usage = Usage(
-                input=_count(row, "prompt_tokens"),
-                output=_count(row, "completion_tokens"),
-                cached=_count(row, "cache_read_tokens"),
-                cache_write=_count(row, "cache_write_tokens"),
+                input=tokens_billed(row.get("prompt_tokens")),
+                output=tokens_billed(row.get("completion_tokens")),
+                cached=tokens_billed(row.get("cache_read_tokens")),
+                cache_write=tokens_billed(row.get("cache_write_tokens")),
             )
             log.add(UsageRecord(provider="openai-chat", model=event_id(row.get("model")), usage=usage, raw=row))
-        elif _count(row, "cache_read_tokens") or _count(row, "cache_write_tokens"):
+        elif tokens_billed(row.get("cache_read_tokens")) or tokens_billed(row.get("cache_write_tokens")):
             kept.append(row)
     rest = without_repeats({**metrics, "token_usages": kept}, (), {})
     if rest is not None:
         log.note("metrics", rest)
-
-
-def _count(row: Mapping[str, Any], key: str) -> int:
-    return tokens_billed(row.get(key))
 
 
 def _digest(value: Any) -> str:

@@ -83,18 +83,14 @@ def usage_of(wire: Mapping[str, Any], model: str) -> UsageRecord | None:
     raw = wire.get("usage")
     if not isinstance(raw, dict):
         return None
-    cached, written = _tokens(raw, "cacheRead"), _tokens(raw, "cacheWrite")
+    cached, written = tokens_billed(raw.get("cacheRead")), tokens_billed(raw.get("cacheWrite"))
     # pi counts what came from the cache apart from `input`.
-    whole = _tokens(raw, "input") + cached + written
-    usage = Usage(input=whole, output=_tokens(raw, "output"), cached=cached, cache_write=written)
+    whole = tokens_billed(raw.get("input")) + cached + written
+    usage = Usage(input=whole, output=tokens_billed(raw.get("output")), cached=cached, cache_write=written)
     if usage == Usage():
         return None
     provider = provider_of(word(wire.get("api")), word(wire.get("provider")))
     return UsageRecord(provider=provider, model=model, usage=usage, raw=raw)
-
-
-def _tokens(usage: Mapping[str, Any], key: str) -> int:
-    return tokens_billed(usage.get(key))
 
 
 def _is_content(content: Any) -> bool:

@@ -15,7 +15,10 @@ from ..values import check_depth, prune
 from .parse import read_blocks
 from .shapes import BLOCK
 
-__all__ = ["parse_response", "plain", "read_reply", "replayable", "string", "usage_of"]
+__all__ = ["INPUT", "parse_response", "plain", "read_reply", "replayable", "string", "usage_of"]
+
+INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+"""The figures of a usage object that are an input together."""
 
 _DUMPS = ("to_dict", "model_dump", "dict")
 
@@ -93,19 +96,13 @@ def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def usage_of(raw: Mapping[str, Any]) -> Usage:
     """Usage in turnlog's terms: the API's `input_tokens` leaves out what its cache read and wrote."""
-    fresh, written, read = (
-        _count(raw, key) for key in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    )
+    fresh, written, read = (tokens_billed(raw.get(key)) for key in INPUT)
     details, writes = raw.get("output_tokens_details"), raw.get("cache_creation")
     return Usage(
         input=fresh + written + read,
-        output=_count(raw, "output_tokens"),
+        output=tokens_billed(raw.get("output_tokens")),
         cached=read,
         cache_write=written,
-        reasoning=_count(details, "thinking_tokens") if isinstance(details, Mapping) else 0,
-        cache_write_1h=_count(writes, "ephemeral_1h_input_tokens") if isinstance(writes, Mapping) else 0,
+        reasoning=tokens_billed(details.get("thinking_tokens")) if isinstance(details, Mapping) else 0,
+        cache_write_1h=tokens_billed(writes.get("ephemeral_1h_input_tokens")) if isinstance(writes, Mapping) else 0,
     )
-
-
-def _count(raw: Mapping[str, Any], key: str) -> int:
-    return tokens_billed(raw.get(key))

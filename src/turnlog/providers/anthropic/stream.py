@@ -17,12 +17,11 @@ from ...errors import FormatError
 from ...records import tokens_billed
 from ..protocol import Reply
 from .blocks import NAME
-from .response import plain, read_reply, string
+from .response import INPUT, plain, read_reply, string
 
 __all__ = ["StreamAssembler"]
 
 _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
-_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 class _Block:
@@ -151,7 +150,7 @@ class StreamAssembler:
         do that imitate this one; but where it says what the input was, a 0 in that is one."""
         if isinstance(usage, Mapping):
             before = self._usage or {}
-            sure = _INPUT if any(tokens_billed(usage.get(key)) for key in _INPUT) else ()
+            sure = INPUT if any(tokens_billed(usage.get(key)) for key in INPUT) else ()
             later = {k: v for k, v in usage.items() if v is not None and (v != 0 or k in sure or not before.get(k))}
             self._usage = {**before, **later}
 
