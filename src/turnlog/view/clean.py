@@ -150,10 +150,14 @@ class _Cleaner:
                 return None
 
     def text(self, text: str, what: str) -> str:
-        if text.isascii() or not _SURROGATE.search(text):
+        if text.isascii():
             return text
-        self.edits.append(Edit("text", f"lone surrogates in {what} sent as U+FFFD", self.records))
-        return _SURROGATE.sub("\ufffd", text)
+        try:
+            text.encode()  # tells sooner than looking for one
+        except UnicodeEncodeError:
+            self.edits.append(Edit("text", f"lone surrogates in {what} sent as U+FFFD", self.records))
+            return _SURROGATE.sub("\ufffd", text)
+        return text
 
     def _text_part(self, part: Text) -> Text | None:
         if not part.text and not self.rules.empty_text:

@@ -58,7 +58,10 @@ def _mended(message: dict[str, Any], path: str, model: str, edits: list[Edit]) -
             texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
             changed["content"] = "\n".join(texts)
             edits.append(Edit("part", f"{path}.content sent as one text", rule="expected a string, got an array"))
-    elif content is not None:
+    elif role == "tool" and "name" in message:  # as many clients write it: so often that the shapes need not find it
+        edits.append(Edit("unknown_key", f"{path}.name dropped", rule=f"Unknown parameter: '{path}.name'."))
+        message = {key: value for key, value in message.items() if key != "name"}
+    if content is not None and role != "function":
         changed["content"] = _each(content, f"{path}.content", lambda part, where: _part(part, where, edits))
     if "tool_calls" in message:
         calls = message["tool_calls"]
