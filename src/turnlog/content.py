@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from operator import is_
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -44,6 +45,7 @@ __all__ = [
     "sha256_hex",
     "shown_apart",
     "text_of",
+    "unchanged",
 ]
 
 ARGUMENTS_DEPTH = 100
@@ -355,3 +357,8 @@ def media_in(message: Message, kind: str = "") -> int:
 def images_in(message: Message) -> int:
     """How many of its media parts are images."""
     return media_in(message, "image")
+
+
+def unchanged(new: Sequence[Any], old: Sequence[Any]) -> bool:
+    """Whether `new` holds the very objects that `old` does, in the same order: nothing had to change."""
+    return len(new) == len(old) and all(map(is_, new, old))

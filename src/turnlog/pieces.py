@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from .content import Role, Tool, ToolCall
+from .content import Role, Tool, ToolCall, unchanged
 from .providers.protocol import BlobReader
 from .records import Configuration
 from .request import Plan, Prepared, as_known, as_text, follow
@@ -149,7 +149,7 @@ def _assembled(
     tools, declared = _declared((opening, *run.callers, tail), plan)
     front = _front(closed.view[:begin], tools, plan, blob)
     back = _spell(closed.view[end:], plan, blob)
-    if _same(closed.view[end:], tail.view):
+    if unchanged(closed.view[end:], tail.view):
         pieces[-1].last = _Last(plan, len(pieces[-1].items), tail, back)
     if run.counts or _counts(plan, (front.wire, back)):
         return None
@@ -232,7 +232,7 @@ def _continues(run: _Run, pieces: Sequence[Piece], plan: Plan) -> bool:
 def _opening(head: Sequence[Shown], follows: Role, plan: Plan, blob: BlobReader, fate: Fate) -> _Mended:
     """The head, mended; the same as for the last request as long as it is the same head."""
     kept: tuple[Sequence[Shown], Role, _Mended] | None = plan.kept.get("opening")
-    if kept is None or kept[1] != follows or not _same(kept[0], head):
+    if kept is None or kept[1] != follows or not unchanged(kept[0], head):
         kept = (list(head), follows, _mend(head, plan, blob, fate, leading=True, follows=follows))
         plan.kept["opening"] = kept
     return kept[2]
@@ -241,7 +241,7 @@ def _opening(head: Sequence[Shown], follows: Role, plan: Plan, blob: BlobReader,
 def _front(view: Sequence[Shown], tools: tuple[Tool, ...], plan: Plan, blob: BlobReader) -> _Front:
     """Everything of a request but the conversation behind its head; kept while that stays the same."""
     kept: tuple[Sequence[Shown], tuple[Tool, ...], _Front] | None = plan.kept.get("front")
-    if kept is None or kept[1] != tools or not _same(kept[0], view):
+    if kept is None or kept[1] != tools or not unchanged(kept[0], view):
         local = msgspec.structs.replace(plan.local, tools=tools)
         rendered = plan.provider.render(view, local, plan.target, blob)
         top = plan.provider.tidy(rendered.request, plan.target)
@@ -270,13 +270,9 @@ def _declared(parts: Iterable[_Mended], plan: Plan) -> tuple[tuple[Tool, ...], l
             seen |= part.called
             callers += part.callers
     kept: tuple[list[Shown], tuple[Tool, ...], list[Edit]] | None = plan.kept.get("declared")
-    if kept is None or not _same(kept[0], callers):
+    if kept is None or not unchanged(kept[0], callers):
         kept = plan.kept["declared"] = (callers, *declare_tools(callers, plan.local.tools, plan.rules))
     return kept[1], kept[2]
-
-
-def _same(left: Sequence[Shown], right: Sequence[Shown]) -> bool:
-    return len(left) == len(right) and all(map(is_, left, right))
 
 
 def _kept(piece: Piece, behind: Piece, plan: Plan, blob: BlobReader, fate: Fate) -> tuple[_Mended, _Wire]:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..content import nested_deeper
+from ..content import nested_deeper, unchanged
 from ..errors import FormatError
 from ..view.shown import Edit
 from .shapes import ANY, Each, Either, Keys, Loose, Many, Shape, Tagged, Value, Words
@@ -288,7 +288,7 @@ def prune(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
         if not isinstance(value, list):
             return value
         pruned = [prune(item, shape.of, f"{path}[{i}]", edits) for i, item in enumerate(value)]
-        return value if all(new is old for new, old in zip(pruned, value, strict=True)) else pruned
+        return value if unchanged(pruned, value) else pruned
     if not isinstance(value, dict):
         return value
     if isinstance(shape, Tagged):

@@ -26,6 +26,7 @@ from ..content import (
     ToolResult,
     Unknown,
     compact_json,
+    unchanged,
 )
 from ..records import (
     Approval,
@@ -194,7 +195,7 @@ def _with(holder: _S, **changes: Any) -> _S:
 
 
 def _same(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
-    return old if all(before is after for before, after in zip(old, new, strict=True)) else new
+    return old if unchanged(old, new) else new
 
 
 def _spells(raw: str, arguments: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..content import sha256_hex
+from ..content import sha256_hex, unchanged
 from ..log import SWEEP_GRACE_SECONDS, Draft, Held, Inventory, Packed, Problem, SessionInfo, Store, Swept
 from ..records import Body, Record
 from .bodies import redacted_bytes
@@ -34,7 +34,7 @@ class RedactingStore:
         """See `RecordStore.append`. What is returned is what later reads return."""
         clean = [redacted_draft(draft, self.redactor, self._renamed) for draft in drafts]
         records = self.store.append(session_id, clean, expected=expected)
-        if not self.redactor.live or all(after is before for after, before in zip(clean, drafts, strict=True)):
+        if not self.redactor.live or unchanged(clean, drafts):
             return records
         for record, after, before in zip(records, clean, drafts, strict=True):
             if after is not before:

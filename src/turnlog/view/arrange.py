@@ -13,7 +13,7 @@ from itertools import groupby
 
 import msgspec
 
-from ..content import Message, Outcome, Part, Text, ToolCall, ToolResult
+from ..content import Message, Outcome, Part, Text, ToolCall, ToolResult, unchanged
 from ..rules import Rules
 from .clean import sendable_name
 from .ledger import Standing
@@ -291,7 +291,7 @@ def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Standi
 def with_parts(shown: Shown, parts: tuple[Part, ...]) -> Shown:
     """`shown` with other parts; itself if they are the same."""
     old = shown.message.parts
-    if len(parts) == len(old) and all(a is b for a, b in zip(parts, old, strict=True)):
+    if unchanged(parts, old):
         return shown
     treatment = "repaired" if shown.treatment == "verbatim" else shown.treatment
     return Shown(msgspec.structs.replace(shown.message, parts=parts), shown.records, treatment)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult, Unknown
+from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult, Unknown, unchanged
 from ..redaction import has_mark
 from ..rules import Rules
 from .shown import Edit, Loss, Shown
@@ -108,8 +108,7 @@ class _Cleaner:
             return self._nothing_left(message)
         if not self.rules.blank_text and is_blank(parts):
             return self._empty(message)
-        same = name == message.name and len(parts) == len(message.parts)
-        if same and all(new is old for new, old in zip(parts, message.parts, strict=True)):
+        if name == message.name and unchanged(parts, message.parts):
             return message
         return msgspec.structs.replace(message, parts=tuple(parts), name=name)
 
@@ -243,7 +242,7 @@ class _Cleaner:
             return self.text(value, "arguments")
         if isinstance(value, list):
             items = [self.json(item) for item in value]
-            return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+            return value if unchanged(items, value) else items
         if isinstance(value, dict):
             pairs = [(self.json(key), self.json(item)) for key, item in value.items()]
             if all(key is old and item is value[old] for (key, item), old in zip(pairs, value, strict=True)):
@@ -261,7 +260,7 @@ class _Cleaner:
                 kept = self.part(part)
             if isinstance(kept, (Text, Media, Opaque, Unknown)):
                 parts.append(kept)
-        if len(parts) == len(result.parts) and all(a is b for a, b in zip(parts, result.parts, strict=True)):
+        if unchanged(parts, result.parts):
             return result
         return msgspec.structs.replace(result, parts=tuple(parts))
 

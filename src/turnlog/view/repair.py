@@ -15,7 +15,20 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult, media_in
+from ..content import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    media_in,
+    unchanged,
+)
 from ..rules import Rules
 from .arrange import Fate, arrange, with_parts
 from .clean import clean, is_blank, sendable_name
@@ -259,7 +272,7 @@ def _media_count(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Sh
                     inner = Text(f"[{inner.kind} left out: more than {rules.media_max_count} in one request]")
                 replaced.append(inner)
             if isinstance(part, ToolResult):
-                same = all(a is b for a, b in zip(replaced, part.parts, strict=True))
+                same = unchanged(replaced, part.parts)
                 parts.append(part if same else msgspec.structs.replace(part, parts=tuple(replaced)))
             else:
                 parts += replaced

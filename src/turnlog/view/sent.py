@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ..content import Media, Message, Part, Text, ToolCall, ToolResult, shown_apart
+from ..content import Media, Message, Part, Text, ToolCall, ToolResult, shown_apart, unchanged
 from ..rules import Rules
 from .clean import clean, is_blank, sendable_name
 from .repair import as_users
@@ -32,7 +32,7 @@ def as_sent(shown: Shown, rules: Rules, *, leading: bool = True, known: Known = 
 def as_spelled(message: Message, rules: Rules) -> Message:
     """A repaired message with the parts that a request spells as others; itself if it has none."""
     parts = tuple(_part(part, rules) for part in message.parts)
-    same = all(new is old for new, old in zip(parts, message.parts, strict=True))
+    same = unchanged(parts, message.parts)
     return message if same else msgspec.structs.replace(message, parts=parts)
 
 

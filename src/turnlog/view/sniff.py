@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ..content import Media, Part, Text, ToolResult, media_parts
+from ..content import Media, Part, Text, ToolResult, media_parts, unchanged
 from ..errors import StoreError
 from .arrange import with_parts
 from .shown import Loss, Shown
@@ -57,7 +57,7 @@ def _sniffed(shown: Shown, blob: Callable[[str], bytes], losses: list[Loss], *, 
             return _as_text(true_part, blob(part.sha256), shown, losses)
         if isinstance(part, ToolResult):
             inner = tuple(map(true, part.parts))
-            same = all(new is old for new, old in zip(inner, part.parts, strict=True))
+            same = unchanged(inner, part.parts)
             return part if same else msgspec.structs.replace(part, parts=inner)
         return part
 

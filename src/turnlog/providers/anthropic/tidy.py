@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...content import unchanged
 from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
@@ -116,7 +117,7 @@ def _messages(request: _Request, target: Target, edits: _Edits) -> _Request:
         tidy_blocks(message, "content", f"messages[{i}].content", edits) if isinstance(message, dict) else message
         for i, message in enumerate(given)
     ]
-    same = all(new is old for new, old in zip(mended, given, strict=True))
+    same = unchanged(mended, given)
     return request if same else {**request, "messages": mended}
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ...content import unchanged
 from ...view.shown import Edit
 from ...view.sniff import image_type
 from ..values import misfit
@@ -36,7 +37,7 @@ def tidy_blocks(holder: _Block, key: str, path: str, edits: _Edits) -> _Block:
     if not isinstance(blocks, list):
         return holder
     mended = [_block(block, f"{path}[{j}]", edits) for j, block in enumerate(blocks)]
-    same = all(new is old for new, old in zip(mended, blocks, strict=True))
+    same = unchanged(mended, blocks)
     return holder if same else {**holder, key: mended}
 
 

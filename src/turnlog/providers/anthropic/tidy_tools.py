@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ...content import unchanged
 from ...models import Target
 from ...view.shown import Edit
 from ..values import misfit, prune
@@ -42,7 +43,7 @@ def tidy_tools(request: dict[str, Any], target: Target, edits: _Edits) -> dict[s
             kept.append(declared)
     if given and not kept:
         kept = _from_calls(request.get("messages"), edits)
-    same = len(kept) == len(given) and all(new is old for new, old in zip(kept, given, strict=True))
+    same = unchanged(kept, given)
     return request if same else {**request, "tools": kept}
 
 

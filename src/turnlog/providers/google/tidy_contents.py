@@ -9,6 +9,7 @@ import base64
 import re
 from typing import Any
 
+from ...content import unchanged
 from ...view.shown import Edit
 from ...view.sniff import image_type
 from .keys import DATA, camel, find, role_of
@@ -41,7 +42,7 @@ def tidy_content(content: Any, path: str, edits: _Edits, *, signs: bool, role: b
         return {**content, "parts": [{"text": ""}]}
     parts = given if isinstance(given, list) else [given]
     tidied = [_part(part, f"{path}.parts[{j}]", edits, signs) for j, part in enumerate(parts)]
-    if all(new is old for new, old in zip(tidied, parts, strict=True)):
+    if unchanged(tidied, parts):
         return content
     return {**content, "parts": tidied if isinstance(given, list) else tidied[0]}
 
@@ -124,7 +125,7 @@ def _result(result: _Object, path: str, edits: _Edits) -> _Object:
     if not isinstance(nested, list):
         return result
     mended = [_nested(entry, f"{path}.parts[{i}]", edits) for i, entry in enumerate(nested)]
-    same = all(new is old for new, old in zip(mended, nested, strict=True))
+    same = unchanged(mended, nested)
     return result if same else {**result, "parts": mended}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...content import unchanged
 from ...view.shown import Edit
 from ..values import misfit
 from .keys import FREE, camel
@@ -76,7 +77,7 @@ def drop_misfits(value: Any, path: str, edits: list[Edit]) -> Any:
     JSON; itself if there are none."""
     if isinstance(value, list):
         items = [drop_misfits(item, f"{path}[{i}]", edits) for i, item in enumerate(value)]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+        return value if unchanged(items, value) else items
     if not isinstance(value, dict):
         return value
     kept: dict[str, Any] = {}

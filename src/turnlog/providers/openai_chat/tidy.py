@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...content import unchanged
 from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
@@ -62,7 +63,7 @@ def _declared(tools: Any, model: str, edits: list[Edit]) -> Any:
     if not isinstance(tools, list):
         return tools
     declared = [_tool(tool, f"tools[{i}]", model, edits) for i, tool in enumerate(tools)]
-    return tools if all(new is old for new, old in zip(declared, tools, strict=True)) else declared
+    return tools if unchanged(declared, tools) else declared
 
 
 def _tool(tool: Any, path: str, model: str, edits: list[Edit]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...content import compact_json
+from ...content import compact_json, unchanged
 from ...view.shown import Edit
 from .rules import no_system
 from .shapes import TEXT_TYPES, takes_reasoning
@@ -38,7 +38,7 @@ def _each(items: Any, path: str, change: Any) -> Any:
     if not isinstance(items, list):
         return items
     new = [change(item, f"{path}[{i}]") if isinstance(item, dict) else item for i, item in enumerate(items)]
-    return items if all(a is b for a, b in zip(new, items, strict=True)) else new
+    return items if unchanged(new, items) else new
 
 
 def _mended(message: dict[str, Any], path: str, model: str, edits: list[Edit]) -> dict[str, Any]:

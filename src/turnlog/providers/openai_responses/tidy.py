@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...content import unchanged
 from ...errors import FormatError
 from ...models import Target
 from ...view.shown import Edit
@@ -58,7 +59,7 @@ def _flat_tools(tools: Any, edits: list[Edit]) -> Any:
             edits.append(Edit("tool", f"tools[{i}].function laid flat", rule=rule))
             tool = {"type": "function", **{key: value for key, value in tool.items() if key != "function"}, **inner}
         flat.append(tool)
-    return tools if all(new is old for new, old in zip(flat, tools, strict=True)) else flat
+    return tools if unchanged(flat, tools) else flat
 
 
 def _told_apart(tools: Any, edits: list[Edit]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...content import compact_json
+from ...content import compact_json, unchanged
 from ...view.shown import Edit
 from .rules import SHOWS_REASONING
 from .shapes import ANSWER_PARTS, INPUT_PARTS
@@ -46,7 +46,7 @@ def _each(items: Any, path: str, change: Callable[[dict[str, Any], str], Any]) -
     if not isinstance(items, list):
         return items
     new = [change(item, f"{path}[{i}]") if isinstance(item, dict) else item for i, item in enumerate(items)]
-    return items if all(a is b for a, b in zip(new, items, strict=True)) else new
+    return items if unchanged(new, items) else new
 
 
 def _mended(item: dict[str, Any], path: str, edits: list[Edit]) -> dict[str, Any]:
