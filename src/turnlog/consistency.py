@@ -12,6 +12,7 @@ from msgspec import Struct
 from .calls import CallInfo, calls_of, pairs_of
 from .content import Message, ToolResult, Unknown
 from .records import Approval, Decision, Record, ToolFinished, ToolStarted, TurnClosed, TurnOpened, UnknownRecord
+from .turns import LEFT_OPEN
 from .view.effects import Rewinds
 from .view.select import as_shown
 
@@ -106,7 +107,8 @@ def _turns(records: Sequence[Record], *, strict: bool) -> Iterator[Inconsistency
             elif body.turn_id in closed:
                 both = (closed[body.turn_id], record.n)
                 yield Inconsistency("turn", f"turn {body.turn_id!r} was closed twice; the last holds", both)
-            closed[body.turn_id] = record.n
+            if not body.reason.startswith(LEFT_OPEN):  # else it may well go on: whoever said so did not see it end
+                closed[body.turn_id] = record.n
             running.pop(body.turn_id, None)
     if strict:
         for turn_id, n in running.items():

@@ -203,11 +203,12 @@ def test_a_title_comes_when_the_transcript_has_one() -> None:
 
 def test_what_happened_at_another_time_is_another_thing() -> None:
     """A note or a bill of somebody's own that is taken for one of the transcript, and lost."""
-    for own in (Note("ended", data={"id": "0"}), billed(3)):
+    for own, status in ((Note("ended", data={"id": "0"}), "continued"), (billed(3), "diverged")):
         store = MemoryStore()
         keep(store, BEGUN)
         store.append("s", [Draft(own, "2025-01-02T00:00:00.000Z")])
-        assert keep(store, GROWN).status == "diverged"
+        assert keep(store, GROWN).status == status
+        assert own in [record.body for record in store.read("s")]
 
 
 def test_a_session_in_use_is_not_made_again(tmp_path: Path) -> None:

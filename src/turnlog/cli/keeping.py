@@ -2,7 +2,8 @@
 
 A transcript that grew since it was imported is continued where it was left; one that says something
 else than before is kept beside the old one. One that was imported while its last answer was still being
-written says more of that answer now: then the session is made again, whole, if nothing else was in it.
+written says more of that answer now: then the session is made again, whole, if nothing else was in it. Asides, which
+are nobody's words, stay where they stand.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from ..importers import Imported
 from ..importers.drafting import title_from
 from ..intake import check_readable
 from ..log import Draft, SessionInfo, Store, check_session_id
-from ..records import MessageRecord, Note, Record, UnknownRecord
+from ..records import MessageRecord, Record, TurnClosed, UnknownRecord
 from ..redaction import Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts
-from ..scrubbing import SCRUBBED
 from ..stores.drafts import blob_names
+from .asides import Asides, is_aside, may_follow
 from .growth import is_older, is_outgrown, names_its_place
 
 __all__ = ["Kept", "keep", "without_secrets"]
@@ -54,17 +55,22 @@ def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
 
 
 class _Held(Struct, frozen=True):
-    """What a session has of an imported one: so many records, and then these, which are others. `clocks` are times at
-    which messages of the first were imported that tell none of their own. `passed` records among the first say that
-    secrets were taken out: nobody's words. `exposed`: some of the first have secrets
-    where the imported ones have marks."""
+    """What a session has of an imported one: so many records, with `asides` ahead of and between them, and then those
+    that are `others`, with the asides `among` them. `clocks` are times at which messages of the first were imported
+    that tell none of their own. `exposed`: some of the first have secrets where the imported ones have marks."""
 
     known: int
+    asides: Asides
     others: Sequence[Record] = ()
+    among: Sequence[Record] = ()
     is_there: bool = True
     clocks: frozenset[str] = frozenset()
     exposed: bool = False
-    passed: int = 0
+
+    @property
+    def there(self) -> int:
+        """The number of the last record ahead of the others."""
+        return self.known + len(self.asides)
 
 
 def keep(store: Store, imported: Imported, redactor: Redactor | None = None) -> Kept:
@@ -88,12 +94,11 @@ def _keep(store: Store, imported: Imported, redactor: Redactor | None) -> Kept:
     for number in count(1):
         session_id = imported.session_id if number == 1 else _numbered(imported.session_id, number)
         held = _held(store, session_id, imported, redactor)
-        fresh = imported.drafts[held.known :]
+        fresh = len(imported.drafts) - held.known
         if held.others:
-            if not held.passed and is_outgrown(held.others, imported, held.known, held.clocks):
-                _check(imported, 0)
-                _make_again(store, session_id, imported, held.known + len(held.others))
-                return Kept(session_id, "continued", len(fresh))
+            if _is_outgrown(held, imported):
+                _make_again(store, session_id, imported, held)
+                return Kept(session_id, "continued", fresh)
             if is_older(imported, held.known, held.others):
                 return Kept(session_id, "unchanged", 0)
             continue
@@ -103,12 +108,18 @@ def _keep(store: Store, imported: Imported, redactor: Redactor | None) -> Kept:
     if fresh:
         for data in imported.blobs.values():
             store.put_blob(data)
-        store.append(session_id, fresh, expected=held.known + held.passed)
+        drafts = tuple(held.asides.among(imported.drafts))
+        store.append(session_id, drafts[held.there :], expected=held.there)
     if not held.is_there or (fresh and not held.known):
-        return Kept(session_id, "diverged" if number > 1 else "new", len(fresh))
+        return Kept(session_id, "diverged" if number > 1 else "new", fresh)
     if held.known and (title := _title(store.info(session_id).title, imported)) is not None:
         store.rename(session_id, title)
-    return Kept(session_id, "continued" if fresh else "unchanged", len(fresh), held.exposed)
+    return Kept(session_id, "continued" if fresh else "unchanged", fresh, held.exposed)
+
+
+def _is_outgrown(held: _Held, imported: Imported) -> bool:
+    stays = all(may_follow(record, held.there) for record in held.among)
+    return stays and is_outgrown(held.others, imported, held.known, held.clocks)
 
 
 def _check(imported: Imported, known: int) -> None:
@@ -134,27 +145,34 @@ def _held(store: Store, session_id: str, imported: Imported, redactor: Redactor 
     try:
         store.info(session_id)
     except SessionNotFound:
-        return _Held(0, is_there=False)
-    known, passed, clocks, exposed = 0, 0, set[str](), False
+        return _Held(0, Asides(), is_there=False)
+    known, asides, clocks, exposed = 0, Asides(), set[str](), False
     begins = imported.drafts[0].time if imported.drafts else ""
+    told = {draft.time for draft in imported.drafts} | {time for time, _ in imported.echoes}
     for record in store.read(session_id):
         if known == len(imported.drafts):
             break
-        draft = imported.drafts[known]
+        draft = asides.moved(imported.drafts[known])
         if draft.time != begins:
             begins = ""
         if not _same(record, draft, timed=not begins):
-            if isinstance(record.body, Note) and record.body.topic == SCRUBBED:
-                passed += 1
+            if imported.drafts[known].raw is None and is_aside(record, told):  # words of an export name numbers, too
+                asides.add(known, record)
                 continue
             if redactor is None or not _same(_without_secrets(record, store, redactor), draft, timed=not begins):
-                others = tuple(store.read(session_id, first=record.n))
-                return _Held(known, others, clocks=frozenset(clocks), passed=passed)
+                rest = tuple(store.read(session_id, first=record.n))
+                # Not the end of a turn that was found open: behind the one that the transcript tells, it would hold.
+                among = [one for one in rest if is_aside(one, told) and not isinstance(one.body, TurnClosed)]
+                stay = {one.n for one in among}
+                others = [one for one in rest if one.n not in stay]
+                return _Held(known, asides, others, among, clocks=frozenset(clocks))
             exposed = True
         known += 1
-        if not draft.time and names_its_place(record):
-            clocks.add(record.time)
-    return _Held(known, exposed=exposed, passed=passed)
+        if not draft.time:
+            told.add(record.time)
+            if names_its_place(record):
+                clocks.add(record.time)
+    return _Held(known, asides, exposed=exposed)
 
 
 def _without_secrets(record: Record, store: Store, redactor: Redactor) -> Record:
@@ -183,12 +201,15 @@ def _make(store: Store, session_id: str, imported: Imported, title: str) -> Sess
     return store.create(session_id, title=title, created=created, parent=parent)
 
 
-def _make_again(store: Store, session_id: str, imported: Imported, last: int) -> None:
-    """Put the imported session in the place of what was imported of it before; forks of that stay whole.
+def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) -> None:
+    """Put the imported session in the place of what was imported of it before, with the asides; forks of that stay
+    whole.
 
     It is written under another id first, so that all of it is in the store whatever fails: a process that is killed in
     the midst of this leaves that one.
     """
+    _check(imported, 0)
+    whole = replace(imported, drafts=tuple(held.asides.among(imported.drafts, held.among)))
     alone = store.hold(session_id, alone=True)
     if alone is None:
         raise InputError(
@@ -200,13 +221,13 @@ def _make_again(store: Store, session_id: str, imported: Imported, last: int) ->
         title = _title(title, imported) or title
         spare = _free_id(store, session_id)
         try:
-            _write(store, spare, imported, title)
-            store.delete(session_id, expected=last)
+            _write(store, spare, whole, title)
+            store.delete(session_id, expected=held.there + len(held.others) + len(held.among))
         except BaseException:
             with suppress(SessionNotFound):
                 store.delete(spare)
             raise
-        _write(store, session_id, imported, title)
+        _write(store, session_id, whole, title)
         store.keep(session_id, kept=kept)
         store.delete(spare)
     finally:
