@@ -93,19 +93,23 @@ class Means(Struct, frozen=True):
 class Situation(Struct, frozen=True):
     """A view that may have to give way.
 
-    `fixed` is what tools and framing take, in tokens. `gap` names records between the blocks that are not at
-    hand, because no view could hold them: they have to leave. `number` is what the next decision gets. `ahead`
-    is a summary under way, which is used if what it covers is still there; `prices` are those of the model's cache.
-    `tight` says that what must stay does not fit, though giant outputs be cut to the strategy's share of the limit.
-    `most_media` is how many images, documents and the like the provider takes in one request.
-    `given` is the limit before the margin for what may be billed above a count is taken from it. `last` says that
-    nothing is left to try: even a summary goes that could be cut short instead. `marks_beside` gives the marks beside
-    so many tokens that cannot be left out.
+    - `fixed`: what tools and framing take, in tokens.
+    - `marks`: the budget, `marks_beside` makes it anew when so many tokens cannot be left out; `given` is the limit
+      before the margin for what may be billed above a count was taken from it.
+    - `pinned`: numbers of the records that a user pinned. `number`: the record number that the next decision gets.
+    - `gap`: first and last of the records between the blocks that are not at hand, because no view could hold them:
+      they have to leave.
+    - `ahead`: a summary under way, which is used if what it covers is still there.
+    - `prices`: those of the model's prompt cache, None if they are not known.
+    - `most_media`: how many images, documents and the like the provider takes in one request.
+    - `tight`: what must stay does not fit even with giant outputs cut to the strategy's share of the limit.
+    - `last`: nothing is left to try, so that even a summary goes that could be cut short instead.
     """
 
     blocks: tuple[Block, ...]
     fixed: int
     marks: Marks
+    marks_beside: Callable[[int], Marks]
     strategy: Strategy
     means: Means
     pinned: frozenset[int]
@@ -117,7 +121,6 @@ class Situation(Struct, frozen=True):
     given: int = 0
     most_media: int = NO_LIMIT
     last: bool = False
-    marks_beside: Callable[[int], Marks] | None = None
 
     @property
     def size(self) -> int:
@@ -128,6 +131,11 @@ class Situation(Struct, frozen=True):
     def held(self) -> int:
         """The tokens of a request that shows all blocks, and nothing of the gap."""
         return self.fixed + total(self.blocks)
+
+    @property
+    def fits(self) -> bool:
+        """Whether that is within the limit: `size`, not `held`."""
+        return self.size <= self.marks.limit
 
     @property
     def system(self) -> int:
