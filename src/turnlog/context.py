@@ -134,8 +134,7 @@ class Context:
         """The same in order, and among them what took others back: what the next decision has regard to."""
         self._lasting, self._rewinds, self._told = marks.lasting, marks.rewinds, marks.told
         self._reach = reach or self._usual_reach(now)
-        sizes = (self._sizing.record, self._sizing.message)
-        window = read_window(self._store, self._id, self.last, marks.records, self._lasting, sizes, self._reach)
+        window = read_window(self._store, self._id, self.last, marks.records, self._lasting, self._sizing, self._reach)
         self.gap, self._within = window.gap, window.within
         before, waiting = self._fate, open_calls(window.records)
         self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
@@ -308,8 +307,7 @@ class Context:
 
     def _gap_size(self) -> Callable[[], int]:
         """What counts the gap as it is now, whenever it is asked."""
-        sizes = self._sizing.record, self._sizing.message
-        return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, sizes)
+        return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, self._sizing)
 
     def _images_before(self, n: int) -> int:
         """How many images the log holds before record `n`."""

@@ -139,13 +139,13 @@ class Effects(Struct, frozen=True):
         """Whether a later decision left out what decision `n` put before record `at`."""
         return any(one.n > n and one.first <= at <= one.last and n not in one.standing for one in self.hidings)
 
-    def shown_ranges(self, last: int) -> list[tuple[int, int]]:
-        """The ranges of records up to `last` in which messages, other than system text, may be shown."""
-        edges = [(1, last)] if last > 0 else []
+    def shown_ranges(self, last: int, first: int = 1) -> list[tuple[int, int]]:
+        """The ranges of records `first` to `last` in which messages, other than system text, may be shown."""
+        shown = [(first, last)] if first <= last else []
         for one in self.hidings:
             kept = [(max(a, one.first), min(b, one.last)) for a, b in one.kept]
-            edges = _common(edges, [(1, one.first - 1), *kept, (one.last + 1, last)])
-        return edges
+            shown = _common(shown, [(1, one.first - 1), *kept, (one.last + 1, last)])
+        return shown
 
     def treat(self, shown: Shown, raw: Shown | None = None) -> Shown:
         """A message of one record as the decisions leave it. `raw` is the message as it is on record, where earlier
