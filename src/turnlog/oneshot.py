@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from .content import Message, Text, ToolResult, media_parts, not_json
-from .errors import BlobMissing, FormatError, InputError, text_given
+from .errors import FormatError, InputError, text_given
 from .models import Target, target
 from .providers import provider
 from .providers.protocol import Parsed
@@ -123,14 +123,8 @@ def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple
     check_depth(body)
     parsed = speaker.parse(body)
     aim = aimed(parsed, to, model)
-
-    def blob(sha256: str) -> bytes:
-        if sha256 not in parsed.blobs:
-            raise BlobMissing(f"no media with hash {sha256} in this request")
-        return parsed.blobs[sha256]
-
     foreign = parsed.configuration.provider != to
-    return parsed, prepare(shown_messages(parsed), parsed.configuration, aim, blob, complete=foreign)
+    return parsed, prepare(shown_messages(parsed), parsed.configuration, aim, parsed.blob, complete=foreign)
 
 
 @contextmanager
