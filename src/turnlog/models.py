@@ -14,7 +14,15 @@ from msgspec import Struct
 from .errors import InputError, UnknownProvider
 from .facts import find_model, own_file
 
-__all__ = ["Target", "UnknownModelWarning", "target"]
+__all__ = ["DEFAULT_MODELS", "Target", "UnknownModelWarning", "target"]
+
+DEFAULT_MODELS = {
+    "openai-chat": "gpt-4o",
+    "openai-responses": "gpt-5",
+    "anthropic": "claude-sonnet-4-5",
+    "google": "gemini-2.5-pro",
+}
+"""A widely available model of each provider, for bodies that name none and callers who do not either."""
 
 
 class UnknownModelWarning(UserWarning):

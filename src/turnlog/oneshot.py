@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from .content import Message, Text, ToolResult, media_parts, not_json
 from .errors import FormatError, InputError, text_given
-from .models import Target, target
+from .models import DEFAULT_MODELS, Target, target
 from .providers import provider
 from .providers.protocol import Parsed
 from .providers.values import check_depth
@@ -145,16 +145,7 @@ def as_json(body: Mapping[str, Any]) -> Iterator[None]:
 def aimed(parsed: Parsed, to: str, model: str) -> Target:
     """The target of a conversion; the body's own model serves within one provider."""
     own = parsed.configuration.model if parsed.configuration.provider == to else ""
-    return target(to, model or own or _DEFAULT_MODEL.get(to, ""))
-
-
-# Only for bodies that name no model and callers who do not either: a widely available one each.
-_DEFAULT_MODEL = {
-    "openai-chat": "gpt-4o",
-    "openai-responses": "gpt-5",
-    "anthropic": "claude-sonnet-4-5",
-    "google": "gemini-2.5-pro",
-}
+    return target(to, model or own or DEFAULT_MODELS.get(to, ""))
 
 
 def shown_messages(parsed: Parsed) -> list[Shown]:
