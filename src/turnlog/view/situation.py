@@ -12,7 +12,7 @@ from ..policy import Marks, Strategy
 from ..records import Decision
 from ..rules import NO_LIMIT
 from .blocks import Block, Item, blocks_of, total
-from .effects import Effects, stand_ins
+from .effects import Effects, Hiding, stand_ins
 from .shown import Shown
 
 __all__ = [
@@ -165,7 +165,7 @@ def applied(situation: Situation, decision: Decision) -> Situation:
         if placed and item.n >= at:
             items += placed
             placed = []
-        if hiding is not None and _covered(hiding.covers(item.n), item, decision):
+        if hiding is not None and _is_hidden(item, hiding):
             continue
         shown = effects.treat(item.shown, item.raw)
         if shown is item.shown:
@@ -179,11 +179,10 @@ def applied(situation: Situation, decision: Decision) -> Situation:
     return msgspec.structs.replace(situation, blocks=blocks, number=n + 1, gap=gap)
 
 
-def _covered(covered: bool, item: Item, decision: Decision) -> bool:
-    if item.shown.treatment == "summarised":
-        covered = decision.first <= item.n <= decision.last
-        return covered and item.shown.records[0] not in decision.detail.get("standing", ())
-    return covered and item.raw.message.role != "system"
+def _is_hidden(item: Item, hiding: Hiding) -> bool:
+    if item.is_summary:
+        return hiding.first <= item.n <= hiding.last and item.shown.records[0] not in hiding.standing
+    return hiding.covers(item.n) and item.raw.message.role != "system"
 
 
 def with_figures(situation: Situation, decision: Decision) -> tuple[Decision, Situation]:

@@ -81,7 +81,7 @@ def _that_may_go(situation: Situation, found: Sequence[_Image]) -> list[_Image]:
 
 
 def _images(item: Item, *, raw: bool = False) -> Iterator[_Image]:
-    if item.shown.treatment == "summarised":
+    if item.is_summary:
         return
     for i, part in enumerate((item.raw if raw else item.shown).message.parts):
         if isinstance(part, Media) and part.kind == "image":
