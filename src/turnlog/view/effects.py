@@ -17,7 +17,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -54,11 +54,12 @@ _HIDES_SYSTEM = frozenset({"rewind"})
 
 _TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "cap": "cut", "system": "replaced"}
 
-_VERBS = {"system": "replaced"}
-
 _MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
 
 _Path = tuple[int, ...]
+"""Where a text stands in a message: the index of its part, and within a tool result that of the inner part."""
+
+_P = TypeVar("_P")
 
 
 class Hiding(Struct, frozen=True):
@@ -218,10 +219,15 @@ def _changed(part: Part, said: Part, path: _Path, change: _Change, n: int) -> Pa
     """A part, or the inner part of a tool result at `path`, changed; `said` is the part as it is on record."""
     if path and isinstance(part, ToolResult) and isinstance(said, ToolResult) and path[0] < len(part.parts):
         inner = list(part.parts)
-        inner[path[0]] = _changed(inner[path[0]], said.parts[path[0]], (), change, n)  # type: ignore[assignment]
+        inner[path[0]] = _shortened(inner[path[0]], said.parts[path[0]], change, n)
         return msgspec.structs.replace(part, parts=tuple(inner))
     if isinstance(part, ToolResult) and not path and change.text is not None:
         return msgspec.structs.replace(part, parts=(Text(change.text),), form=None)
+    return _shortened(part, said, change, n)
+
+
+def _shortened(part: _P, said: object, change: _Change, n: int) -> _P | Text:
+    """A part as the text that stands in for it, or as what is left of its own."""
     if change.text is not None:
         return Text(change.text)
     if isinstance(said, Text):
@@ -311,7 +317,8 @@ def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
     found: list[Edit] = []
     for n, decision in decisions.items():
         if decision.action in HIDING or decision.action in _TREATMENT:
-            verb = _VERBS.get(decision.action) or ("left out" if decision.action in HIDING else "shortened")
+            changed = "replaced" if decision.action == "system" else "shortened"
+            verb = "left out" if decision.action in HIDING else changed
             detail = f"{verb} by decision {n}: {decision.why}".rstrip(": ")
             found.append(Edit(decision.action, detail, (decision.first,), through=decision.last))
     return tuple(found)

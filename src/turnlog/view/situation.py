@@ -46,10 +46,12 @@ class Ahead(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True, eq=False):
-    """A summary that is wanted: of these messages, oldest first, in so many tokens, in the place of the `previous` one
-    ("" if there is none), which does not tell of the `news` among them. `beside` it stays what need not be said again;
-    so many tokens as `size` says leave the view for it, 0 if that is not known. With `unpaid`, no model is asked: one
-    was just now, in vain."""
+    """A summary that is wanted: of these `messages`, oldest first, in at most `target` tokens.
+
+    `previous` is the summary that it takes the place of, "" if there is none, and `news` are those of the messages that
+    this does not tell of. What is `beside` it stays in the view and need not be said again. `size` is how many tokens
+    leave the view for it, 0 if that is not known. With `unpaid`, no model is asked: one was just now, in vain.
+    """
 
     messages: Sequence[Shown]
     previous: str
@@ -71,11 +73,13 @@ class Summary(Struct, frozen=True):
 class Means(Struct, frozen=True):
     """What steps may use of the world, all of it given by the caller.
 
-    `count` gives the tokens of a message and `count_text` those of a text; `count_at_once` those of a message with
-    results of calls made at once, None if they are no others. `originals` reads the messages
-    on record in a range, newest first. `summarise` writes a summary. `decisions` are those in force. `images_before`
-    says how many images come before a record, `gap_tokens` how much stands in the gap. `beside` gives items with the
-    size of what they take beside their own.
+    - `count`: tokens of a message. `count_text`: those of a text. `counter`: who counts, with its version.
+    - `count_at_once`: tokens of a message with results of calls made at once; None if it is counted as any other.
+    - `originals`: reads the messages on record from one number to another, newest first.
+    - `summarise`: writes a summary.
+    - `images_before`: how many images the log holds before a record. `gap_tokens`: how much stands in the gap.
+    - `beside`: gives items with their `Item.beside` as it is where they make up the view.
+    - `decisions`: those in force, by record number.
     """
 
     count: Callable[[Message], int]
