@@ -17,7 +17,6 @@ from .policy import Marks, Terms
 from .records import Decision, Record
 from .request import Prepared
 from .summarize import (
-    TIMEOUT,
     Background,
     Complete,
     Digest,
@@ -96,9 +95,9 @@ class Compactor:
         store: Store,
         session_id: str,
         context: Context,
-        summarizer: Summarizer | Complete | None = None,
-        timeout: float = TIMEOUT,
-        tell: Callable[[Sequence[Record]], None] = lambda records: None,
+        summarizer: Summarizer | Complete | None,
+        timeout: float,
+        tell: Callable[[Sequence[Record]], None],
     ) -> None:
         self._store = store
         self._tell = tell

@@ -196,5 +196,5 @@ def _tool(tool: Tool | None) -> str:
     return "" if tool is None else msgspec.json.encode(tool).decode()
 
 
-def _short(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

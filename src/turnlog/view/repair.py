@@ -80,10 +80,10 @@ def mend(
     mended = own_calls(mended, rules, edits, more=follows is not None)
     mended = _sign(mended, rules, losses)
     mended = _reasoning(mended, rules, edits)
-    mended = _said(mended, rules, edits)
+    mended = _without_blank(mended, rules, edits)
     if rules.results_together:
         mended = _together(mended)
-    mended = _system(mended, rules, losses, leading=leading, behind=follows)
+    mended = _system(mended, rules, losses, leading=leading, follows=follows)
     if rules.merge_calls:
         mended = _join(mended)
     strays = bool(pairs.orphans or pairs.duplicates or pairs.by_name)
@@ -146,18 +146,18 @@ def declare_tools(view: Sequence[Shown], tools: Sequence[Tool], rules: Rules) ->
     return tuple(declared), edits
 
 
-def _system(view: list[Shown], rules: Rules, losses: list[Loss], *, leading: bool, behind: Role | None) -> list[Shown]:
+def _system(view: list[Shown], rules: Rules, losses: list[Loss], *, leading: bool, follows: Role | None) -> list[Shown]:
     """System text where it may stand; elsewhere it is shown as a user's."""
     if rules.system == "inline":
         return view
     first = next((i for i, shown in enumerate(view) if shown.message.role != "system"), len(view)) if leading else 0
     out = list(view)
-    for i in range(len(view) - 1, first - 1, -1):  # backwards: what follows decides
+    for i in range(len(view) - 1, first - 1, -1):  # backwards: what comes next decides
         shown = view[i]
         if shown.message.role != "system":
             continue
-        follows = out[i + 1].message.role if i + 1 < len(out) else behind or "assistant"
-        legal = i > 0 and view[i - 1].message.role != "assistant" and follows != "user"
+        next_role = out[i + 1].message.role if i + 1 < len(out) else follows or "assistant"
+        legal = i > 0 and view[i - 1].message.role != "assistant" and next_role != "user"
         if rules.system == "top_or_after_user" and legal:
             continue
         losses.append(Loss("place", "system text in mid-conversation shown as a user message", shown.records))
@@ -218,8 +218,8 @@ def _reasoning(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown
     return out[::-1]
 
 
-def _said(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
-    """What says something: where a result was moved or left out, whitespace may have stood beside it."""
+def _without_blank(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
+    """No message of whitespace alone: where a result was moved or left out, that may be what stood beside it."""
     if rules.blank_text:
         return view
     out: list[Shown] = []
@@ -238,7 +238,8 @@ def count_media(view: Sequence[Shown]) -> int:
 
 def _media_count(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
     """At most as much media as one request may hold; the oldest become placeholders."""
-    surplus = count_media(view) - rules.media_max_count
+    most = rules.media_max_count
+    surplus = count_media(view) - most
     if surplus <= 0:
         return view
     out: list[Shown] = []
@@ -246,17 +247,11 @@ def _media_count(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Sh
         parts: list[Part] = []
         for part in shown.message.parts:
             replaced: list[Any] = []
-            for inner in _flat(part):
+            for inner in part.parts if isinstance(part, ToolResult) else (part,):
                 if isinstance(inner, Media) and surplus > 0:
                     surplus -= 1
-                    losses.append(
-                        Loss(
-                            "media",
-                            f"{inner.kind} beyond the {rules.media_max_count} a request may hold",
-                            shown.records,
-                        )
-                    )
-                    inner = Text(f"[{inner.kind} left out: more than {rules.media_max_count} in one request]")
+                    losses.append(Loss("media", f"{inner.kind} beyond the {most} a request may hold", shown.records))
+                    inner = Text(f"[{inner.kind} left out: more than {most} in one request]")
                 replaced.append(inner)
             if isinstance(part, ToolResult):
                 same = all(a is b for a, b in zip(replaced, part.parts, strict=True))
@@ -265,10 +260,6 @@ def _media_count(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Sh
                 parts += replaced
         out.append(with_parts(shown, tuple(parts)))
     return out
-
-
-def _flat(part: Part) -> tuple[Part, ...]:
-    return part.parts if isinstance(part, ToolResult) else (part,)
 
 
 def _ends(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
