@@ -147,6 +147,18 @@ class Situation(Struct, frozen=True):
         return self.fixed + sum(block.tokens for block in self.blocks if block.stays == "system text")
 
     @property
+    def unprotected(self) -> list[Block]:
+        """The blocks that may go and are not among the newest, up to the strategy's protected share of the limit; the
+        oldest first."""
+        found: list[Block] = []
+        newest = 0
+        for block in reversed(self.blocks):
+            newest += block.tokens
+            if newest > self.strategy.protect * self.marks.limit and not block.stays:
+                found.append(block)
+        return found[::-1]
+
+    @property
     def floor(self) -> dict[str, int]:
         """What cannot be left out, in tokens."""
         reasons = ("system text", "the task", "pinned messages", "the open turn")
