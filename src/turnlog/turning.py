@@ -83,12 +83,12 @@ class Turn:
             raise InputError("turns begin with what a user says; results of tools go to tool_result()")
         self._watch = watch
         self._stack = ExitStack()
-        self._opened = 0
-        self._over = ""
-        self._cancelled: str | None = None
-        self._broken = ""
-        self._broken_at = 0
-        self._streaming = False
+        self._opened = 0  # number of the record that opened it
+        self._over = ""  # how it ended
+        self._cancelled: str | None = None  # why it is to end
+        self._broken = ""  # why its last answer broke off
+        self._broken_at = 0  # number of the last record then
+        self._streaming = False  # whether the stream that is received was asked for anything
 
     # -- opening and closing ---------------------------------------------------------------------
 
