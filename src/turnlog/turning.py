@@ -36,6 +36,7 @@ from .turns import TurnInfo, turns_of
 __all__ = ["Desk", "ToolRun", "Turn"]
 
 _DENIED = "The user did not allow this call; it did not run."
+_NOT_BEGUN = "the turn has not begun: use it as `with session.turn(...) as turn`"
 
 
 class Desk(Protocol):
@@ -236,7 +237,7 @@ class Turn:
     def info(self) -> TurnInfo:
         """What the log says of this turn so far. Raises InputError before it is entered."""
         if not self._opened:
-            raise InputError("the turn has not begun: use it as `with session.turn(...) as turn`")
+            raise InputError(_NOT_BEGUN)
         return turns_of(self._desk.records(self._opened))[0]
 
     @property
@@ -276,7 +277,7 @@ class Turn:
 
     def _check(self) -> None:
         if not self._opened:
-            raise InputError("the turn has not begun: use it as `with session.turn(...) as turn`")
+            raise InputError(_NOT_BEGUN)
         if self._over:
             raise InputError(f"turn {self.id!r} is over ({self._over}): open another with session.turn(...)")
         if self._cancelled is not None:
