@@ -120,12 +120,9 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
             raise
     if not situation.fits:
         raise _refusal(situation)
-    return [_told(decision) if stalled and _made_room(decision) else decision for decision in made], situation
-
-
-def _told(decision: Decision) -> Decision:
-    """A decision of a session that has stopped compacting, saying so."""
-    return msgspec.structs.replace(decision, why=f"{decision.why}; {_STALLED}")
+    if stalled:
+        made = [msgspec.structs.replace(d, why=f"{d.why}; {_STALLED}") if _made_room(d) else d for d in made]
+    return made, situation
 
 
 def compact(situation: Situation) -> tuple[list[Decision], Situation]:
@@ -137,7 +134,8 @@ def compact(situation: Situation) -> tuple[list[Decision], Situation]:
 
 def is_stalled(past: Sequence[Decision], limit: int) -> bool:
     """Whether the last two decisions gained too little: a third would be a loop."""
-    gains = [_gain(decision) for decision in past if _made_room(decision) and "before" in decision.detail]
+    sized = [decision.detail for decision in past if _made_room(decision) and "before" in decision.detail]
+    gains = [int(detail["before"]) - int(detail["after"]) for detail in sized]
     return len(gains) > 1 and max(gains[-2:]) < _LITTLE * limit
 
 
@@ -151,10 +149,6 @@ def _named(decision: Decision | None, rule: str) -> Decision | None:
 def _made_room(decision: Decision) -> bool:
     """Whether a decision was made for size: one that keeps a plain cap may gain little as often as it has to."""
     return decision.action in SIZING and "rule" not in decision.detail
-
-
-def _gain(decision: Decision) -> int:
-    return int(decision.detail["before"]) - int(decision.detail["after"])
 
 
 def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
