@@ -80,7 +80,7 @@ class Hiding(Struct, frozen=True):
         return not at or n > self.kept[at - 1][1]
 
     def hides_all_of(self, other: Hiding, at: int) -> bool:
-        """Whether nothing is left of what an earlier one did, which put what stands in before record `at`."""
+        """Whether it leaves nothing of what an earlier decision did, whose replacement stands before record `at`."""
         if not (self.first <= other.first and other.last <= self.last and self.first <= at <= self.last):
             return False
         if other.n in self.standing or (other.system_too and not self.system_too):
@@ -149,8 +149,8 @@ class Effects(Struct, frozen=True):
         return shown
 
     def treat(self, shown: Shown, raw: Shown | None = None) -> Shown:
-        """A message of one record as the decisions leave it. `raw` is the message as it is on record, where earlier
-        decisions have changed it: what is cut is that."""
+        """A message of one record as the decisions leave it. `raw` is the message as it is on record, if `shown` is
+        not: a text is cut as it is there, whatever earlier decisions left of it."""
         changes = self.changes.get(shown.records[0]) if shown.records else None
         if not changes:
             return shown
@@ -288,8 +288,8 @@ def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
 
 
 def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[int, Decision]:
-    """Those of the decisions that hold without which a view would be another: not what a later one hides wholly.
-    `system` are the numbers of the system messages."""
+    """The decisions without which a view would be another: of those that hold, all but the ones of which a later one
+    hides everything that they did. `system` are the numbers of the system messages."""
     kept: dict[int, Decision] = {}
     later: list[Hiding] = []
     for n, decision in reversed([*decisions.items()]):

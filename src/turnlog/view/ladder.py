@@ -163,9 +163,8 @@ def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
 
 
 def _pays(situation: Situation, prices: CachePrices) -> bool:
-    """Whether what a smaller view saves in each of the next requests, within the strategy's horizon, is more than
-    what it costs to write it to the prompt cache anew. Only what must stay at the beginning is taken to keep its
-    place there."""
+    """Whether a smaller view saves more in the next requests, as many as the strategy's horizon, than it costs to write
+    it to the prompt cache anew. Only blocks at the beginning that must stay are taken to be in the cache still."""
     size, goal = situation.size, situation.marks.goal
     lasting = situation.fixed
     for block in situation.blocks:
