@@ -29,7 +29,10 @@ def read_size(value: int | str) -> int:
         if found is None or (found[2].lower() or "b") not in _BYTES:
             raise ValueError(f"{value!r} is no size")
         number, unit = found[1], _BYTES[found[2].lower() or "b"]
-        value = int(float(number) * unit) if "." in number else int(number) * unit
+        try:
+            value = int(float(number) * unit) if "." in number else int(number) * unit
+        except OverflowError:
+            raise ValueError(f"{value!r} is more than any disk has") from None
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(f"{value!r} is no size")
     return value
