@@ -13,7 +13,7 @@ from .context import Context, Summarise
 from .errors import Conflict, InputError
 from .log import Draft, Store
 from .models import Target
-from .policy import Marks, Terms
+from .policy import Marks, Strategy, Terms
 from .records import Decision, Record
 from .request import Prepared
 from .summarize import (
@@ -256,7 +256,8 @@ class Compactor:
 def _pressed(situation: Situation, keep: int | None) -> Situation:
     """The situation as if it had to give way, for a compaction that somebody asked for: the limit is no larger than
     the view, so that shares of it leave something to take."""
-    marks, strategy = situation.marks, situation.strategy
+    marks = situation.marks
+    strategy: Strategy = situation.strategy
     if keep is not None:
         strategy = msgspec.structs.replace(
             strategy, steps=("summarise",), keep_turns=keep, head=0.0, tail=0.0, recent=0.0, user_tokens=0, grades=()
