@@ -543,6 +543,13 @@ def test_sizes_are_read_in_every_unit(text: str, size: int) -> None:
     assert read_size(text) == size
 
 
+@pytest.mark.parametrize("limit", ["max_size", "max_age"])
+def test_a_limit_beyond_all_numbers_is_named(limit: str) -> None:
+    """An OverflowError of Python's own in the place of what is wrong, and where."""
+    with pytest.raises(turnlog.InputError, match=f"{limit}: found"):
+        turnlog.Limits(**{limit: "9" * 400 + (".0GB" if limit == "max_size" else ".0d")})
+
+
 @pytest.mark.parametrize("text, age", [("90s", 90), ("2min", 120), ("1.5h", 5400), ("30d", 2_592_000), ("1w", 604_800)])
 def test_ages_are_read_in_every_unit(text: str, age: float) -> None:
     """A limit of days that is taken for one of seconds."""

@@ -346,6 +346,13 @@ def test_what_came_after_a_clearing_is_recovered(store: MemoryStore) -> None:
     assert recovered_answer(store) == "It was once "
 
 
+def test_a_fork_keeps_what_has_come_as_often(store: MemoryStore) -> None:
+    """A session that puts every chunk on record would have forks that lose a second of an answer to a kill."""
+    fork = opened(store, target=CHAT, checkpoint=0.0).fork("other")
+    fork.receive(chunks("It was ", "once "))
+    assert any(isinstance(record.body, StreamCheckpoint) for record in fork.history())
+
+
 @pytest.mark.parametrize("seconds", [-1, None, "1", True, float("nan")])
 def test_a_pause_between_checkpoints_is_a_number(store: MemoryStore, seconds: Any) -> None:
     """What is no number of seconds is said at the door, not in the midst of the first stream."""

@@ -22,9 +22,12 @@ _SMALLEST = 1_024
 
 
 class Sent(Struct, frozen=True, eq=False):
-    """A request that was made: by which plan, of which items, up to which record. `lasting` and `passing` are the
-    tokens that items took beside their own, by their index, those that stay as the conversation goes on and others;
-    `declared` are the tools that are declared because they were called; `thinking_off` says that it went without."""
+    """A request that was made: by which `plan`, of the first `length` of these `items`, up to record number `last`.
+
+    `tokens` is its size, `fixed` that of what stands around the items. `lasting` and `passing` are the tokens that
+    items took beside their own, by their index: what stays as the conversation goes on, and what may not. `declared`
+    are the tools that were declared because they were called. `thinking_off`: it went without the thinking asked for.
+    """
 
     plan: Plan
     items: Sequence[Item]

@@ -122,7 +122,7 @@ def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
 
 def unanswered(calls: Iterable[CallInfo]) -> list[CallInfo]:
     """The calls that no result on record answers, and that were not taken back."""
-    return [info for info in calls if not info.result and not info.rewound]
+    return [info for info in calls if info.awaits]
 
 
 def tools_used(calls: Iterable[CallInfo]) -> list[ToolUse]:

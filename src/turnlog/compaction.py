@@ -1,4 +1,4 @@
-"""Keeps a session within its budget: decides, records that, takes it back, reads back what it hides."""
+"""Keeps a session within its budget: decides what gives way, puts that on record, takes it back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from .policy import Marks, Strategy, Terms
 from .records import Decision, Record
 from .request import Prepared
 from .summarize import (
-    TIMEOUT,
     Background,
     Complete,
     Digest,
@@ -48,9 +47,13 @@ _RACES = 8
 _PAID_TRIES = 2
 """So often a model is asked for a summary, if it comes too late."""
 
+_IN_VAIN = "no model was asked: the summary that one had made ahead gained nothing"
+_RACED = "no model was asked: others append faster than it writes"
+"""Why a digest stands in for a model's summary."""
 
-def _alone(method: Callable[Concatenate[Compactor, _P], _T]) -> Callable[Concatenate[Compactor, _P], _T]:
-    """What a thread does while no other of the session's looks at the context or changes it."""
+
+def _locked(method: Callable[Concatenate[Compactor, _P], _T]) -> Callable[Concatenate[Compactor, _P], _T]:
+    """The method, run while the thread holds the lock of the session's context."""
 
     @wraps(method)
     def guarded(compactor: Compactor, /, *values: _P.args, **named: _P.kwargs) -> _T:
@@ -84,11 +87,6 @@ class Compaction(Struct, frozen=True):
         return f"{self.before:,} tokens became {self.after:,}: {went}"
 
 
-_IN_VAIN = "no model was asked: the summary that one had made ahead gained nothing"
-_RACED = "no model was asked: others append faster than it writes"
-"""Why a digest stands in for a model. The next summary is told all that it covers."""
-
-
 class Compactor:
     """The budget of one session."""
 
@@ -97,9 +95,9 @@ class Compactor:
         store: Store,
         session_id: str,
         context: Context,
-        summarizer: Summarizer | Complete | None = None,
-        timeout: float = TIMEOUT,
-        tell: Callable[[Sequence[Record]], None] = lambda records: None,
+        summarizer: Summarizer | Complete | None,
+        timeout: float,
+        tell: Callable[[Sequence[Record]], None],
     ) -> None:
         self._store = store
         self._tell = tell
@@ -116,7 +114,7 @@ class Compactor:
         """Let go of a summary that is under way."""
         self._background.close(self._ledger)
 
-    @_alone
+    @_locked
     def request(self, aim: Target, *, on_record: bool = True) -> Prepared:
         """The next request for a target, within its budget, of the log as far as the context has taken it in. What has
         to be decided for it is put on record, unless it is for once only: for another target than the session's.
@@ -140,25 +138,23 @@ class Compactor:
             lost += not self._record(decisions)
         raise Conflict(self._id, expected=last, actual=self._context.last)
 
-    @_alone
+    @_locked
     def preview(self, aim: Target, terms: Terms | None = None) -> Prepared:
         """The request as it would be, under other terms if any are given: nothing is put on record, and no model is
         asked for a summary. Raises BudgetError."""
         self._context.refresh()
         situation = self._context.situation(aim, self._digest, terms)
         decisions, after = decide(situation, self._context.past)
-        return (
-            self._context.aside(aim, after, decisions)
-            if decisions
-            else self._context.request(aim, sent=False, marks=situation.strategy.cache_marks)
-        )
+        if decisions:
+            return self._context.aside(aim, after, decisions)
+        return self._context.request(aim, sent=False, marks=situation.strategy.cache_marks)
 
-    @_alone
+    @_locked
     def marks(self, aim: Target, terms: Terms | None = None) -> Marks:
         """The budget in tokens as it stands."""
         return self._context.situation(aim, self._summarise, terms).marks
 
-    @_alone
+    @_locked
     def compact(
         self, aim: Target, keep: int | None = None, terms: Terms | None = None, *, dry_run: bool = False
     ) -> Compaction:
@@ -178,7 +174,7 @@ class Compactor:
                 return Compaction(situation.size, after.size, told(numbered), numbered, situation.marks)
         raise Conflict(self._id, expected=last, actual=self._context.last)
 
-    @_alone
+    @_locked
     def undo(self) -> Record:
         """Take back the last decision that made the view smaller. Raises InputError if none is in force."""
         self._context.refresh()

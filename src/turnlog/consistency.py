@@ -69,7 +69,7 @@ def _unanswered(records: Sequence[Record], calls: Sequence[CallInfo], *, strict:
     talk = [r.n for r in messages if r.message and not all(isinstance(part, ToolResult) for part in r.message.parts)]
     newest = talk[-1] if talk else 0
     for info in calls:
-        if not info.result and not info.rewound and (strict or info.record < newest):
+        if info.awaits and (strict or info.record < newest):
             detail = f"call {info.call.id!r} of {info.call.name!r} has no result: {info.standing}"
             yield Inconsistency("unanswered", detail, (info.record,))
 

@@ -333,14 +333,11 @@ def shown_apart(result: ToolResult) -> tuple[str, str]:
 
 def media_kind(mime: str) -> Literal["image", "document", "audio", "video", "file"]:
     """The kind of medium that a MIME type names."""
-    family = mime.split("/", 1)[0]
-    if family == "image":
-        return "image"
-    if family == "audio":
-        return "audio"
-    if family == "video":
-        return "video"
-    return "document" if family == "text" or mime == "application/pdf" else "file"
+    match mime.split("/", 1)[0]:
+        case "image" | "audio" | "video" as family:
+            return family
+        case family:
+            return "document" if family == "text" or mime == "application/pdf" else "file"
 
 
 def media_in(message: Message, kind: str = "") -> int:

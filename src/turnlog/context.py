@@ -41,16 +41,16 @@ Summarise = Callable[[Wanted], Summary]
 """Writes a summary."""
 
 _REACH = 2
-"""So many times the limit of a request is kept in memory and looked at when something is decided."""
+"""How much of a conversation is kept in memory and looked at when something is decided: so many times the limit."""
 
 _LEAST_REACH = 20_000
 """Tokens kept in memory, however small the budget."""
 
-_UNAIMED = 200_000
+_UNAIMED_REACH = 200_000
 """Tokens kept in memory of a session that has no target."""
 
-_MATERIAL = 2, 100_000
-"""So many times a request's limit, and at least so many tokens, a summarizer gets; a summary tells what is older."""
+_MATERIAL, _LEAST_MATERIAL = 2, 100_000
+"""What a summarizer is given to read: so many times a request's limit, and at least so many tokens."""
 
 
 class Context:
@@ -70,12 +70,13 @@ class Context:
         """What the bills at hand have taught of counts."""
         self.asked: Count | None = None
         """The size of the last request."""
-        self._fate: dict[tuple[int, str], Standing] = {}
+        self._fate: dict[tuple[int, str], Standing] = {}  # of calls without a result
         self._pieces: list[Piece] = []
         self._items: list[Item] = []
-        self._images = (1, 0)
-        self.gap: tuple[int, int] | None = None  # the first and last of the records in the midst that are not at hand
-        self._reach = 0
+        self._images = (1, 0)  # a record number, and how many images the log holds before it
+        self.gap: tuple[int, int] | None = None
+        """First and last of the records in the midst of the conversation that are not at hand."""
+        self._reach = 0  # tokens kept in memory
         self._sizings: dict[str, Sizing] = {}
         self._sent: dict[tuple[str, str], Sent] = {}
         self._load(None)
@@ -134,8 +135,7 @@ class Context:
         """The same in order, and among them what took others back: what the next decision has regard to."""
         self._lasting, self._rewinds, self._told = marks.lasting, marks.rewinds, marks.told
         self._reach = reach or self._usual_reach(now)
-        sizes = (self._sizing.record, self._sizing.message)
-        window = read_window(self._store, self._id, self.last, marks.records, self._lasting, sizes, self._reach)
+        window = read_window(self._store, self._id, self.last, marks.records, self._lasting, self._sizing, self._reach)
         self.gap, self._within = window.gap, window.within
         before, waiting = self._fate, open_calls(window.records)
         self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
@@ -259,7 +259,7 @@ class Context:
 
     def _usual_reach(self, now: Configuration) -> int:
         if not (now.provider and now.model):
-            return _UNAIMED
+            return _UNAIMED_REACH
         window = now.input_limit or make_target(now.provider, now.model).input_limit
         return _reach_for((now.budget or Budget()).max_tokens or window)
 
@@ -268,7 +268,7 @@ class Context:
         rewinds, rules, gauge = self._rewinds, plan.rules, self._gauge(plan)
 
         def originals(first: int, last: int) -> Iterator[Shown]:
-            room = max(_MATERIAL[0] * limit, _MATERIAL[1])
+            room = max(_MATERIAL * limit, _LEAST_MATERIAL)
             for record in self._store.read(self._id, first=first, last=last, reverse=True):
                 if rewinds.by(record.n):
                     continue  # what was taken back is told in no summary
@@ -308,8 +308,7 @@ class Context:
 
     def _gap_size(self) -> Callable[[], int]:
         """What counts the gap as it is now, whenever it is asked."""
-        sizes = self._sizing.record, self._sizing.message
-        return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, sizes)
+        return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, self._sizing)
 
     def _images_before(self, n: int) -> int:
         """How many images the log holds before record `n`."""

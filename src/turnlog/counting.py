@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from .content import Message, Tool, ToolCall
-from .errors import BlobMissing, text_given
+from .errors import text_given
 from .oneshot import as_json, detect
 from .providers import provider as provider_named
 from .providers.protocol import Parsed
@@ -60,14 +60,8 @@ def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter 
         if counter is None
         else checked_counter(counter, "a counter is one of turnlog.tokens, or what fits turnlog.tokens.Counter")
     )
-
-    def blob(sha256: str) -> bytes:
-        if sha256 not in parsed.blobs:
-            raise BlobMissing(f"no media with hash {sha256} in this request")
-        return parsed.blobs[sha256]
-
     settings = parsed.configuration.settings
-    tally = _whole(counts, parsed.messages, parsed.configuration.tools, choice_of(settings, spoken), blob)
+    tally = _whole(counts, parsed.messages, parsed.configuration.tools, choice_of(settings, spoken), parsed.blob)
     tally += schemas_of(settings, counts)
     named = counter is not None or bool(model or parsed.configuration.model)
     return TokenCount(tally.tokens, tally.certainty if named else "estimated", tally.parts, counts.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, sha256_hex
+from .content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
 from .costs import Cost, cost
 from .errors import InputError
 from .models import Target
@@ -93,7 +93,7 @@ def media_of(data: bytes, mime: str, name: str = "") -> Media:
     """The media part of these bytes, which have to be put into a store."""
     if not isinstance(data, bytes) or not isinstance(mime, str):
         raise InputError("media is given as bytes and a MIME type, e.g. media(data, 'image/png')")
-    kind = mime.partition("/")[0]
-    if kind not in ("image", "audio", "video"):
-        kind = "document" if mime in ("application/pdf", "text/plain") else "file"
-    return Media(kind, mime=mime, sha256=sha256_hex(data), size=len(data), name=name)  # type: ignore[arg-type]
+    kind = media_kind(mime)
+    if kind == "document" and mime not in ("application/pdf", "text/plain"):  # of texts, plain ones alone
+        kind = "file"
+    return Media(kind, mime=mime, sha256=sha256_hex(data), size=len(data), name=name)

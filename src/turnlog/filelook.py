@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .content import sha256_hex
 
@@ -99,11 +100,11 @@ class Folder:
             found = Seen(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode, settled)
             known = self._last.get(path)
             if known is not None and known.settled and known.is_like(found):
-                found = _with(found, known.sha256, known.offset, known.why)
+                found = replace(found, sha256=known.sha256, offset=known.offset, why=known.why)
             elif len(seen) >= _FILES_LIMIT:
-                found = _with(found, "", -1, f"there are more than {_FILES_LIMIT:,} files")
+                found = replace(found, why=f"there are more than {_FILES_LIMIT:,} files")
             elif status.st_size > self._file_limit:
-                found = _with(found, "", -1, f"{status.st_size:,} bytes, the limit is {self._file_limit:,}")
+                found = replace(found, why=f"{status.st_size:,} bytes, the limit is {self._file_limit:,}")
             elif (read := self._read(path, found, known)) is None:
                 continue
             else:
@@ -154,15 +155,15 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            return _with(found, "", -1, f"it cannot be read: {error.strerror}")
+            return replace(found, why=f"it cannot be read: {error.strerror}")
         if len(data) > self._file_limit:
             why = f"it grew while it was read, the limit is {self._file_limit:,} bytes"
-            return _with(found, "", -1, why, len(data))
+            return replace(found, why=why, size=len(data))
         name = sha256_hex(data)
         if known is not None and known.sha256 == name and known.size == len(data):
-            return _with(found, name, known.offset, known.why, len(data))
+            return replace(found, sha256=name, offset=known.offset, why=known.why, size=len(data))
         if self._size + len(data) > self._total_limit:
-            return _with(found, name, -1, f"more than {self._total_limit:,} bytes would have to be put aside")
+            return replace(found, sha256=name, why=f"more than {self._total_limit:,} bytes would have to be put aside")
         if self._aside is None:
             import tempfile  # 10 ms of import, which only a watch needs
 
@@ -170,7 +171,7 @@ class Folder:
         self._aside.seek(self._size)
         self._aside.write(data)
         offset, self._size = self._size, self._size + len(data)
-        return _with(found, name, offset, "", len(data))
+        return replace(found, sha256=name, offset=offset, size=len(data))
 
     def touched(self, since: float, told: Mapping[str, tuple[str, float]] | None = None) -> list[str]:
         """The files whose times say that they were made, changed or moved at `since` (seconds since 1970) or later. Not
@@ -225,11 +226,6 @@ def _seen(path: str, look: Mapping[str, Seen]) -> Seen | None:
         return look[path]
     ends = (place for place, char in enumerate(path, 1) if char == "/")
     return next((look[folder] for folder in ("/", *(path[:end] for end in ends)) if folder in look), None)
-
-
-def _with(seen: Seen, sha256: str, offset: int, why: str, size: int | None = None) -> Seen:
-    size = seen.size if size is None else size
-    return Seen(size, seen.mtime, seen.ctime, seen.inode, seen.mode, seen.settled, sha256, offset, why)
 
 
 def _moved(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> dict[str, str]:

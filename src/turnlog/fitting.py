@@ -10,18 +10,18 @@ from msgspec import Struct
 
 from .caching import cache_prices, marks_of
 from .content import Message, Text, images_in
-from .errors import BlobMissing, BudgetError
+from .errors import BudgetError
 from .models import Target
 from .oneshot import aimed, as_json, detect
 from .policy import Budget, Strategy, read_budget, read_strategy
 from .providers import provider as provider_named
-from .providers.protocol import Parsed
+from .providers.protocol import BlobReader
 from .records import Decision
 from .request import Plan, Prepared, follow, messages_of, plan, spelled, tools_for
 from .sizing import as_declared, choice_of, schemas_of
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
-from .tokens.counted import Counter, Tally
+from .tokens.counted import Counter
 from .tokens.counters import (
     WORD,
     checked_counter,
@@ -148,9 +148,12 @@ class Fitter:
         parsed = speaker.parse(body)
         aim = aimed(parsed, speaker.name, self._model)
         ways = plan(parsed.configuration, aim, complete=False)
-        counting = _Counting(
-            self._counter if self._counter is not None else counter_for(aim.provider, aim.model), ways, parsed
-        )
+        counter = self._counter if self._counter is not None else counter_for(aim.provider, aim.model)
+        counting: _Counting
+        if callable(counter):
+            counting = _ByFunction(counter, ways, parsed.blob)
+        else:
+            counting = _ByCounter(counter, ways, parsed.blob)
         history = self._history(parsed.messages, counting)
         made = len(history.decisions)
         for spare in dict.fromkeys((history.spare, 0)):  # what another request needed is no reason to refuse this one
@@ -298,55 +301,65 @@ def _fitted(history: _History, made: Prepared, tokens: int, ways: Plan, counting
     )
 
 
-class _Counting:
-    """Sizes by whatever the caller counts with."""
+class _ByCounter:
+    """Sizes by a counter of texts and messages."""
 
-    def __init__(self, counter: Counter | CountBody, ways: Plan, parsed: Parsed) -> None:
-        self._parsed = parsed
+    def __init__(self, counter: Counter, ways: Plan, blob: BlobReader) -> None:
+        self.id = counter.id
+        self.blob = blob
+        self._counter = counter
         self._ways = ways
-        self._counter = counter if not callable(counter) else None
-        self.id = self._counter.id if self._counter is not None else "the caller's"
-        self._count_body = counter if callable(counter) else None
         self._choice = choice_of(ways.local.settings, ways.provider)
-        self._schemas = schemas_of(ways.local.settings, self._counter) if self._counter is not None else Tally()
+        self._schemas = schemas_of(ways.local.settings, counter)
         tools = as_declared(ways.local.tools, ways.rules)
-        self.fixed = 0
-        self.scale = 1.0
-        if self._counter is not None:
-            frame = count_frame(self._counter, system=True, tools=bool(tools)).tokens + self._schemas.tokens
-            self.fixed = frame + (count_tools(tools, self._counter, self._choice).tokens if tools else 0)
-            self.scale = MARGINS[self._counter.messages((WORD,)).certainty]
-
-    def blob(self, sha256: str) -> bytes:
-        """Media bytes of the body."""
-        if sha256 not in self._parsed.blobs:
-            raise BlobMissing(f"no media with hash {sha256} in this request")
-        return self._parsed.blobs[sha256]
+        frame = count_frame(counter, system=True, tools=bool(tools)).tokens + self._schemas.tokens
+        self.fixed = frame + (count_tools(tools, counter, self._choice).tokens if tools else 0)
+        self.scale = MARGINS[counter.messages((WORD,)).certainty]
 
     def message(self, message: Message) -> int:
         """Tokens of a message as part of a request."""
-        if self._counter is not None:
-            return count_message(as_spelled(message, self._ways.rules), self._counter, self.blob).tokens
-        assert self._count_body is not None
-        return _number(self._count_body(spelled([Shown(message, (1,))], self._ways, self.blob)))
+        return count_message(as_spelled(message, self._ways.rules), self._counter, self.blob).tokens
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
-        if self._counter is not None:
-            return _number(self._counter.text(text))
+        return _number(self._counter.text(text))
+
+    def request(self, made: Prepared) -> int:
+        """Tokens of a whole request."""
+        system = any(shown.message.role == "system" for shown in made.view)
+        tools, _ = tools_for(self._ways, made.view)
+        shown = [as_spelled(shown.message, self._ways.rules) for shown in made.view]
+        said = self._counter.messages(shown, self.blob) + self._schemas
+        frame = self._counter.frame(system=system, tools=bool(tools))
+        return (frame + self._counter.tools(as_declared(tools, self._ways.rules), self._choice) + said).tokens
+
+
+class _ByFunction:
+    """Sizes by a function of the caller's, which is given wire messages: nothing beside them takes anything."""
+
+    id = "the caller's"
+    fixed = 0
+    scale = 1.0
+
+    def __init__(self, count: CountBody, ways: Plan, blob: BlobReader) -> None:
+        self.blob = blob
+        self._count = count
+        self._ways = ways
+
+    def message(self, message: Message) -> int:
+        """Tokens of a message as part of a request."""
+        return _number(self._count(spelled([Shown(message, (1,))], self._ways, self.blob)))
+
+    def text(self, text: str) -> int:
+        """Tokens of a text."""
         return self.message(Message("user", (Text(text),)))
 
     def request(self, made: Prepared) -> int:
         """Tokens of a whole request."""
-        if self._counter is not None:
-            system = any(shown.message.role == "system" for shown in made.view)
-            tools, _ = tools_for(self._ways, made.view)
-            shown = [as_spelled(shown.message, self._ways.rules) for shown in made.view]
-            said = self._counter.messages(shown, self.blob) + self._schemas
-            frame = self._counter.frame(system=system, tools=bool(tools))
-            return (frame + self._counter.tools(as_declared(tools, self._ways.rules), self._choice) + said).tokens
-        assert self._count_body is not None
-        return _number(self._count_body(messages_of(made.request, self._ways)))
+        return _number(self._count(messages_of(made.request, self._ways)))
+
+
+_Counting = _ByCounter | _ByFunction
 
 
 def _checked(counter: Counter | CountBody | None) -> Counter | CountBody | None:

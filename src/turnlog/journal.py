@@ -19,7 +19,7 @@ from .providers import provider
 from .providers.protocol import Reply
 from .records import Body, Count, MessageRecord, PartialAnswer, Record, Usage, UsageRecord
 from .redaction import has_mark
-from .streaming import CHECKPOINT_SECONDS, Checkpoints
+from .streaming import Checkpoints
 from .tokens.counters import count_message, counter_for
 
 __all__ = ["Journal"]
@@ -29,15 +29,16 @@ _RACES = 8
 
 
 class Journal:
-    """The writing side of one session."""
+    """The writing side of one session. `tell` is told of what was put on record, with the target that was asked if it
+    is an answer; `checkpoint` is how many seconds lie between two checkpoints of a stream."""
 
     def __init__(
         self,
         store: Store,
         session_id: str,
         context: Context,
-        tell: Callable[[Sequence[Record], Target | None], None] = lambda records, asked: None,
-        checkpoint: float = CHECKPOINT_SECONDS,
+        tell: Callable[[Sequence[Record], Target | None], None],
+        checkpoint: float,
     ) -> None:
         self._store = store
         self._id = session_id

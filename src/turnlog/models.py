@@ -14,7 +14,15 @@ from msgspec import Struct
 from .errors import InputError, UnknownProvider
 from .facts import find_model, own_file
 
-__all__ = ["Target", "UnknownModelWarning", "target"]
+__all__ = ["DEFAULT_MODELS", "Target", "UnknownModelWarning", "target"]
+
+DEFAULT_MODELS = {
+    "openai-chat": "gpt-4o",
+    "openai-responses": "gpt-5",
+    "anthropic": "claude-sonnet-4-5",
+    "google": "gemini-2.5-pro",
+}
+"""A widely available model of each provider, for bodies that name none and callers who do not either."""
 
 
 class UnknownModelWarning(UserWarning):
@@ -59,16 +67,12 @@ class Target(Struct, frozen=True, kw_only=True):
 
 # What an unknown model of a provider is taken to have: the smallest limits still sold widely
 # (the table's own minimum over current chat models), so that a guess errs on the safe side.
+_OPENAI = (128_000, 16_384, frozenset({"image"}))
 _COMMON: dict[str, tuple[int, int, frozenset[str]]] = {
-    "openai": (128_000, 16_384, frozenset({"image"})),
+    "openai-chat": _OPENAI,
+    "openai-responses": _OPENAI,
     "anthropic": (200_000, 8_192, frozenset({"image", "document"})),
     "google": (1_048_576, 8_192, frozenset({"image", "document", "audio", "video"})),
-}
-_OWNER = {
-    "openai-chat": "openai",
-    "openai-responses": "openai",
-    "anthropic": "anthropic",
-    "google": "google",
 }
 
 
@@ -80,10 +84,10 @@ def target(provider: str, model: str, /, **settings: Any) -> Target:
     """
     if not isinstance(provider, str) or not isinstance(model, str):
         raise InputError(f"a target is a provider's name and a model's, not {provider!r} and {model!r}")
-    if provider not in _OWNER:
-        raise UnknownProvider(f"unknown provider {provider!r}; use one of {', '.join(_OWNER)}")
+    if provider not in _COMMON:
+        raise UnknownProvider(f"unknown provider {provider!r}; use one of {', '.join(_COMMON)}")
     found = find_model(model)
-    input_limit, output_limit, media = _COMMON[_OWNER[provider]]
+    input_limit, output_limit, media = _COMMON[provider]
     if found is not None:
         facts = found.facts
         input_limit, output_limit = facts.input or input_limit, facts.output or output_limit

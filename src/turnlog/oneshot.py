@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import Struct
 
 from .content import Message, Text, ToolResult, media_parts, not_json
-from .errors import BlobMissing, FormatError, InputError, text_given
-from .models import Target, target
+from .errors import FormatError, InputError, text_given
+from .models import DEFAULT_MODELS, Target, target
 from .providers import provider
 from .providers.protocol import Parsed
 from .providers.values import check_depth
@@ -123,14 +123,8 @@ def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple
     check_depth(body)
     parsed = speaker.parse(body)
     aim = aimed(parsed, to, model)
-
-    def blob(sha256: str) -> bytes:
-        if sha256 not in parsed.blobs:
-            raise BlobMissing(f"no media with hash {sha256} in this request")
-        return parsed.blobs[sha256]
-
     foreign = parsed.configuration.provider != to
-    return parsed, prepare(shown_messages(parsed), parsed.configuration, aim, blob, complete=foreign)
+    return parsed, prepare(shown_messages(parsed), parsed.configuration, aim, parsed.blob, complete=foreign)
 
 
 @contextmanager
@@ -151,16 +145,7 @@ def as_json(body: Mapping[str, Any]) -> Iterator[None]:
 def aimed(parsed: Parsed, to: str, model: str) -> Target:
     """The target of a conversion; the body's own model serves within one provider."""
     own = parsed.configuration.model if parsed.configuration.provider == to else ""
-    return target(to, model or own or _DEFAULT_MODEL.get(to, ""))
-
-
-# Only for bodies that name no model and callers who do not either: a widely available one each.
-_DEFAULT_MODEL = {
-    "openai-chat": "gpt-4o",
-    "openai-responses": "gpt-5",
-    "anthropic": "claude-sonnet-4-5",
-    "google": "gemini-2.5-pro",
-}
+    return target(to, model or own or DEFAULT_MODELS.get(to, ""))
 
 
 def shown_messages(parsed: Parsed) -> list[Shown]:

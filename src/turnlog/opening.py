@@ -78,7 +78,8 @@ def open(
     said = settings_for(store) if settings is None else settings
     saved = said.save_history if save_history is None else save_history
     place = said.store or default_path() if store is None else store
-    home = (_home if saved else _in_memory)(place, session_id, said, key)
+    opens = _key(place, said, key)
+    home = _home(place, said, opens) if saved else _in_memory(place, session_id, opens)
     owns = home is not place
     redactor = redact if isinstance(redact, Redactor) else _redactor(said, redact)
     if redactor:
@@ -141,15 +142,13 @@ def _key(place: Store | str | Path, said: Settings, key: KeySource | None) -> Ke
     return None if wanted == "none" else wanted
 
 
-def _home(place: Store | str | Path, session_id: str, said: Settings, key: KeySource | None) -> Store:
+def _home(place: Store | str | Path, said: Settings, key: KeySource | None) -> Store:
     """The store, in which the session is kept."""
-    key = _key(place, said, key)
     return open_store(place, durability=said.durability, key=key) if isinstance(place, (str, Path)) else place
 
 
-def _in_memory(place: Store | str | Path, session_id: str, said: Settings, key: KeySource | None) -> Store:
+def _in_memory(place: Store | str | Path, session_id: str, key: KeySource | None) -> Store:
     """A store in memory that holds the session as far as `place` has it. Nothing is written to that."""
-    key = _key(place, said, key)
     memory = MemoryStore()
     if not isinstance(place, (str, Path)):
         _copy(place, session_id, memory)

@@ -75,8 +75,8 @@ class _Last(Struct, frozen=True, eq=False):
     wire: _Wire
 
     def serves(self, items: Sequence[Shown], follows: Role, plan: Plan) -> bool:
-        """Whether it is the same now that something follows: only system text and calls of a provider's own are
-        mended with regard to that, and answers that nothing would part any more."""
+        """Whether it is the same now that something follows. Only system text and a provider's own calls are mended
+        with regard to that, and answers between which nothing would be left."""
         if len(items) != self.length or plan.rules.own_calls or any(s.message.role == "system" for s in items):
             return False
         return _ends_alike(items, self.mended.view, follows)
@@ -98,8 +98,8 @@ class Piece(Struct):
 
 
 def settled(pieces: Sequence[Piece], kept: Mapping[int, tuple[Piece, Piece]]) -> Iterator[Piece]:
-    """The pieces, those in place of which one is kept already replaced by it, and the new ones joined: what has to be
-    made at once is made faster as one piece. The last stays by itself, as it may grow."""
+    """The pieces, with the kept one in the place of each that is the same, and new ones in a row joined: they are made
+    at once, which is faster as one piece. The last stays by itself, as it may grow."""
     new: Piece | None = None
     for i, piece in enumerate(pieces):
         before = kept.get(piece.start)
@@ -115,7 +115,7 @@ def settled(pieces: Sequence[Piece], kept: Mapping[int, tuple[Piece, Piece]]) ->
 
 
 def _begin_alike(left: Piece, right: Piece) -> bool:
-    """What stands before a piece is repaired with regard to who speaks in it first."""
+    """Whether the same role speaks first: what stands before a piece is repaired with regard to that."""
     return left.items[0].message.role == right.items[0].message.role
 
 

@@ -28,11 +28,11 @@ def read_size(value: int | str) -> int:
         found = _NUMBER.fullmatch(value)
         if found is None or (found[2].lower() or "b") not in _BYTES:
             raise ValueError(f"{value!r} is no size")
-        value = (
-            int(float(found[1]) * _BYTES[found[2].lower() or "b"])
-            if "." in found[1]
-            else (int(found[1]) * _BYTES[found[2].lower() or "b"])
-        )
+        number, unit = found[1], _BYTES[found[2].lower() or "b"]
+        try:
+            value = int(float(number) * unit) if "." in number else int(number) * unit
+        except OverflowError:
+            raise ValueError(f"{value!r} is more than any disk has") from None
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(f"{value!r} is no size")
     return value

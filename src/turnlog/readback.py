@@ -9,7 +9,7 @@ from typing import Any
 from .content import Media, Message, Text, Tool, ToolCall, ToolResult
 from .errors import InputError
 from .log import RecordStore
-from .models import target
+from .models import DEFAULT_MODELS, target
 from .records import Configuration
 from .request import plan
 from .view.effects import Rewinds
@@ -56,21 +56,12 @@ READ_BACK = Tool(
 
 def read_back_tool(provider: str, model: str = "") -> dict[str, Any]:
     """The declaration of `READ_BACK` as a provider's request has it, an element of its `tools`."""
-    known = isinstance(provider, str) and provider in _ANY
-    aim = target(provider, model or _ANY[provider]) if known else target(provider, model)
+    usual = DEFAULT_MODELS.get(provider, "") if isinstance(provider, str) else ""
+    aim = target(provider, model or usual)  # the declaration is the same for each model
     ways = plan(Configuration(provider=provider, tools=(READ_BACK,)), aim)
     request = ways.provider.render([], ways.local, aim, _no_blob).request
     found: dict[str, Any] = request["tools"][0]
     return found
-
-
-_ANY = {
-    "openai-chat": "gpt-4o",
-    "openai-responses": "gpt-5",
-    "anthropic": "claude-sonnet-4-5",
-    "google": "gemini-2.5-pro",
-}
-"""A model of each provider: the declaration does not depend on it."""
 
 
 def _no_blob(sha256: str) -> bytes:

@@ -1,5 +1,6 @@
-"""What a session that is opened again had been left as, and what is not as it was then. Folds over records; what is
-put on record of it is for `turnlog.turning` to do."""
+"""What a session that is opened again had been left as, and what is not as it was then.
+
+Folds over records: `turnlog.resuming` puts on record what they find."""
 
 from __future__ import annotations
 
@@ -28,7 +29,6 @@ __all__ = [
     "environment_of",
     "told",
 ]
-
 
 TOUCHED = "recovered files"
 """Topic of the note that names files which a turn left open changed without a record."""
@@ -196,5 +196,5 @@ def _tool(tool: Tool | None) -> str:
     return "" if tool is None else msgspec.json.encode(tool).decode()
 
 
-def _short(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -33,9 +33,7 @@ class _Log(Protocol):
         """The records from number `first` on, oldest first."""
 
 
-def recover(
-    log: _Log, journal: Journal, files: Callable[[str], FileRecorder], shared: Callable[[], int] = lambda: 0
-) -> Recovered:
+def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder], shared: Callable[[], int]) -> Recovered:
     """Put on record, as an interrupted answer, what had come of a stream, and close as failed a turn that nobody
     closed; returns what was found. `files` gives what can look into a folder that was watched, `shared` how many
     records are those of the session that this one was forked from: what a turn among them did to files is told there.

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -37,6 +38,21 @@ _ROUNDS = 8
 """How often to look again whether the store is small enough: what a session takes on disk is an estimate."""
 
 
+def _read_number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError
+    return value
+
+
+_READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "max_age": (read_age, AGES),
+    "max_size": (read_size, SIZES),
+    "max_sessions": (_read_number, "a number from 1"),
+    "compress_after": (read_age, AGES),
+}
+"""What makes a limit of what is given for it, and in words what that takes."""
+
+
 class Limits(Struct, frozen=True):
     """What may stay: sessions appended to within `max_age`, `max_size` bytes on disk, `max_sessions`. None: no limit.
     What stays and was not appended to within `compress_after` is packed.
@@ -50,24 +66,14 @@ class Limits(Struct, frozen=True):
     compress_after: timedelta | None = None
 
     def __post_init__(self) -> None:
-        allowed = {"max_age": AGES, "max_size": SIZES, "max_sessions": "a number from 1", "compress_after": AGES}
-        try:
-            name = "max_age"
-            age = None if self.max_age is None else read_age(self.max_age)
-            name = "max_size"
-            size = None if self.max_size is None else read_size(self.max_size)
-            name = "max_sessions"
-            most = self.max_sessions
-            if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-                raise ValueError
-            name = "compress_after"
-            idle = None if self.compress_after is None else read_age(self.compress_after)
-        except ValueError as error:
-            raise InputError(f"{name}: found {getattr(self, name)!r}, allowed is {allowed[name]}") from error
-        if (age, size, idle) != (self.max_age, self.max_size, self.compress_after):
-            force_setattr(self, "max_age", age)
-            force_setattr(self, "max_size", size)
-            force_setattr(self, "compress_after", idle)
+        for name, (read, allowed) in _READERS.items():
+            given = getattr(self, name)
+            if given is None:
+                continue
+            try:
+                force_setattr(self, name, read(given))
+            except ValueError as error:
+                raise InputError(f"{name}: found {given!r}, allowed is {allowed}") from error
 
     def __bool__(self) -> bool:
         limits = self.max_age, self.max_size, self.max_sessions, self.compress_after

@@ -13,11 +13,11 @@ __all__ = ["Services"]
 
 
 class _Closer(NamedTuple):
-    """How a service is closed: without waiting, or awaited. One of both may be missing."""
+    """How a service is closed: what `aclose` gives may have to be awaited. `close` is None where nothing else does."""
 
     name: str
     close: Callable[[], Any] | None
-    aclose: Callable[[], Any] | None
+    aclose: Callable[[], Any]
 
 
 class Services:
@@ -75,7 +75,7 @@ class Services:
         while self._closers:
             closer = self._closers.pop()
             try:
-                done = (closer.aclose or closer.close or _nothing)()
+                done = closer.aclose()
                 if inspect.isawaitable(done):
                     await done
             except BaseException as error:  # noqa: BLE001 - as above; a cancelled task still closes the others
@@ -84,11 +84,12 @@ class Services:
 
     def _closable(self, service: Any) -> bool:
         """Take in what has a method to be closed by; False if it has none."""
-        close, aclose = (_method(service, name) for name in ("close", "aclose"))
-        if close is None and aclose is None:
+        close = _method(service, "close")
+        aclose = _method(service, "aclose") or close
+        if aclose is None:
             return False
-        waits = close is not None and inspect.iscoroutinefunction(close)
-        self._closers.append(_Closer(_name_of(service), None if waits else close, aclose or close))
+        waits = inspect.iscoroutinefunction(close)
+        self._closers.append(_Closer(_name_of(service), None if waits else close, aclose))
         return True
 
     def _failed(self, closer: _Closer, error: BaseException, errors: list[BaseException]) -> None:
@@ -125,10 +126,6 @@ def _is_context(service: Any, enter: str, leave: str) -> bool:
 
 def _leaving(service: Any, name: str) -> Callable[[], Any]:
     return lambda: getattr(type(service), name)(service, None, None, None)
-
-
-def _nothing() -> None:
-    """How a service without any way to be closed would be."""
 
 
 def _name_of(service: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,7 @@ from .models import target as make_target
 from .pinning import pin_for, unpins_for
 from .policy import Budget, Strategy, read_budget, read_strategy
 from .readback import read_back, read_back_for
-from .records import (
-    Body,
-    Configuration,
-    Decision,
-    MessageRecord,
-    Note,
-    Record,
-    ToolFinished,
-    ToolStarted,
-)
+from .records import Body, Configuration, Decision, MessageRecord, Note, Record, ToolFinished, ToolStarted
 from .recovery import environment_of
 from .request import Prepared, plan, translate
 from .rewinding import Rewind, Rewinder
@@ -74,7 +66,9 @@ class Session(Lifecycle):
         self._compactor = Compactor(store, info.id, self._context, summarizer, summary_timeout, tell)
         self._services.on_close(self._compactor.close)
         self._usual: tuple[Configuration, Target] | None = None
-        self._summaries = summarizer, summary_timeout
+        self._alike = partial(
+            Session, store, summarizer=summarizer, summary_timeout=summary_timeout, checkpoint=checkpoint
+        )
         self._rewinder = Rewinder(info.id, self.records, self._journal.append, self._living)
 
     # -- turns -----------------------------------------------------------------------------------
@@ -243,10 +237,9 @@ class Session(Lifecycle):
 
     def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
         """A session of its own that begins with this one's records up to number `at` (None: all), what was taken back
-        included. It has the same summarizer; a turn that is open there is closed as failed."""
+        included. It has the same summarizer and checkpoints; a turn that is open there is closed as failed."""
         info = self._store.fork(self.id, new_id, at=at, title=text_given("title", title))
-        summarizer, timeout = self._summaries
-        made = Session(self._store, info, summarizer=summarizer, summary_timeout=timeout)
+        made = self._alike(info)
         if (hold := self._store.hold(new_id)) is not None:
             made.attach(hold)
         made.begin(created=False)

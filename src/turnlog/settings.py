@@ -69,7 +69,10 @@ def _flag(value: Any) -> bool:
 
 def _flag_of(text: str) -> bool:
     words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-    return words[text.strip().lower()] if text.strip().lower() in words else _flag(text)
+    found = words.get(text.strip().lower())
+    if found is None:
+        raise ValueError
+    return found
 
 
 def _number_of(text: str) -> int | str:
@@ -160,8 +163,6 @@ _AGE = _or_none(Kind(AGES, read_age))
 _SIZE = _or_none(Kind(SIZES, read_size))
 _KEY = _or_none(Kind(f"where a key is: {KEY_PLACES}", _key_place, hidden=True))
 _COUNT = _or_none(Kind("a number from 1", _count, _number_of))
-
-
 _BUDGET = _or_none(Kind("tokens of a whole request, or a table of the fields of a Budget", _budget, _budget_of))
 
 

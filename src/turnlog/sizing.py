@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -100,15 +100,16 @@ class Sizing:
         tools but those that its calls are declared from, `system` that it has system text."""
         key = plan.provider.name, declares, system
         if key not in self._gauges:
-            self._gauges[key] = Gauge(
-                self.message,
-                (lambda one: count_at_once(one, self.counter, self._blob).tokens) if self._joins_results else None,
-                (lambda tools: self._around(tools, system=system) - self._around((), system=system))
-                if declares
-                else None,
-                self.known(plan),
-            )
+            at_once = self._message_at_once if self._joins_results else None
+            tools = partial(self._declarations, system=system) if declares else None
+            self._gauges[key] = Gauge(self.message, at_once, tools, self.known(plan))
         return self._gauges[key]
+
+    def _message_at_once(self, message: Message) -> int:
+        return count_at_once(message, self.counter, self._blob).tokens
+
+    def _declarations(self, tools: Sequence[Tool], *, system: bool) -> int:
+        return self._around(tools, system=system) - self._around((), system=system)
 
     def known(self, plan: Plan) -> Known:
         """What gives messages as the provider of a plan knows them."""

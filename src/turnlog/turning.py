@@ -36,6 +36,7 @@ from .turns import TurnInfo, turns_of
 __all__ = ["Desk", "ToolRun", "Turn"]
 
 _DENIED = "The user did not allow this call; it did not run."
+_NOT_BEGUN = "the turn has not begun: use it as `with session.turn(...) as turn`"
 
 
 class Desk(Protocol):
@@ -83,12 +84,12 @@ class Turn:
             raise InputError("turns begin with what a user says; results of tools go to tool_result()")
         self._watch = watch
         self._stack = ExitStack()
-        self._opened = 0
-        self._over = ""
-        self._cancelled: str | None = None
-        self._broken = ""
-        self._broken_at = 0
-        self._streaming = False
+        self._opened = 0  # number of the record that opened it
+        self._over = ""  # how it ended
+        self._cancelled: str | None = None  # why it is to end
+        self._broken = ""  # why its last answer broke off
+        self._broken_at = 0  # number of the last record then
+        self._streaming = False  # whether the stream that is received was asked for anything
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -236,7 +237,7 @@ class Turn:
     def info(self) -> TurnInfo:
         """What the log says of this turn so far. Raises InputError before it is entered."""
         if not self._opened:
-            raise InputError("the turn has not begun: use it as `with session.turn(...) as turn`")
+            raise InputError(_NOT_BEGUN)
         return turns_of(self._desk.records(self._opened))[0]
 
     @property
@@ -276,7 +277,7 @@ class Turn:
 
     def _check(self) -> None:
         if not self._opened:
-            raise InputError("the turn has not begun: use it as `with session.turn(...) as turn`")
+            raise InputError(_NOT_BEGUN)
         if self._over:
             raise InputError(f"turn {self.id!r} is over ({self._over}): open another with session.turn(...)")
         if self._cancelled is not None:

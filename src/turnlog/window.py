@@ -5,8 +5,9 @@ What no view could hold is not read: between the beginning of the conversation a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -29,8 +30,15 @@ between is not at hand."""
 
 _NOTHING = Message("user", ())
 
-Sizes = tuple[Callable[[Record], int], Callable[[Message], int]]
-"""Tokens of a record as it is, and of any message."""
+
+class Sizes(Protocol):
+    """Counts tokens. `turnlog.sizing.Sizing` is what does."""
+
+    def record(self, record: Record) -> int:
+        """Tokens of what a record shows as it stands."""
+
+    def message(self, message: Message) -> int:
+        """Tokens of any message."""
 
 
 class Window(Struct, frozen=True):
@@ -57,31 +65,29 @@ def read_window(
 
     Sizes are those of what is shown: however much was masked or cut, a view that fits is read whole.
     """
-    effects = Effects.of(decisions)
-    segments = effects.shown_ranges(last)
-    size = _sizer(effects, sizes)
+    log = _Log(store, session_id, decisions, sizes)
     newest: list[Record] = []
     used = 0
     from_start = True
-    for record in _read(store, session_id, reversed(segments), reverse=True):
+    for record in log.read(1, last, reverse=True):
         if used > reach and _block_begin(newest[::-1]) is not None:
             from_start = False
             break
         newest.append(record)
-        used += size(record)
+        used += log.size(record)
     newest.reverse()
     if from_start:
         return Window(_with_system(newest, marks), None)
     newest = newest[_block_begin(newest) or 0 :]
-    newest = _calls_before(store, session_id, segments, newest) + newest
+    newest = _calls_before(newest, log.read(1, newest[0].n - 1, reverse=True)) + newest
     begin = newest[0].n
-    oldest = _beginning(store, session_id, segments, begin, size, int(reach * _BEGINNING))
+    oldest = _beginning(log, begin, int(reach * _BEGINNING))
     gap = (oldest[-1].n + 1 if oldest else 1, begin - 1)
     if gap[0] > gap[1]:
         return Window(_with_system([*oldest, *newest], marks), None)
-    inside = _pinned(store, session_id, effects, decisions, gap)
-    if not any(starts_turn(shown) for record in newest for shown in as_shown(record)):
-        inside += _said_last(store, session_id, segments, gap)
+    inside = _pinned(log, decisions, gap)
+    if not any(map(_is_word_of_user, newest)):
+        inside += list(islice(filter(_is_word_of_user, log.read(*gap, reverse=True)), 1))
     within = frozenset(record.n for record in inside)
     return Window(_with_system([*oldest, *inside, *newest], marks), gap, within)
 
@@ -97,56 +103,62 @@ def gap_tokens(
     """What of the conversation stands in a gap, if there is one, and is not at hand, in tokens. Reads all of it."""
     if gap is None:
         return 0
-    effects = Effects.of(decisions)
-    size = _sizer(effects, sizes)
-    inside = ((max(first, gap[0]), min(last, gap[1])) for first, last in effects.shown_ranges(gap[1]))
-    kept = (one for one in inside if one[0] <= one[1])
-    records = _read(store, session_id, kept, reverse=False)
-    return sum(size(record) for record in records if record.n not in within and not _is_system(record))
+    log = _Log(store, session_id, decisions, sizes)
+    return sum(log.size(record) for record in log.read(*gap) if record.n not in within and not _is_system(record))
+
+
+class _Log:
+    """A log as decisions leave it."""
+
+    def __init__(self, store: RecordStore, session_id: str, decisions: Mapping[int, Decision], sizes: Sizes) -> None:
+        self._store = store
+        self._id = session_id
+        self._sizes = sizes
+        self._effects = Effects.of(decisions)
+
+    def read(self, first: int, last: int, *, reverse: bool = False) -> Iterator[Record]:
+        """Its records from number `first` to `last`, without the stretches that decisions hide."""
+        ranges = self._effects.shown_ranges(last, first)
+        for begin, end in reversed(ranges) if reverse else ranges:
+            yield from self.read_all(begin, end, reverse=reverse)
+
+    def read_all(self, first: int, last: int, *, reverse: bool = False) -> Iterator[Record]:
+        """Its records from number `first` to `last`, hidden ones too."""
+        return self._store.read(self._id, first=first, last=last, reverse=reverse)
+
+    def size(self, record: Record) -> int:
+        """Tokens of a record as it is shown."""
+        if record.n not in self._effects.changes:
+            return self._sizes.record(record)
+        return sum(self._sizes.message(self._effects.treat(shown).message) for shown in as_shown(record))
+
+    def shown(self, record: Record) -> Shown | None:
+        """What a record shows by itself, if no decision hides it."""
+        found = as_shown(record)
+        return found[0] if found and not self._effects.hides(record.n, found[0].message) else None
 
 
 def _is_system(record: Record) -> bool:
     return record.message is not None and record.message.role == "system"
 
 
-def _sizer(effects: Effects, sizes: Sizes) -> Callable[[Record], int]:
-    """Tokens of a record as it is shown."""
-
-    def size(record: Record) -> int:
-        if record.n not in effects.changes:
-            return sizes[0](record)
-        return sum(sizes[1](effects.treat(shown).message) for shown in as_shown(record))
-
-    return size
+def _is_word_of_user(record: Record) -> bool:
+    return any(starts_turn(shown) for shown in as_shown(record))
 
 
-def _read(
-    store: RecordStore, session_id: str, segments: Iterator[tuple[int, int]], *, reverse: bool
-) -> Iterator[Record]:
-    for first, last in segments:
-        yield from store.read(session_id, first=first, last=last, reverse=reverse)
-
-
-def _beginning(
-    store: RecordStore,
-    session_id: str,
-    segments: Sequence[tuple[int, int]],
-    begin: int,
-    size: Callable[[Record], int],
-    room: int,
-) -> list[Record]:
-    """The first records up to the first user message, and on as far as `room` tokens reach; no call is among them
-    without its result, if that can be helped."""
+def _beginning(log: _Log, begin: int, room: int) -> list[Record]:
+    """The first records of the log, ahead of record `begin`: up to the first user message, and on as far as `room`
+    tokens reach. No call is among them without its result, if that can be helped."""
     oldest: list[Record] = []
     task = 0  # so many of them lead to the first user message, which stays whatever is open ahead of it
     whole = 0  # so many of them stand before a place where no call waits for its result
     waiting: set[str] = set()
-    for record in _read(store, session_id, iter(segments), reverse=False):
-        room -= size(record)
-        if record.n >= begin or (room < 0 and task):
+    for record in log.read(1, begin - 1):
+        room -= log.size(record)
+        if room < 0 and task:
             break
         oldest.append(record)
-        if not task and any(starts_turn(shown) for shown in as_shown(record)):
+        if not task and _is_word_of_user(record):
             task = len(oldest)
         _see(record, waiting)
         whole = len(oldest) if not waiting else whole
@@ -165,10 +177,9 @@ def _block_begin(records: Sequence[Record]) -> int | None:
     return None
 
 
-def _calls_before(
-    store: RecordStore, session_id: str, segments: Sequence[tuple[int, int]], newest: Sequence[Record]
-) -> list[Record]:
-    """What stands just before the newest records and belongs to them: calls that they answer behind a user's word."""
+def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Record]:
+    """Of what stands `ahead` of the newest records, the last first, what belongs to them: calls that they answer behind
+    a user's word."""
     wanted, called = set[str](), set[str]()
     for part in (part for record in newest if record.message is not None for part in record.message.parts):
         if isinstance(part, ToolCall):
@@ -177,8 +188,7 @@ def _calls_before(
             wanted.add(part.call_id)
     before: list[Record] = []
     found = 0  # so many of them belong to the newest
-    ahead = [(first, min(last, newest[0].n - 1)) for first, last in reversed(segments) if first < newest[0].n]
-    for record in islice(_read(store, session_id, iter(ahead), reverse=True), _RESULTS_WITHIN if wanted else 0):
+    for record in islice(ahead, _RESULTS_WITHIN if wanted else 0):
         before.append(record)
         calls = {part.id for part in (record.message or _NOTHING).parts if isinstance(part, ToolCall)}
         if not calls.isdisjoint(wanted):
@@ -191,37 +201,24 @@ def _calls_before(
     return before[:found][::-1]
 
 
-def _said_last(
-    store: RecordStore, session_id: str, segments: Sequence[tuple[int, int]], gap: tuple[int, int]
-) -> list[Record]:
-    """What the user said last in a gap."""
-    inside = ((max(first, gap[0]), min(last, gap[1])) for first, last in reversed(segments))
-    for record in _read(store, session_id, (one for one in inside if one[0] <= one[1]), reverse=True):
-        if any(starts_turn(shown) for shown in as_shown(record)):
-            return [record]
-    return []
-
-
-def _pinned(
-    store: RecordStore, session_id: str, effects: Effects, decisions: Mapping[int, Decision], gap: tuple[int, int]
-) -> list[Record]:
+def _pinned(log: _Log, decisions: Mapping[int, Decision], gap: tuple[int, int]) -> list[Record]:
     """What is pinned in a gap, and what stays with it."""
     numbers = {d.first for d in decisions.values() if d.action == "pin" and gap[0] <= d.first <= gap[1]}
     found: dict[int, Record] = {}
     for n in sorted(numbers):
         if n not in found:
-            block = _around(store, session_id, n, effects, gap)
-            before = _calls_before(store, session_id, [gap], block)
-            block = [*(record for record in before if _shown(record, effects)), *block]
+            block = _around(log, n, gap)
+            before = _calls_before(block, log.read_all(gap[0], block[0].n - 1, reverse=True))
+            block = [*(record for record in before if log.shown(record)), *block]
             found.update((record.n, record) for record in block)
     return [found[n] for n in sorted(found)]
 
 
-def _around(store: RecordStore, session_id: str, n: int, effects: Effects, gap: tuple[int, int]) -> list[Record]:
+def _around(log: _Log, n: int, gap: tuple[int, int]) -> list[Record]:
     """Record `n` and the rest of its block within a gap: the answer that it belongs to, the results of its calls."""
-    block = list(store.read(session_id, first=n, last=n))
-    for record in store.read(session_id, first=gap[0], last=n - 1, reverse=True):
-        if (shown := _shown(record, effects)) is None:
+    block = list(log.read_all(n, n))
+    for record in log.read_all(gap[0], n - 1, reverse=True):
+        if (shown := log.shown(record)) is None:
             continue
         if shown.message.role == "system" or starts_block(as_shown(block[0])[0], shown):
             break
@@ -229,8 +226,8 @@ def _around(store: RecordStore, session_id: str, n: int, effects: Effects, gap: 
     waiting: set[str] = set()
     for record in block:
         _see(record, waiting)
-    for record in store.read(session_id, first=n + 1, last=min(gap[1], n + _RESULTS_WITHIN)):
-        if (shown := _shown(record, effects)) is None:
+    for record in log.read_all(n + 1, min(gap[1], n + _RESULTS_WITHIN)):
+        if (shown := log.shown(record)) is None:
             continue
         starts = shown.message.role == "system" or starts_block(shown, as_shown(block[-1])[0])
         if starts and not waiting:
@@ -238,12 +235,6 @@ def _around(store: RecordStore, session_id: str, n: int, effects: Effects, gap: 
         block.append(record)
         _see(record, waiting)
     return block
-
-
-def _shown(record: Record, effects: Effects) -> Shown | None:
-    """What a record shows by itself, if no decision hides it."""
-    found = as_shown(record)
-    return found[0] if found and not effects.hides(record.n, found[0].message) else None
 
 
 def _see(record: Record, waiting: set[str]) -> None:

@@ -162,6 +162,15 @@ def test_media_that_a_model_cannot_take_becomes_a_visible_placeholder() -> None:
     assert [(loss.kind, loss.records) for loss in repaired.losses] == [("media", (1,))]
 
 
+@pytest.mark.parametrize("url", ["http://[", "http://[::1/a.png"])
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_an_address_that_is_none_is_a_placeholder_and_never_an_error(aim: Target, url: str) -> None:
+    """A picture at what only looks like an address would keep its session from making any request again."""
+    view = numbered(user("Look:", Media("image", url=url)))
+    (message,) = repair(view, rules(aim)).view
+    assert not any(isinstance(part, Media) for part in message.message.parts)
+
+
 def test_a_view_ends_with_a_user_where_no_prefill_is_taken() -> None:
     """The newest Claude models and Gemini refuse a conversation that ends with an answer."""
     repaired = repair(numbered(user("go"), assistant("done")), rules(target("anthropic", "claude-opus-4-8")))

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from ..content import Message, Opaque, Part
+from ..errors import BlobMissing
 from ..models import Target
 from ..records import Configuration, Usage
 from ..rules import Rules
@@ -35,6 +36,12 @@ class Parsed(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     configuration: Configuration
     blobs: dict[str, bytes] = {}
+
+    def blob(self, sha256: str) -> bytes:
+        """The media bytes of that hash. Raises BlobMissing."""
+        if sha256 not in self.blobs:
+            raise BlobMissing(f"no media with hash {sha256} in this request")
+        return self.blobs[sha256]
 
 
 class Reply(Struct, frozen=True, kw_only=True):

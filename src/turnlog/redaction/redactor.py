@@ -13,6 +13,7 @@ import hmac
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import is_
 from typing import Any, NamedTuple
 
 from ..content import compact_json
@@ -163,7 +164,7 @@ class Redactor:
         for item in value:
             items.append(self._inside(item, counts, before, room - 1, ids))
             before = item[2:] if isinstance(item, str) and item.startswith("--") else ""
-        return value if all(map(_is, items, value)) else items
+        return value if all(map(is_, items, value)) else items
 
     def _named(self, text: str, name: str, counts: Counts) -> str:
         if self._known and name and (kind := name_kind(name)) and not has_mark(text) and plausible(kind, text):
@@ -204,10 +205,6 @@ def _as_text(value: Any) -> str:
         return compact_json(value)
     except (TypeError, ValueError, RecursionError):
         return ""
-
-
-def _is(left: object, right: object) -> bool:
-    return left is right
 
 
 def _add(counts: Counts, more: Counts) -> None:

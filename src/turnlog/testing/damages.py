@@ -10,7 +10,7 @@ import random as random_module
 
 import msgspec
 
-from ..content import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
+from ..content import Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult, Unknown
 from .histories import PROVIDER_NAMES, History, HistoryWriter, own_item
 
 __all__ = ["DAMAGES", "damaged_history"]
@@ -108,9 +108,9 @@ class _Damager:
         return self.change(Reasoning, signature="", encrypted="")
 
     def empty_text(self) -> bool:
-        role = self.random.choice(("user", "assistant", "system"))
-        kind = self.random.choice(((Text(""),), (), (Text("  \n"),), (Text(""), Text(self.writer.unique("beside")))))
-        return self.insert(Message(role, kind))  # type: ignore[arg-type]
+        role: Role = self.random.choice(("user", "assistant", "system"))
+        texts = (("",), (), ("  \n",), ("", self.writer.unique("beside")))
+        return self.insert(Message(role, tuple(map(Text, self.random.choice(texts)))))
 
     def cut_front(self) -> bool:
         if len(self.messages) < 3:
@@ -198,14 +198,14 @@ class _Damager:
         part = self.random.choice(
             (
                 Media("image", url=f"https://example.org/{self.writer.count}.png"),
-                self.writer.image(mime="image/tiff"),
-                self.writer.image("audio", "audio/wav"),
+                self.writer.media("image/tiff"),
+                self.writer.media("audio/wav"),
                 Media("document", file_id="file-123", provider="anthropic"),
                 Media("video", url=f"https://example.org/{self.writer.count}.mp4"),
             )
         )
-        role = self.random.choice(("user", "user", "assistant", "system"))
-        return self.insert(Message(role, (Text(self.writer.unique("see")), part)))  # type: ignore[arg-type]
+        role: Role = self.random.choice(("user", "user", "assistant", "system"))
+        return self.insert(Message(role, (Text(self.writer.unique("see")), part)))
 
     def system(self) -> bool:
         return self.insert(Message("system", (Text(self.writer.unique("reminder")),)))

@@ -21,6 +21,7 @@ from ..content import (
     ToolCall,
     ToolResult,
     Unknown,
+    media_kind,
     sha256_hex,
 )
 
@@ -80,12 +81,12 @@ class HistoryWriter:
         filler = " ".join(self.random.choice(("so", "then", "the", "naïve", "数据", "🙂", "end")) for _ in range(3))
         return f"{what} {self.count}: {filler} #{self.count}"
 
-    def image(self, kind: str = "image", mime: str = "image/png") -> Media:
-        """A picture of its own: the pixel, with its number behind the end mark."""
+    def media(self, mime: str = "image/png") -> Media:
+        """A picture of its own, or what is said to be of another type: the pixel, with its number behind the end."""
         self.count += 1
         data = PIXEL + f"#{self.count}".encode()
         self.blobs[sha256_hex(data)] = data
-        return Media(kind, mime=mime, sha256=sha256_hex(data), size=len(data))  # type: ignore[arg-type]
+        return Media(media_kind(mime), mime=mime, sha256=sha256_hex(data), size=len(data))
 
     def history(self) -> list[Message]:
         """A conversation."""
@@ -102,7 +103,7 @@ class HistoryWriter:
         """What a user says, sometimes with a picture."""
         parts: list[Part] = [Text(self.unique("question"))]
         if self.random.random() < 0.25:
-            parts.insert(self.random.randint(0, 1), self.image())
+            parts.insert(self.random.randint(0, 1), self.media())
         return Message("user", tuple(parts))
 
     def turn(self) -> list[Message]:
@@ -151,7 +152,7 @@ class HistoryWriter:
         """The result of a call."""
         parts: list[Text | Media | Opaque | Unknown] = [Text(self.unique("result"))]
         if self.random.random() < 0.12:
-            parts.append(self.image())
+            parts.append(self.media())
         outcome: Outcome = "failed" if self.random.random() < 0.15 else "ok"
         return ToolResult(call.id, name=call.name, parts=tuple(parts), outcome=outcome, kind=call.kind)
 

@@ -29,14 +29,16 @@ __all__ = ["Added", "ENDS", "Gauge", "Passing", "added_to", "with_added"]
 _Count = Callable[[Message], int]
 
 Passing = dict[int, tuple[int, tuple[Hashable, ...]]]
-"""Tokens that are added for messages, by their index, and what tells these additions from others of the same size."""
+"""By the index of a message: the tokens that are added for it as the view stands, and what those additions are."""
 
 ENDS = frozenset({"opening", "closing"})
-"""Those that are a user's word where a provider wants one; -1 is its index where there is no message."""
+"""What the two additions are called that are a user's word where a provider wants one: the conversation begins or ends
+with it. Of a view without messages, -1 is the index that they are added at."""
 
 _Addition = tuple[int, int, Hashable]
+"""One of `Passing`: index, tokens, what it is."""
 
-
+# Two results count less in one message than in two: these are what the difference is measured on.
 _ONE = Message("user", (ToolResult("1", "f", (Text("done"),)),))
 _TWO = Message("user", (*_ONE.parts, *_ONE.parts))
 
@@ -44,10 +46,12 @@ _TWO = Message("user", (*_ONE.parts, *_ONE.parts))
 class Gauge(Struct, frozen=True, eq=False):
     """How what is added is counted.
 
-    `message` gives the tokens of a message by itself, `at_once` those of one with results of calls made at once, None
-    if that is the same. `tools` gives those of declarations, with what a request takes that has any; None if the tools
-    of the request are given, and none are declared from calls. `known` gives messages as the provider knows them.
-    `kept` is what was counted once of messages on record.
+    - `message`: gives the tokens of a message by itself.
+    - `at_once`: gives those of a message with results of calls made at once; None if it is counted as any other.
+    - `tools`: gives those of declarations, and of what any declaration brings along; None if the request is given its
+      tools, so that none are declared from calls.
+    - `known`: gives messages as the provider knows them.
+    - `kept`: sizes of messages on record, and of declarations, that were counted already.
     """
 
     message: _Count
@@ -58,33 +62,40 @@ class Gauge(Struct, frozen=True, eq=False):
 
 
 class Added:
-    """Sees a view message by message, and tells what it takes beside the size of each: what was counted once is
-    remembered."""
+    """Sees a view message by message, and tells what it takes beside the size of each. What was counted once is
+    remembered.
+
+    Messages go by their index in the view, runs (of answers on end, the first of which calls tools) by theirs.
+    """
 
     def __init__(self) -> None:
         self._view: list[Shown] = []
-        self._counts: list[tuple[int, bool]] = []
-        self._lead = 0  # messages of system text that the view begins with
+        self._counts: list[tuple[int, bool]] = []  # of each message: its size, and whether that is as of calls at once
+        self._sizes: dict[Hashable, int] = {}  # of what is put in, counted once
         self._pairing = Pairing()
-        self._calling = self._joins = False
-        self._sizes: dict[Hashable, int] = {}
+        # Messages:
+        self._lead = 0  # messages of system text that the view begins with
+        self._orphans: set[int] = set()  # of results alone, of calls that are not there
+        self._at_once: set[int] = set()  # with results of calls made at once
+        self._together: set[int] = set()  # that answer the same as the one before them
+        self._callers: list[int] = []  # that call a tool which none before them called
+        self._last_call: dict[str, int] = {}  # the last that calls each tool
+        # Runs:
+        self._calling = False  # whether one goes on
+        self._joins = False  # whether one is of several messages
+        self._runs: list[int] = []  # how many calls each has, made at once
+        self._run_of: dict[int, int] = {}  # by the messages that call
+        self._ends_of: dict[int, int] = {}  # the last answer of each: what is put in stands behind it
+        self._answered: set[int] = set()  # those that have a result
+        self._answering: set[int] = set()  # those that the last message answers, if it does nothing else
+        # What was worked out, and for what:
+        self._gone: set[int] = set()  # messages of which a target takes nothing
         self._lasting: dict[int, int] = {}
         self._lasting_rules: Rules | None = None
         self._lasting_seen = self._lasting_total = 0
-        self._gone: set[int] = set()  # messages of which a target takes nothing
-        self._orphans: set[int] = set()  # messages of results alone, of calls that are not there
-        self._made: tuple[int, Rules, Passing] | None = None
-        self._at_once: set[int] = set()
-        self._answered: set[int] = set()  # the runs that have a result
-        self._answering: set[int] = set()  # the runs that the last message answers, if it does nothing else
-        self._together: set[int] = set()  # messages that answer the same as the one before them
-        self._runs: list[int] = []  # calls of each run of answers, made at once
-        self._run_of: dict[int, int] = {}
-        self._ends_of: dict[int, int] = {}  # the last answer of each run: what is put in stands behind it
-        self._callers: list[int] = []  # messages that call a tool which none before them called
-        self._last_call: dict[str, int] = {}
-        self._declared: tuple[Rules, Gauge, int, int] | None = None
-        self._named: tuple[Rules, int, tuple[str, ...]] | None = None
+        self._last_passing: tuple[int, Rules, Passing] | None = None
+        self._declared_size: tuple[Rules, Gauge, int, int] | None = None
+        self._declared_names: tuple[Rules, int, tuple[str, ...]] | None = None
 
     def see(self, shown: Shown, tokens: int, *, counted_at_once: bool = False) -> None:
         """The next message of the view, so large by itself; or, as `counted_at_once` says, among results of calls made
@@ -132,10 +143,10 @@ class Added:
     def declared(self, rules: Rules) -> tuple[str, ...]:
         """The names of the tools that are declared because they were called, in the order in which they were
         first; those that the provider has of its own are not."""
-        now = self._named
+        now = self._declared_names
         if now is None or now[0] is not rules or now[1] != len(self._callers):
             tools, _ = declare_tools([self._view[i] for i in self._callers], (), rules)
-            now = self._named = rules, len(self._callers), tuple(tool.name for tool in tools)
+            now = self._declared_names = rules, len(self._callers), tuple(tool.name for tool in tools)
         return now[2]
 
     @property
@@ -165,7 +176,7 @@ class Added:
     def passing(self, rules: Rules, fate: Fate, gauge: Gauge, last: int) -> Passing:
         """What is added as the view stands, by the index of the message that it is there for. `fate` is as the log has
         it up to record number `last`."""
-        if self._made is None or self._made[0] != last or self._made[1] is not rules:
+        if self._last_passing is None or self._last_passing[0] != last or self._last_passing[1] is not rules:
             found: Passing = {}
             self.lasting(rules, gauge)
             added = [self._ends(rules, gauge.message)]
@@ -176,8 +187,8 @@ class Added:
             for i, tokens, what in (one for some in added for one in some):
                 before = found.get(i, (0, ()))
                 found[i] = before[0] + tokens, (*before[1], what)
-            self._made = last, rules, found
-        return self._made[2]
+            self._last_passing = last, rules, found
+        return self._last_passing[2]
 
     def _difference(self, i: int, rules: Rules, gauge: Gauge) -> int:
         shown, (counted, at_once), tokens = self._view[i], self._counts[i], 0
@@ -206,7 +217,7 @@ class Added:
         return tokens
 
     def _joining(self, gauge: Gauge) -> int:
-        """By how much a result is larger when it stands in one message with another: less than nothing."""
+        """By how much a result is larger when it stands in one message with another: a negative number."""
         return self._counted("two", _TWO, gauge.message) - 2 * self._counted("one", _ONE, gauge.message)
 
     def _results(self, rules: Rules, fate: Fate, gauge: Gauge) -> Iterator[_Addition]:
@@ -228,9 +239,9 @@ class Added:
         """The tokens of all declarations of tools that are there because these were called."""
         if gauge.tools is None or not self._callers:
             return 0
-        now = self._declared
+        now = self._declared_size
         if now is None or now[0] is not rules or now[1] is not gauge or now[2] != len(self._callers):
-            now = self._declared = rules, gauge, len(self._callers), sum(self.declarations(rules, gauge).values())
+            now = self._declared_size = rules, gauge, len(self._callers), sum(self.declarations(rules, gauge).values())
         return now[3]
 
     def declarations(self, rules: Rules, gauge: Gauge) -> dict[int, int]:
@@ -262,9 +273,9 @@ class Added:
             there = [(i, message) for i, message in sent if message is not None]
             if len(there) > 1:
                 whole = Message("assistant", tuple(part for _, message in there for part in message.parts))
-                apart = sum(self._counted((rules, i), message, count) for i, message in there)
+                parted = sum(self._counted((rules, i), message, count) for i, message in there)
                 key = rules, run.start, run.stop
-                yield run[-1], self._counted(key, whole, count) - apart, key
+                yield run[-1], self._counted(key, whole, count) - parted, key
 
     def _ends(self, rules: Rules, count: _Count) -> Iterable[_Addition]:
         there = [shown for i, shown in enumerate(self._view) if i not in self._gone] if self._gone else self._view

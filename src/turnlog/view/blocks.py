@@ -20,10 +20,11 @@ __all__ = ["Block", "Item", "blocks_of", "has_open_call", "starts_block", "total
 class Item(Struct, frozen=True, eq=False, gc=False):
     """A message as a view would show it and its size in tokens.
 
-    `raw` is the message as it is on record, `n` its place: the number of its record, or, of what stands in for
-    older messages, that of the record which it stands before. `beside` is the size of what it takes in a request
-    besides, `at_once` says that it has results of calls made at once, which count otherwise, and `counted_at_once` that
-    `tokens` counts them so.
+    - `raw`: the message as it is on record.
+    - `n`: its place, the number of its record; a summary's is that of the record which it stands before.
+    - `beside`: the tokens of what a request holds because of it, beside itself (see `added`).
+    - `at_once`: it has results of calls made at once, which are billed otherwise; `counted_at_once` says that `tokens`
+      counts them so.
     """
 
     shown: Shown
@@ -38,6 +39,11 @@ class Item(Struct, frozen=True, eq=False, gc=False):
     def size(self) -> int:
         """The tokens that it takes in a request."""
         return self.tokens + self.beside
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it stands in for older messages."""
+        return self.shown.treatment == "summarised"
 
 
 class Block(Struct, frozen=True, eq=False, gc=False):
@@ -60,7 +66,7 @@ class Block(Struct, frozen=True, eq=False, gc=False):
     @property
     def is_summary(self) -> bool:
         """Whether it stands in for older messages."""
-        return self.items[0].shown.treatment == "summarised"
+        return self.items[0].is_summary
 
     @property
     def opens_turn(self) -> bool:
@@ -99,7 +105,7 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int
             stays = "system text"
         elif i == task:
             stays = "the task"
-        elif not _stands_in(group) and any(item.n in pinned for item in group):
+        elif not group[0].is_summary and any(item.n in pinned for item in group):
             stays = "pinned messages"
         elif i == len(groups) - 1 or (said and i == said[-1]):
             stays = "the open turn"
@@ -111,11 +117,7 @@ def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int
 
 def user_word(group: Sequence[Item]) -> Item | None:
     """What a user says in a group: at its beginning, or between a call and its result."""
-    return next((item for item in group if starts_turn(item.raw) and not _stands_in([item])), None)
-
-
-def _stands_in(group: Sequence[Item]) -> bool:
-    return group[0].shown.treatment == "summarised"
+    return next((item for item in group if starts_turn(item.raw) and not item.is_summary), None)
 
 
 def _groups(items: Sequence[Item], gap: tuple[int, int] | None) -> list[list[Item]]:
@@ -126,8 +128,8 @@ def _groups(items: Sequence[Item], gap: tuple[int, int] | None) -> list[list[Ite
             before = None  # something of the gap is between them, though one may be pinned in it
         alone = before is not None and (before.raw.message.role == "system" or starts_turn(before.raw))
         alone = alone or item.raw.message.role == "system"
-        stands_in = before is not None and _stands_in([item]) != _stands_in([before])
-        if alone or stands_in or starts_block(item.raw, before.raw if before else None):
+        borders_summary = before is not None and item.is_summary != before.is_summary
+        if alone or borders_summary or starts_block(item.raw, before.raw if before else None):
             groups.append([item])
         else:
             groups[-1].append(item)
@@ -136,7 +138,7 @@ def _groups(items: Sequence[Item], gap: tuple[int, int] | None) -> list[list[Ite
 
 
 def _tied(groups: list[list[Item]]) -> list[list[Item]]:
-    """The groups, those joined into one between whose first and last a call waits for its result."""
+    """The groups, where a call and its result stand in two, those and all between them joined into one."""
     owner = [i for i, group in enumerate(groups) for _ in group]
     pairs = pair([item.raw for group in groups for item in group])
     reach = list(range(len(groups)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -19,9 +19,7 @@ Kind = Literal["system", "tools", "summary", "user", "assistant", "tool results"
 around a request."""
 
 _KINDS: dict[str, Kind] = {"system": "system", "user": "user", "assistant": "assistant", "images": "images"}
-_ORDER: tuple[Kind, ...] = (
-    "system", "tools", "summary", "user", "assistant", "tool results", "images", "framing",
-)  # fmt: skip
+_ORDER: tuple[Kind, ...] = get_args(Kind)
 
 
 class Share(Struct, frozen=True):
@@ -36,8 +34,7 @@ class Breakdown(Struct, frozen=True):
     """A conversation as it stands, by what its tokens are, beside its budget.
 
     `marks` are the limit, trigger and goal of `budget`, in the same tokens: where counts are estimated, a margin
-    smaller than in billed ones. `certainty` and `counter` say how far to
-    trust the counts, `certainty` as in `turnlog.count`.
+    smaller than in billed ones. `certainty` and `counter` say how far to trust the counts, as in `turnlog.count`.
     """
 
     provider: str

@@ -59,7 +59,10 @@ def _extras(message: Message) -> str:
 
 
 def _is_url(url: str, schemes: frozenset[str]) -> bool:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # `http://[`: brackets around what is no address
+        return False
     return parts.scheme in schemes and bool(parts.netloc)
 
 

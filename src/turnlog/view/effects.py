@@ -17,7 +17,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -54,11 +54,12 @@ _HIDES_SYSTEM = frozenset({"rewind"})
 
 _TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "cap": "cut", "system": "replaced"}
 
-_VERBS = {"system": "replaced"}
-
 _MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
 
 _Path = tuple[int, ...]
+"""Where a text stands in a message: the index of its part, and within a tool result that of the inner part."""
+
+_P = TypeVar("_P")
 
 
 class Hiding(Struct, frozen=True):
@@ -79,7 +80,7 @@ class Hiding(Struct, frozen=True):
         return not at or n > self.kept[at - 1][1]
 
     def hides_all_of(self, other: Hiding, at: int) -> bool:
-        """Whether nothing is left of what an earlier one did, which put what stands in before record `at`."""
+        """Whether it leaves nothing of what an earlier decision did, whose replacement stands before record `at`."""
         if not (self.first <= other.first and other.last <= self.last and self.first <= at <= self.last):
             return False
         if other.n in self.standing or (other.system_too and not self.system_too):
@@ -139,17 +140,17 @@ class Effects(Struct, frozen=True):
         """Whether a later decision left out what decision `n` put before record `at`."""
         return any(one.n > n and one.first <= at <= one.last and n not in one.standing for one in self.hidings)
 
-    def shown_ranges(self, last: int) -> list[tuple[int, int]]:
-        """The ranges of records up to `last` in which messages, other than system text, may be shown."""
-        edges = [(1, last)] if last > 0 else []
+    def shown_ranges(self, last: int, first: int = 1) -> list[tuple[int, int]]:
+        """The ranges of records `first` to `last` in which messages, other than system text, may be shown."""
+        shown = [(first, last)] if first <= last else []
         for one in self.hidings:
             kept = [(max(a, one.first), min(b, one.last)) for a, b in one.kept]
-            edges = _common(edges, [(1, one.first - 1), *kept, (one.last + 1, last)])
-        return edges
+            shown = _common(shown, [(1, one.first - 1), *kept, (one.last + 1, last)])
+        return shown
 
     def treat(self, shown: Shown, raw: Shown | None = None) -> Shown:
-        """A message of one record as the decisions leave it. `raw` is the message as it is on record, where earlier
-        decisions have changed it: what is cut is that."""
+        """A message of one record as the decisions leave it. `raw` is the message as it is on record, if `shown` is
+        not: a text is cut as it is there, whatever earlier decisions left of it."""
         changes = self.changes.get(shown.records[0]) if shown.records else None
         if not changes:
             return shown
@@ -218,10 +219,15 @@ def _changed(part: Part, said: Part, path: _Path, change: _Change, n: int) -> Pa
     """A part, or the inner part of a tool result at `path`, changed; `said` is the part as it is on record."""
     if path and isinstance(part, ToolResult) and isinstance(said, ToolResult) and path[0] < len(part.parts):
         inner = list(part.parts)
-        inner[path[0]] = _changed(inner[path[0]], said.parts[path[0]], (), change, n)  # type: ignore[assignment]
+        inner[path[0]] = _shortened(inner[path[0]], said.parts[path[0]], change, n)
         return msgspec.structs.replace(part, parts=tuple(inner))
     if isinstance(part, ToolResult) and not path and change.text is not None:
         return msgspec.structs.replace(part, parts=(Text(change.text),), form=None)
+    return _shortened(part, said, change, n)
+
+
+def _shortened(part: _P, said: object, change: _Change, n: int) -> _P | Text:
+    """A part as the text that stands in for it, or as what is left of its own."""
     if change.text is not None:
         return Text(change.text)
     if isinstance(said, Text):
@@ -282,8 +288,8 @@ def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
 
 
 def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[int, Decision]:
-    """Those of the decisions that hold without which a view would be another: not what a later one hides wholly.
-    `system` are the numbers of the system messages."""
+    """The decisions without which a view would be another: of those that hold, all but the ones of which a later one
+    hides everything that they did. `system` are the numbers of the system messages."""
     kept: dict[int, Decision] = {}
     later: list[Hiding] = []
     for n, decision in reversed([*decisions.items()]):
@@ -311,7 +317,8 @@ def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
     found: list[Edit] = []
     for n, decision in decisions.items():
         if decision.action in HIDING or decision.action in _TREATMENT:
-            verb = _VERBS.get(decision.action) or ("left out" if decision.action in HIDING else "shortened")
+            changed = "replaced" if decision.action == "system" else "shortened"
+            verb = "left out" if decision.action in HIDING else changed
             detail = f"{verb} by decision {n}: {decision.why}".rstrip(": ")
             found.append(Edit(decision.action, detail, (decision.first,), through=decision.last))
     return tuple(found)

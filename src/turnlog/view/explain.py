@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ..content import Message
 from ..records import Decision, Record
-from .effects import HIDING, Effects, Rewinds, active_decisions, ended_decisions, stand_ins
+from .effects import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
 from .select import as_decided, as_shown
 from .shown import Shown
 
@@ -107,12 +107,13 @@ class _Rules:
     def __init__(self, held: Mapping[int, Decision], rewinds: Rewinds) -> None:
         self._rewinds = rewinds
         self._effects = Effects.of(held)
-        self._hiding = {n: Effects.of({n: one}) for n, one in held.items() if one.action in HIDING}
+        alone = {n: Effects.of({n: one}) for n, one in held.items()}
+        self._hiding = {n: effects for n, effects in alone.items() if effects.hidings}
         self._stands = {n: stand_ins(n, one) for n, one in held.items()}
         self._changing: dict[int, list[int]] = {}
         self._pins: dict[int, list[int]] = {}
         for n, decision in held.items():
-            for record in Effects.of({n: decision}).changes:
+            for record in alone[n].changes:
                 self._changing.setdefault(record, []).append(n)
             if decision.action == "pin":
                 self._pins.setdefault(decision.first, []).append(n)

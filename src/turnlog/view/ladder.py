@@ -27,7 +27,6 @@ SIZING = frozenset({"cap", "compact", "images", "mask", "priority", "slide"})
 _LITTLE = 0.05
 """Share of the limit: a decision that gains less gains too little, and growth by less is no reason for another."""
 
-
 _MUCH = 0.25
 """Share of the limit from which on less of what must stay is worth a word to who asks for a request that cannot fit."""
 
@@ -57,19 +56,26 @@ def situation_of(
     own = strategy.applied_to(budget)
     blocks = tuple(blocks_of(items, pinned, gap))
     system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
-    first = own.marks(window, system, 0, scale=scale, known=known)
-    given = own.marks(window, system, 0).limit
-    situation = Situation(
-        blocks, fixed, first, strategy, means, pinned, number, gap, prices=prices, given=given, most_media=most_media
-    )
     marks_beside = partial(own.marks, window, system, scale=scale, known=known)
-    return _with_marks(msgspec.structs.replace(situation, marks_beside=marks_beside))
+    situation = Situation(
+        blocks=blocks,
+        fixed=fixed,
+        marks=marks_beside(0),
+        marks_beside=marks_beside,
+        strategy=strategy,
+        means=means,
+        pinned=pinned,
+        number=number,
+        gap=gap,
+        prices=prices,
+        given=own.marks(window, system, 0).limit,
+        most_media=most_media,
+    )
+    return _with_marks(situation)
 
 
 def _with_marks(situation: Situation) -> Situation:
     """The situation with the marks beside what cannot be left out of it as it is now."""
-    if situation.marks_beside is None:
-        return situation
     marks = situation.marks_beside(sum(capped_floor(situation).values()))
     return msgspec.structs.replace(situation, marks=marks)
 
@@ -88,50 +94,48 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     if situation.size <= situation.marks.trigger:
         return made, situation
     situation = _with_floor(situation)
-    if situation.size <= situation.marks.limit and _wait(situation, past):
+    if situation.fits and _wait(situation, past):
         return made, situation
     steps = situation.strategy.steps
     last_resort = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
-    start = msgspec.structs.replace(situation, last=True), last_resort, [*made]
+    start, made_before = msgspec.structs.replace(situation, last=True), [*made]
     stalled = is_stalled(past, situation.marks.limit - situation.system)
-    if stalled:
-        steps = last_resort
-    made, situation = _climb(situation, steps, made)
-    if situation.size > situation.marks.limit:
-        made, situation = _climb(situation, ("slide",), made)
+    situation = _climb(situation, last_resort if stalled else steps, made)
+    if not situation.fits:
+        situation = _climb(situation, ("slide",), made)
         situation = _take(shortened(situation), situation, made)
     situation = msgspec.structs.replace(situation, last=True)
-    if situation.size > situation.marks.limit:
-        made, situation = _climb(situation, ("slide",), made)
-    if situation.size > situation.marks.limit:
+    if not situation.fits:
+        situation = _climb(situation, ("slide",), made)
+    if not situation.fits:
         # What the steps left may stand beside a pinned answer now, and stay with it: without them it can go.
-        made, situation = _climb(*start)
-    if situation.size > situation.marks.limit:
+        made = made_before
+        situation = _climb(start, last_resort, made)
+    if not situation.fits:
         # What stays takes more than it did beside what has gone: it declares the tools now, or comes first.
         try:
-            made, situation = _climb(_with_floor(situation), last_resort, made)
+            situation = _climb(_with_floor(situation), last_resort, made)
         except BudgetError:
-            _with_floor(_alone(start[0]))  # what the steps left stands beside a pinned answer, and is no part of it
+            _with_floor(_without_what_may_go(start))  # a refusal is about what has to stay, not what the steps left
             raise
-    if situation.size > situation.marks.limit:
+    if not situation.fits:
         raise _refusal(situation)
-    return [_told(decision) if stalled and _made_room(decision) else decision for decision in made], situation
-
-
-def _told(decision: Decision) -> Decision:
-    """A decision of a session that has stopped compacting, saying so."""
-    return msgspec.structs.replace(decision, why=f"{decision.why}; {_STALLED}")
+    if stalled:
+        made = [msgspec.structs.replace(d, why=f"{d.why}; {_STALLED}") if _made_room(d) else d for d in made]
+    return made, situation
 
 
 def compact(situation: Situation) -> tuple[list[Decision], Situation]:
     """The decisions of the strategy's steps, whether or not the view is too large."""
+    made: list[Decision] = []
     situation = _with_floor(situation)
-    return _climb(situation, situation.strategy.steps, [])
+    return made, _climb(situation, situation.strategy.steps, made)
 
 
 def is_stalled(past: Sequence[Decision], limit: int) -> bool:
     """Whether the last two decisions gained too little: a third would be a loop."""
-    gains = [_gain(decision) for decision in past if _made_room(decision) and "before" in decision.detail]
+    sized = [decision.detail for decision in past if _made_room(decision) and "before" in decision.detail]
+    gains = [int(detail["before"]) - int(detail["after"]) for detail in sized]
     return len(gains) > 1 and max(gains[-2:]) < _LITTLE * limit
 
 
@@ -147,10 +151,6 @@ def _made_room(decision: Decision) -> bool:
     return decision.action in SIZING and "rule" not in decision.detail
 
 
-def _gain(decision: Decision) -> int:
-    return int(decision.detail["before"]) - int(decision.detail["after"])
-
-
 def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
     """Whether a view that still fits is left alone: nothing could go, or too little came since the last decision."""
     room = situation.marks.limit - situation.system
@@ -163,9 +163,8 @@ def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
 
 
 def _pays(situation: Situation, prices: CachePrices) -> bool:
-    """Whether what a smaller view saves in each of the next requests, within the strategy's horizon, is more than
-    what it costs to write it to the prompt cache anew. Only what must stay at the beginning is taken to keep its
-    place there."""
+    """Whether a smaller view saves more in the next requests, as many as the strategy's horizon, than it costs to write
+    it to the prompt cache anew. Only blocks at the beginning that must stay are taken to be in the cache still."""
     size, goal = situation.size, situation.marks.goal
     lasting = situation.fixed
     for block in situation.blocks:
@@ -190,8 +189,8 @@ def _with_floor(situation: Situation) -> Situation:
     return msgspec.structs.replace(situation, marks=msgspec.structs.replace(marks, goal=goal))
 
 
-def _alone(situation: Situation) -> Situation:
-    """The situation as it were without all that may go."""
+def _without_what_may_go(situation: Situation) -> Situation:
+    """The situation as it would be with nothing but what has to stay."""
     items = [item for block in situation.blocks if block.stays for item in block.items]
     blocks = tuple(blocks_of(situation.means.beside(items), situation.pinned))
     return msgspec.structs.replace(situation, blocks=blocks, gap=None)
@@ -211,16 +210,18 @@ def _refusal(situation: Situation) -> BudgetError:
     return BudgetError(limit, floor, given=situation.given, advice=advice)
 
 
-def _climb(situation: Situation, steps: Sequence[str], made: list[Decision]) -> tuple[list[Decision], Situation]:
+def _climb(situation: Situation, steps: Sequence[str], made: list[Decision]) -> Situation:
+    """The situation after these steps, one after another until the goal is met; their decisions are added to `made`."""
     for name in steps:
         if situation.size <= situation.marks.goal:
             break
         situation = _take(STEPS[name](situation), situation, made)
-    return made, situation
+    return situation
 
 
 def _take(decision: Decision | None, situation: Situation, made: list[Decision]) -> Situation:
-    """The situation after a decision, if it makes the view smaller or keeps a plain cap; else it is not taken."""
+    """The situation after a decision, which is added to `made`, if it makes the view smaller or keeps a plain cap; else
+    it is not taken."""
     if decision is None:
         return situation
     finished, after = with_figures(situation, decision)

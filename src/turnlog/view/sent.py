@@ -53,8 +53,8 @@ def _has_to_speak(result: ToolResult, rules: Rules) -> bool:
 
 
 def is_plain(message: Message, rules: Rules) -> bool:
-    """Whether it can be told at once that `as_sent` makes nothing of another size of it (lone surrogates count as what
-    takes their place); of system text never."""
+    """Whether it is plain without trying that `as_sent` leaves the size of a message as it is. Of system text it never
+    is. Lone surrogates count as what takes their place."""
     if message.role == "system":
         return False
     for part in message.parts:
@@ -80,8 +80,8 @@ def _is_text(result: ToolResult) -> bool:
 
 
 def apart(message: Message, rules: Rules) -> list[Message]:
-    """The messages that a message with results becomes, where each has to stand alone, or where something stands ahead
-    of one and nothing may; itself if it is sent as one."""
+    """The messages that a user's message with results is sent as. They are several where each result has to be a
+    message of its own, or where something else stands ahead of a result and may not; else it is itself."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     led = rules.results != "adjacent" or all(isinstance(part, ToolResult) for part in message.parts[: len(results)])
     if message.role != "user" or not results or (led and not rules.results_apart):

@@ -12,7 +12,7 @@ from ..policy import Marks, Strategy
 from ..records import Decision
 from ..rules import NO_LIMIT
 from .blocks import Block, Item, blocks_of, total
-from .effects import Effects, stand_ins
+from .effects import Effects, Hiding, stand_ins
 from .shown import Shown
 
 __all__ = [
@@ -46,10 +46,12 @@ class Ahead(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True, eq=False):
-    """A summary that is wanted: of these messages, oldest first, in so many tokens, in the place of the `previous` one
-    ("" if there is none), which does not tell of the `news` among them. `beside` it stays what need not be said again;
-    so many tokens as `size` says leave the view for it, 0 if that is not known. With `unpaid`, no model is asked: one
-    was just now, in vain."""
+    """A summary that is wanted: of these `messages`, oldest first, in at most `target` tokens.
+
+    `previous` is the summary that it takes the place of, "" if there is none, and `news` are those of the messages that
+    this does not tell of. What is `beside` it stays in the view and need not be said again. `size` is how many tokens
+    leave the view for it, 0 if that is not known. With `unpaid`, no model is asked: one was just now, in vain.
+    """
 
     messages: Sequence[Shown]
     previous: str
@@ -71,11 +73,13 @@ class Summary(Struct, frozen=True):
 class Means(Struct, frozen=True):
     """What steps may use of the world, all of it given by the caller.
 
-    `count` gives the tokens of a message and `count_text` those of a text; `count_at_once` those of a message with
-    results of calls made at once, None if they are no others. `originals` reads the messages
-    on record in a range, newest first. `summarise` writes a summary. `decisions` are those in force. `images_before`
-    says how many images come before a record, `gap_tokens` how much stands in the gap. `beside` gives items with the
-    size of what they take beside their own.
+    - `count`: tokens of a message. `count_text`: those of a text. `counter`: who counts, with its version.
+    - `count_at_once`: tokens of a message with results of calls made at once; None if it is counted as any other.
+    - `originals`: reads the messages on record from one number to another, newest first.
+    - `summarise`: writes a summary.
+    - `images_before`: how many images the log holds before a record. `gap_tokens`: how much stands in the gap.
+    - `beside`: gives items with their `Item.beside` as it is where they make up the view.
+    - `decisions`: those in force, by record number.
     """
 
     count: Callable[[Message], int]
@@ -93,19 +97,23 @@ class Means(Struct, frozen=True):
 class Situation(Struct, frozen=True):
     """A view that may have to give way.
 
-    `fixed` is what tools and framing take, in tokens. `gap` names records between the blocks that are not at
-    hand, because no view could hold them: they have to leave. `number` is what the next decision gets. `ahead`
-    is a summary under way, which is used if what it covers is still there; `prices` are those of the model's cache.
-    `tight` says that what must stay does not fit, though giant outputs be cut to the strategy's share of the limit.
-    `most_media` is how many images, documents and the like the provider takes in one request.
-    `given` is the limit before the margin for what may be billed above a count is taken from it. `last` says that
-    nothing is left to try: even a summary goes that could be cut short instead. `marks_beside` gives the marks beside
-    so many tokens that cannot be left out.
+    - `fixed`: what tools and framing take, in tokens.
+    - `marks`: the budget, `marks_beside` makes it anew when so many tokens cannot be left out; `given` is the limit
+      before the margin for what may be billed above a count was taken from it.
+    - `pinned`: numbers of the records that a user pinned. `number`: the record number that the next decision gets.
+    - `gap`: first and last of the records between the blocks that are not at hand, because no view could hold them:
+      they have to leave.
+    - `ahead`: a summary under way, which is used if what it covers is still there.
+    - `prices`: those of the model's prompt cache, None if they are not known.
+    - `most_media`: how many images, documents and the like the provider takes in one request.
+    - `tight`: what must stay does not fit even with giant outputs cut to the strategy's share of the limit.
+    - `last`: nothing is left to try, so that even a summary goes that could be cut short instead.
     """
 
     blocks: tuple[Block, ...]
     fixed: int
     marks: Marks
+    marks_beside: Callable[[int], Marks]
     strategy: Strategy
     means: Means
     pinned: frozenset[int]
@@ -117,7 +125,6 @@ class Situation(Struct, frozen=True):
     given: int = 0
     most_media: int = NO_LIMIT
     last: bool = False
-    marks_beside: Callable[[int], Marks] | None = None
 
     @property
     def size(self) -> int:
@@ -130,9 +137,26 @@ class Situation(Struct, frozen=True):
         return self.fixed + total(self.blocks)
 
     @property
+    def fits(self) -> bool:
+        """Whether that is within the limit: `size`, not `held`."""
+        return self.size <= self.marks.limit
+
+    @property
     def system(self) -> int:
         """What system text, tools and framing take."""
         return self.fixed + sum(block.tokens for block in self.blocks if block.stays == "system text")
+
+    @property
+    def unprotected(self) -> list[Block]:
+        """The blocks that may go and are not among the newest, up to the strategy's protected share of the limit; the
+        oldest first."""
+        found: list[Block] = []
+        newest = 0
+        for block in reversed(self.blocks):
+            newest += block.tokens
+            if newest > self.strategy.protect * self.marks.limit and not block.stays:
+                found.append(block)
+        return found[::-1]
 
     @property
     def floor(self) -> dict[str, int]:
@@ -157,7 +181,7 @@ def applied(situation: Situation, decision: Decision) -> Situation:
         if placed and item.n >= at:
             items += placed
             placed = []
-        if hiding is not None and _covered(hiding.covers(item.n), item, decision):
+        if hiding is not None and _is_hidden(item, hiding):
             continue
         shown = effects.treat(item.shown, item.raw)
         if shown is item.shown:
@@ -171,11 +195,10 @@ def applied(situation: Situation, decision: Decision) -> Situation:
     return msgspec.structs.replace(situation, blocks=blocks, number=n + 1, gap=gap)
 
 
-def _covered(covered: bool, item: Item, decision: Decision) -> bool:
-    if item.shown.treatment == "summarised":
-        covered = decision.first <= item.n <= decision.last
-        return covered and item.shown.records[0] not in decision.detail.get("standing", ())
-    return covered and item.raw.message.role != "system"
+def _is_hidden(item: Item, hiding: Hiding) -> bool:
+    if item.is_summary:
+        return hiding.first <= item.n <= hiding.last and item.shown.records[0] not in hiding.standing
+    return hiding.covers(item.n) and item.raw.message.role != "system"
 
 
 def with_figures(situation: Situation, decision: Decision) -> tuple[Decision, Situation]:

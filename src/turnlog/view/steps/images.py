@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...content import Media, ToolResult, images_in, media_in
+from ...content import Media, Message, ToolResult, images_in, media_in
 from ...records import Decision
 from ..blocks import Item, user_word
 from ..situation import Situation
@@ -14,6 +14,9 @@ __all__ = ["images", "images_over", "placeholder"]
 
 _NEWEST = 3
 """Images that stay when the strategy names no number and the view is too large."""
+
+_Image = tuple[Item, tuple[int, ...], Media]
+"""An image, the message that it stands in, and its place there: a part, or a part of a result."""
 
 
 def placeholder(step: int) -> str:
@@ -25,54 +28,60 @@ def images_over(situation: Situation) -> Decision | None:
     """Replace all images but the newest `max_history_images`, if the strategy names that number. Where the provider
     takes no more than are there, a quarter more than needed goes, so that this is not done at every image."""
     most, taken = situation.strategy.max_history_images, situation.most_media
-    over = None if most is None else _replace(situation, most, f"more than {most} images", everything=True)
-    if over is not None:
-        return over
+    found = _shown(situation)
+    if most is not None and (going := _that_may_go(situation, _all_but(most, found))):
+        return _replaced(situation, going, f"more than {most} images")
     shown = [item.shown.message for block in situation.blocks for item in block.items]
     media = sum(map(media_in, shown))
     if media <= taken:
         return None
     others = media - sum(map(images_in, shown))
+    free = _that_may_go(situation, found)
+    newest = taken - taken // 4 - others - (len(found) - len(free))
     why = f"more than {taken} images and documents, which is all that the provider takes"
-    return _replace(situation, taken - taken // 4 - others, why, everything=True, in_all=True)
+    return _replaced(situation, _all_but(newest, free), why)
 
 
 def images(situation: Situation) -> Decision | None:
     """Replace the oldest images until the goal is met."""
     most = situation.strategy.max_history_images
-    return _replace(situation, _NEWEST if most is None else most, "old images left out to fit the budget")
-
-
-def _replace(
-    situation: Situation, newest: int, why: str, *, everything: bool = False, in_all: bool = False
-) -> Decision | None:
-    """Replace the oldest images until the goal is met, or `everything` but the newest, so many. The task's and pinned
-    ones stay besides; with `in_all` they count among those."""
-    found = [one for block in situation.blocks for item in block.items for one in _images(item)]
-    thumbnail = _thumbnail(situation)
-    if in_all:
-        staying = sum((item.n, path) == thumbnail or item.n in situation.pinned for item, path, _ in found)
-        found = [one for one in found if (one[0].n, one[1]) != thumbnail and one[0].n not in situation.pinned]
-        newest = max(0, newest - staying)
+    going = _that_may_go(situation, _all_but(_NEWEST if most is None else most, _shown(situation)))
     excess = situation.held - situation.marks.goal
+    return _replaced(situation, going, "old images left out to fit the budget", excess=excess)
+
+
+def _replaced(situation: Situation, going: Sequence[_Image], why: str, *, excess: int | None = None) -> Decision | None:
+    """The decision that replaces these images: all of them, or only as many as it takes to save `excess` tokens."""
     texts: list[list[Any]] = []
-    for item, path, media in found[: max(0, len(found) - newest)]:
-        if not everything and excess <= 0:
+    for item, path, media in going:
+        if excess is not None and excess <= 0:
             break
-        if (item.n, path) == thumbnail or item.n in situation.pinned:
-            continue
-        step = situation.means.images_before(item.n) + 1 + _rank(item, path)
-        text = placeholder(step)
+        text = placeholder(situation.means.images_before(item.n) + 1 + _rank(item, path))
         texts.append([item.n, list(path), text])
-        excess -= _tokens(situation, item, media) - situation.means.count_text(text)
+        if excess is not None:
+            excess -= _tokens(situation, item, media) - situation.means.count_text(text)
     if not texts:
         return None
     records = [text[0] for text in texts]
     return Decision("images", min(records), max(records), why, {"texts": texts})
 
 
-def _images(item: Item, *, raw: bool = False) -> Iterator[tuple[Item, tuple[int, ...], Media]]:
-    if item.shown.treatment == "summarised":
+def _shown(situation: Situation) -> list[_Image]:
+    return [one for block in situation.blocks for item in block.items for one in _images(item)]
+
+
+def _all_but(newest: int, found: Sequence[_Image]) -> Sequence[_Image]:
+    return found[: max(0, len(found) - max(0, newest))]
+
+
+def _that_may_go(situation: Situation, found: Sequence[_Image]) -> list[_Image]:
+    """Those of the images that are neither the task's first one nor pinned."""
+    thumbnail = _thumbnail(situation)
+    return [one for one in found if (one[0].n, one[1]) != thumbnail and one[0].n not in situation.pinned]
+
+
+def _images(item: Item, *, raw: bool = False) -> Iterator[_Image]:
+    if item.is_summary:
         return
     for i, part in enumerate((item.raw if raw else item.shown).message.parts):
         if isinstance(part, Media) and part.kind == "image":
@@ -96,9 +105,8 @@ def _thumbnail(situation: Situation) -> tuple[int, tuple[int, ...]] | None:
 
 
 def _tokens(situation: Situation, item: Item, media: Media) -> int:
-    parts = item.shown.message.parts
-    message = item.shown.message
-    if media in parts:
-        without = type(message)(message.role, tuple(part for part in parts if part is not media))
-        return max(0, situation.means.count(message) - situation.means.count(without))
-    return situation.means.count(type(message)("user", (media,)))
+    message, count = item.shown.message, situation.means.count
+    if media in message.parts:
+        without = Message(message.role, tuple(part for part in message.parts if part is not media))
+        return max(0, count(message) - count(without))
+    return count(Message("user", (media,)))

@@ -18,16 +18,9 @@ _ARGUMENTS = 120
 def mask(situation: Situation) -> Decision | None:
     """Mask the oldest results until the goal is met. The newest messages, up to the strategy's protected
     share of the limit, are left alone, as is all that must stay."""
-    protected = situation.strategy.protect * situation.marks.limit
-    newest = 0
-    old: list[Block] = []
-    for block in reversed(situation.blocks):
-        newest += block.tokens
-        if newest > protected and not block.stays:
-            old.append(block)
     excess = situation.held - situation.marks.goal
     texts: list[list[Any]] = []
-    for block in reversed(old):
+    for block in situation.unprotected:
         if excess <= 0:
             break
         for item in block.items:
@@ -42,10 +35,11 @@ def mask(situation: Situation) -> Decision | None:
 
 
 def _masked(situation: Situation, item: Item, block: Block) -> tuple[int, list[list[Any]]]:
-    saved = 0
-    texts: list[list[Any]] = []
+    """The tokens that masking an item saves, and its new texts."""
     if item.shown.treatment == "masked":
         return 0, []
+    saved = 0
+    texts: list[list[Any]] = []
     for i, part in enumerate(item.shown.message.parts):
         if not isinstance(part, ToolResult) or part.synthetic:
             continue
@@ -64,14 +58,9 @@ def _tokens(situation: Situation, result: ToolResult) -> int:
 
 
 def _stub(result: ToolResult, item: Item, block: Block) -> str:
-    original = next(
-        (
-            part
-            for part in item.raw.message.parts
-            if isinstance(part, ToolResult) and part.call_id == result.call_id and part.name == result.name
-        ),
-        result,
-    )
+    results = (part for part in item.raw.message.parts if isinstance(part, ToolResult))
+    same = (part for part in results if (part.call_id, part.name) == (result.call_id, result.name))
+    original = next(same, result)
     size = sum(len(part.text) for part in original.parts if isinstance(part, Text))
     calls = (part for other in block.items for part in other.raw.message.parts if isinstance(part, ToolCall))
     call = next((call for call in calls if call.id == result.call_id), None)

@@ -28,16 +28,9 @@ _LOOKED_AT = 20_000
 
 def priority(situation: Situation) -> Decision | None:
     """Leave out what matters least until the goal is met."""
-    protected = situation.strategy.protect * situation.marks.limit
-    newest = 0
-    recent: set[str] = set()
-    old: list[tuple[int, Block]] = []
-    for age, block in enumerate(reversed(situation.blocks)):
-        newest += block.tokens
-        if newest <= protected or block.stays:
-            recent.update(_names(block))
-        if newest > protected and not block.stays:
-            old.append((age, block))
+    may_go = frozenset(situation.unprotected)
+    recent = set[str]().union(*(_names(block) for block in situation.blocks if block not in may_go))
+    old = [(age, block) for age, block in enumerate(reversed(situation.blocks)) if block in may_go]
     held = situation.held
     going: list[Block] = []
     for _, block in sorted(old, key=lambda one: (_rank(one[1], recent), -one[0] * one[1].tokens, -one[0])):
@@ -49,6 +42,7 @@ def priority(situation: Situation) -> Decision | None:
 
 
 def _rank(block: Block, recent: set[str]) -> int:
+    """How much a block matters, 0 the least; `recent` are the names in what stays."""
     if block.is_summary:
         return 4
     if block.opens_turn:

@@ -24,9 +24,9 @@ def slide(situation: Situation) -> Decision | None:
 
 
 def enough_beside(situation: Situation, block: Block) -> int:
-    """The size at which a block may stay: the goal, and for a summary the limit, as nothing else tells of what it
-    covers, and more than that if half of it would fit (see `shortened`); but not where it leaves so little room that
-    something would have to be decided again and again."""
+    """The size of a view in which a block may stay: the goal. A summary may stay up to the limit, as nothing else tells
+    of what it covers, and above it if half of it would fit (see `shortened`). One that takes more than half of the room
+    goes like any other block: beside it something would have to be decided again and again."""
     limit = situation.marks.limit
     if not block.is_summary or block.tokens > (limit - situation.system) // 2:
         return situation.marks.goal

@@ -35,7 +35,8 @@ _EXCHANGES = (5, 3)
 
 
 class _Cut(Struct, frozen=True, eq=False):
-    """Blocks `start` to `end` are the middle; `kept` of it stay; the summary may have `target` tokens."""
+    """Where a summary goes: blocks `start` to `end`, but not `end` itself, are the middle that it tells of; `kept` of
+    it stay all the same. It may have `target` tokens, and stands ahead of what was kept, or behind it if `at_end`."""
 
     start: int
     end: int
@@ -58,7 +59,6 @@ def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | Non
     if plan is None:
         return None
     summary = situation.means.summarise(msgspec.structs.replace(plan.wanted, unpaid=unpaid))
-    failures = {"failures": list(summary.failures)} if summary.failures else {}
     if not summary.text.strip():
         return None
     message = Message("user", (Text(f"{_heading(situation, plan.first, plan.last)}\n{summary.text}"),))
@@ -68,7 +68,7 @@ def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | Non
         "at": plan.at,
         "summarizer": summary.by,
         "target": plan.wanted.target,
-        **failures,
+        **({"failures": list(summary.failures)} if summary.failures else {}),
     }
     why = "older turns summarised to fit the budget" + plan.results
     decision = Decision("compact", plan.first, plan.last, why, detail)
@@ -78,7 +78,7 @@ def _summarised(situation: Situation, *, unpaid: bool = False) -> Decision | Non
 def shortened(situation: Situation) -> Decision | None:
     """Cut the newest summary, where nothing else is left that could go: half of it tells more than none."""
     block = next((block for block in reversed(situation.blocks) if block.is_summary and not block.stays), None)
-    if block is None or situation.size <= situation.marks.limit:
+    if block is None or situation.fits:
         return None
     standing = block.items[0].shown.message
     whole = Message("user", (Text(text_of(standing).removesuffix(f"\n{_ENDS_HERE}")),))
@@ -130,8 +130,9 @@ def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
 
 
 class _Plan(Struct, frozen=True, eq=False):
-    """The records that a summary covers, those of them that stay, what is wanted of it, the first record of the blocks
-    that it takes the place of, the one that it stands before, and what is to be said of results that leave."""
+    """A summary that could be made. It covers the records `first` to `last` but those `kept`, takes the place of blocks
+    from record `begin` on, and stands before record `at`. `wanted` is what a summarizer is asked for, `results` what
+    the decision says of tool results that leave."""
 
     first: int
     last: int
@@ -194,25 +195,19 @@ def _cut_ahead(situation: Situation) -> _Cut | None:
 
 def _earlier(middle: Sequence[Block]) -> str:
     """The summary that this one takes the place of."""
-    texts = [
-        part.text
-        for block in middle
-        if block.is_summary
-        for item in block.items
-        for part in item.shown.message.parts
-        if isinstance(part, Text)
-    ]
-    return "\n".join(text.removesuffix(f"\n{_ENDS_HERE}") for text in texts)
+    items = (item for block in middle if block.is_summary for item in block.items)
+    parts = (part for item in items for part in item.shown.message.parts)
+    return "\n".join(part.text.removesuffix(f"\n{_ENDS_HERE}") for part in parts if isinstance(part, Text))
 
 
 def _tells(situation: Situation, middle: Sequence[Block], target: int) -> Callable[[int], bool]:
-    """Of which records the summaries in the middle tell: not of what was kept beside them, or left out since. One that
-    was cut short, or made where nobody else could or in far less room, tells of too little to count."""
-    numbers = {item.shown.records[0] for block in middle if block.is_summary for item in block.items}
+    """Says of a record whether a summary in the middle tells of it: not if it was kept beside it, or left out since. A
+    summary that was cut short, made because another failed, or made in less than half the room does not count."""
+    standing = _standing(middle)
     whole = {
         n: decision
         for n, decision in situation.means.decisions.items()
-        if n in numbers and decision.detail.get("target", 0) * 2 >= target and not decision.detail.get("failures")
+        if n in standing and decision.detail.get("target", 0) * 2 >= target and not decision.detail.get("failures")
         if not any(text_of(shown.message).endswith(_ENDS_HERE) for shown in stand_ins(n, decision)[1])
     }
     hidings = Effects.of(whole).hidings
@@ -228,28 +223,28 @@ def _span(situation: Situation, start: int, end: int) -> tuple[int, int]:
 
 
 def _told_from(situation: Situation, cut: _Cut, begin: int) -> int:
-    """The first record that a summary covers whose blocks begin at record `begin`: with what the summaries that it
-    takes the place of cover, which may stand behind that, and with what was left out just ahead, if it has the room
-    to tell of that beside what leaves now."""
+    """The first record that a summary covers. That is `begin`, where its blocks do, or an earlier one: what the
+    summaries that it takes the place of began with, or what was left out untold just ahead, if there is room for it."""
     blocks = situation.blocks
     before = blocks[cut.start - 1].last if cut.start else begin
     left = _untold(situation) if cut.target >= _REACHES_BACK else []
-    middle = blocks[cut.start : cut.end]
-    standing = {item.shown.records[0] for block in middle if block.is_summary for item in block.items}
     decisions = situation.means.decisions
-    covered = (decisions[n].first for n in standing if n in decisions)
+    covered = (decisions[n].first for n in _standing(blocks[cut.start : cut.end]) if n in decisions)
     return min([begin, *covered, *(one for one, last in left if before < one and last < begin)])
 
 
 def _untold(situation: Situation) -> list[tuple[int, int]]:
     """Ranges of records that have left and that nothing shown tells of."""
-    standing = {item.shown.records[0] for block in situation.blocks if block.is_summary for item in block.items}
-    return untold(situation.means.decisions, standing, situation.number)
+    return untold(situation.means.decisions, _standing(situation.blocks), situation.number)
+
+
+def _standing(blocks: Sequence[Block]) -> set[int]:
+    """The numbers of the decisions whose summaries stand among these blocks."""
+    return {item.shown.records[0] for block in blocks if block.is_summary for item in block.items}
 
 
 def _cut(situation: Situation) -> _Cut:
-    strategy, blocks = situation.strategy, situation.blocks
-    system = situation.fixed + sum(block.tokens for block in blocks if block.stays == "system text")
+    strategy, blocks, system = situation.strategy, situation.blocks, situation.system
     room = max(0, situation.marks.limit - system)
     if len(strategy.grades) == 2:
         return _graded(situation, room)
