@@ -8,7 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Thread
+from typing import Any
 
 import pytest
 
@@ -92,6 +93,29 @@ def test_one_turn_is_open_at_a_time(tmp_path: Path) -> None:
         assert sorted(pool.map(live, range(4))) == ["lived", "refused", "refused", "refused"]
     assert [(turn.status, turn.reason) for turn in session.turns()] == [("completed", "")]
     session.close()
+
+
+def test_threads_that_share_a_fitter() -> None:
+    """A conversation that is sent with what another one was about, since both were taken for one history."""
+    said: dict[str, Any] = {}
+
+    def ask(name: str, asked: int) -> None:
+        messages = [{"role": "user", "content": f"{name} asks {n}. " * 20} for n in range(asked)]
+        said[name] = fitter.fit({"model": "gpt-4o", "messages": messages}).request["messages"]
+
+    other = Thread(target=ask, args=("bob", 30))
+
+    def count(messages: list[Any]) -> int:
+        if not said and other.ident is None:  # in the midst of what ann asks
+            other.start()
+            other.join(0.2)  # in vain, where one waits for the other
+        return sum(len(message["content"]) // 4 for message in messages)
+
+    fitter = turnlog.Fitter(max_tokens=1_500, counter=count, strategy="sliding")
+    ask("ann", 2)
+    other.join()
+    assert [{message["content"].split()[0] for message in said[name]} for name in ("ann", "bob")] == [{"ann"}, {"bob"}]
+    assert len(said["ann"]) == 2
 
 
 USE = """
