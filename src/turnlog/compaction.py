@@ -276,4 +276,5 @@ def _pressed(situation: Situation, keep: int | None) -> Situation:
         )
     size = situation.size
     pressed = Marks(min(marks.limit, size), min(marks.trigger, size), min(marks.goal, size // 2))
-    return msgspec.structs.replace(situation, strategy=strategy, marks=pressed)
+    promised = keep is not None and size <= marks.limit
+    return msgspec.structs.replace(situation, strategy=strategy, marks=pressed, promised=promised)

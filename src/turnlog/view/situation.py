@@ -100,7 +100,8 @@ class Situation(Struct, frozen=True):
     `most_media` is how many images, documents and the like the provider takes in one request.
     `given` is the limit before the margin for what may be billed above a count is taken from it. `last` says that
     nothing is left to try: even a summary goes that could be cut short instead. `marks_beside` gives the marks beside
-    so many tokens that cannot be left out.
+    so many tokens that cannot be left out. `promised` says that somebody asked for the newest turns to stay,
+    of a view that fits.
     """
 
     blocks: tuple[Block, ...]
@@ -118,6 +119,7 @@ class Situation(Struct, frozen=True):
     most_media: int = NO_LIMIT
     last: bool = False
     marks_beside: Callable[[int], Marks] | None = None
+    promised: bool = False
 
     @property
     def size(self) -> int:
