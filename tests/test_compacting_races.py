@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -97,6 +98,43 @@ def test_a_compaction_that_others_overtake_pays_for_two_summaries_at_most() -> N
         assert done.after < done.before / 2
         said = [message["content"] for message in session.request().request["messages"]]
         assert said[-2:] == ["more 1", "more 2"]
+
+
+class Late(MemoryStore):
+    """The summary that nobody waited for any longer comes just behind the record which says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let = threading.Event()
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        """See `RecordStore.append`."""
+        records = super().append(session_id, drafts, expected=expected)
+        if any(isinstance(draft.body, SummaryRecord) and draft.body.state == "failed" for draft in drafts):
+            self.let.set()
+            for thread in threading.enumerate():
+                if thread.name == "turnlog-summary":
+                    thread.join()
+        return records
+
+
+def test_a_summary_that_comes_late_is_no_race_with_others() -> None:
+    """A digest in place of a summary that is paid for and on record, with the word that no model was asked and that
+    others had appended something, where nobody had."""
+    store = Late()
+
+    def slow(prompt: str) -> str:
+        store.let.wait()
+        return TEXT
+
+    with turnlog.open("s", store=store, target=CHAT, summarizer=slow, summary_timeout=0.01) as session:
+        for n in range(30):
+            session.user(f"Q{n} " + "word " * 60)
+            session.assistant("blah " * 60)
+        done = session.compact(keep=3)
+        assert done.failures == ()
+        [decision] = done.decisions.values()
+        assert TEXT in str(decision.detail["replacement"])
 
 
 def test_who_is_always_overtaken_is_told_by_whom() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.content import Message, Text, ToolCall, ToolResult
+from turnlog.content import Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from turnlog.errors import InputError
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
@@ -144,6 +144,31 @@ def test_media_cannot_be_read_back_by_a_model() -> None:
         outcomes.append(result.outcome)
     assert outcomes == ["failed", "failed", "ok", "ok", "ok", "ok"]
     assert "Images and other media have no text and cannot be read back." in turnlog.READ_BACK.description
+
+
+def test_what_only_its_provider_can_read_says_so() -> None:
+    """An empty answer for a record of reasoning or of a provider's own items, told as what was asked for; and a result
+    with such a part in it that reads as if there had been none."""
+    store = MemoryStore()
+    session = Session(store, store.create("s"))
+    thought, found = Reasoning("openai-responses", encrypted="x"), Opaque("anthropic", "search_result", {"title": "a"})
+    alone = session.add(Message("assistant", (thought,)))
+    own = session.add(Message("assistant", (Opaque("anthropic", "server_tool_use", {}),)))
+    result = session.add(Message("user", (ToolResult("c1", "search", (found,)),)))
+    mixed = session.add(Message("user", (ToolResult("c2", "search", (Text("one hit"), found)),)))
+    said = session.add(Message("assistant", (thought, Text("It is warm."))))
+    named = "[search_result: not text, it cannot be read back]"
+    answers = {
+        alone.n: ("[reasoning: it cannot be read back]", "failed"),
+        own.n: ("[server_tool_use: not text, it cannot be read back]", "failed"),
+        result.n: (named, "failed"),
+        mixed.n: (f"one hit\n{named}", "ok"),
+        said.n: ("It is warm.", "ok"),
+    }
+    for n, (text, outcome) in answers.items():
+        answer = session.answer_read_back(ToolCall("r", "read_back", {"record": n})).message
+        assert answer == Message("user", (ToolResult("r", "read_back", (Text(text),), outcome),))
+        assert session.read_back(n) == text
 
 
 @pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Thread
+from typing import Any
 
 import pytest
 
@@ -90,3 +93,60 @@ def test_one_turn_is_open_at_a_time(tmp_path: Path) -> None:
         assert sorted(pool.map(live, range(4))) == ["lived", "refused", "refused", "refused"]
     assert [(turn.status, turn.reason) for turn in session.turns()] == [("completed", "")]
     session.close()
+
+
+def test_threads_that_share_a_fitter() -> None:
+    """A conversation that is sent with what another one was about, since both were taken for one history."""
+    said: dict[str, Any] = {}
+
+    def ask(name: str, asked: int) -> None:
+        messages = [{"role": "user", "content": f"{name} asks {n}. " * 20} for n in range(asked)]
+        said[name] = fitter.fit({"model": "gpt-4o", "messages": messages}).request["messages"]
+
+    other = Thread(target=ask, args=("bob", 30))
+
+    def count(messages: list[Any]) -> int:
+        if not said and other.ident is None:  # in the midst of what ann asks
+            other.start()
+            other.join(0.2)  # in vain, where one waits for the other
+        return sum(len(message["content"]) // 4 for message in messages)
+
+    fitter = turnlog.Fitter(max_tokens=1_500, counter=count, strategy="sliding")
+    ask("ann", 2)
+    other.join()
+    assert [{message["content"].split()[0] for message in said[name]} for name in ("ann", "bob")] == [{"ann"}, {"bob"}]
+    assert len(said["ann"]) == 2
+
+
+USE = """
+import sys, turnlog
+late = set()
+def look(frame, event, arg):
+    if event == "call" and frame.f_code.co_name == "get_class_annotations":  # what msgspec asks a new type
+        asked, importing = frame.f_locals["obj"], False
+        while frame is not None:
+            importing, frame = importing or frame.f_code.co_name == "_find_and_load", frame.f_back
+        if not importing:  # Python lets one thread at a time import a module
+            late.add(asked.__qualname__)
+sys.setprofile(look)
+for store in ("a.db", "files:logs"):
+    with turnlog.open("s", target=turnlog.target("anthropic", "claude-sonnet-4-5"), store=store, budget=600) as session:
+        for _ in range(9):
+            session.user("Go on. " * 60)
+            session.request()
+        session.undo_compaction()
+        session.validate()
+    with turnlog.open("s", store=store) as session:
+        body = session.request().request
+turnlog.fit(body, max_tokens=500)
+sys.setprofile(None)
+print(*sorted(late))
+"""
+
+
+def test_types_are_ready_before_threads_are(tmp_path: Path) -> None:
+    """A process that dies of a segmentation fault: two threads that are the first to read a value as some type, such as
+    two requests that a server answers with its first targets."""
+    run = subprocess.run([sys.executable, "-c", USE], capture_output=True, text=True, check=True, cwd=tmp_path)
+    made = {name for name in run.stdout.split() if name != "Object"}  # given out when they are ready
+    assert made == set()

@@ -19,6 +19,7 @@ import msgspec
 from .content import Part, Text, ToolResult, Unknown
 from .errors import CorruptRecord, InputError
 from .records import Body, MessageRecord, Record, UnknownRecord
+from .structs import ready
 
 __all__ = ["DEPTH_LIMIT", "FORMAT_VERSION", "decode_record", "encode_record"]
 
@@ -46,6 +47,7 @@ class _Envelope(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     redacted: dict[str, int] = {}
 
 
+@ready
 class _Loose(msgspec.Struct, frozen=True):
     """An envelope whose body may be of a newer version."""
 

@@ -14,7 +14,7 @@ from .errors import Conflict, InputError
 from .log import Draft, Store
 from .models import Target
 from .policy import Marks, Strategy, Terms
-from .records import Decision, Record
+from .records import Decision, Record, SummaryRecord
 from .request import Prepared
 from .summarize import (
     Background,
@@ -135,7 +135,7 @@ class Compactor:
             if not on_record:
                 return self._context.aside(aim, after, decisions)
             # And look again: what is at rest now is so for whoever opens the log next, too.
-            lost += not self._record(decisions)
+            lost += not self._record(decisions) and self._overtaken(last)
         raise Conflict(self._id, expected=last, actual=self._context.last)
 
     @_locked
@@ -164,7 +164,8 @@ class Compactor:
         if keep is not None and (not isinstance(keep, int) or keep < 1):
             raise InputError(f"compact(keep=...) takes the number of newest turns to keep, at least 1, not {keep!r}")
         self._context.refresh()
-        for lost in range(_RACES):
+        lost = 0
+        for _ in range(_RACES):
             last = self._context.last
             summarise = self._digest if dry_run else self._summariser(lost)
             situation = _pressed(self._context.situation(aim, summarise, terms), keep)
@@ -172,6 +173,7 @@ class Compactor:
             numbered = dict(enumerate(decisions, start=situation.number))
             if dry_run or not decisions or self._record(decisions):
                 return Compaction(situation.size, after.size, told(numbered), numbered, situation.marks)
+            lost += self._overtaken(last)
         raise Conflict(self._id, expected=last, actual=self._context.last)
 
     @_locked
@@ -227,6 +229,12 @@ class Compactor:
         self._tell(records)
         return True
 
+    def _overtaken(self, last: int) -> bool:
+        """Whether others appended something behind record `last`. How a summary ended is put there by the session
+        itself: that is no race, and one that came late is taken when it is asked for again."""
+        added = self._store.read(self._id, first=last + 1)
+        return any(not isinstance(record.body, SummaryRecord) for record in added)
+
     def _summariser(self, lost: int) -> Summarise:
         """Who summarises after so many `lost` races: no model where others append faster than it writes, since each of
         its summaries would be paid for and be of what is no longer all."""
@@ -264,4 +272,5 @@ def _pressed(situation: Situation, keep: int | None) -> Situation:
         )
     size = situation.size
     pressed = Marks(min(marks.limit, size), min(marks.trigger, size), min(marks.goal, size // 2))
-    return msgspec.structs.replace(situation, strategy=strategy, marks=pressed)
+    promised = keep is not None and size <= marks.limit
+    return msgspec.structs.replace(situation, strategy=strategy, marks=pressed, promised=promised)

@@ -54,6 +54,15 @@ class TurnlogError(Exception):
 
     exit_code = 1
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Most are made of more than what they say, and a pool of processes breaks by an error that it cannot hand over.
+        return _as_it_was, (type(self), self.args), self.__dict__
+
+
+def _as_it_was(kind: type[TurnlogError], said: tuple[Any, ...]) -> TurnlogError:
+    """An error that was made elsewhere, without its attributes."""
+    return kind.__new__(kind, *said)
+
 
 class InputError(TurnlogError):
     """What the caller handed over cannot be used; the message names the field and what to do."""

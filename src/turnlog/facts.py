@@ -20,6 +20,7 @@ from msgspec import Meta, Struct
 
 from .errors import InputError, text_given
 from .places import config_folder
+from .structs import ready
 
 __all__ = ["CacheRules", "Found", "ModelFacts", "Prices", "VARIABLE", "find_model", "model_facts", "own_file"]
 
@@ -56,6 +57,7 @@ class CacheRules(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     minimum: _Tokens | None = None
 
 
+@ready
 class ModelFacts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """An entry of the table. `provider` made the model; `input` and `output` are its limits in tokens,
     `media` the kinds that it reads. None: not known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
+from threading import RLock
 from typing import Any
 
 from msgspec import Struct
@@ -115,7 +116,7 @@ class Fitter:
     A history that differs from those seen before is taken as one of its own from there on: a turn that is tried again,
     a message that was changed, another conversation. What was decided on the messages ahead of the first difference
     holds; system text may change. The last few histories are remembered; for more conversations at a time, give each a
-    Fitter of its own.
+    Fitter of its own. Threads that share one are served one after another.
     """
 
     def __init__(
@@ -137,10 +138,11 @@ class Fitter:
         self._ledger = MemoryLedger()
         self._offline = Digest(Memory())
         self._histories: list[_History] = []  # the one that was asked for last at the end
+        self._lock = RLock()  # one thread at a time: a history that is looked at must not change meanwhile
 
     def fit(self, body: Mapping[str, Any]) -> Fitted:
         """The request for this history. Errors as `turnlog.fit`."""
-        with as_json(body):
+        with self._lock, as_json(body):
             return self._fit(body)
 
     def _fit(self, body: Mapping[str, Any]) -> Fitted:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .content import Media, Message, Text, Tool, ToolCall, ToolResult
+from .content import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
 from .errors import InputError
 from .log import RecordStore
 from .models import DEFAULT_MODELS, target
@@ -72,7 +72,8 @@ def read_back(store: RecordStore, session_id: str, n: int, lines: tuple[int, int
     """The text of message record `n`, as it is on record; with `lines`, from line to line, counted from 1. A line of
     over 1,000 characters counts as one for each 1,000, so that it can be read in pieces.
 
-    Media are named, as they are no text. Raises InputError if there is no such message, or no such lines.
+    Media are named, as they are no text, and so is what only its provider can read. Raises InputError if there is no
+    such message, or no such lines.
     """
     return _read(_message(store, session_id, n), n, lines)
 
@@ -111,7 +112,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[str, bool]:
     """What a call of `READ_BACK` gets for an answer, and whether that is what it asked for, not an error: of a record
-    of nothing but media it is not. Raises InputError if it is a call of another tool."""
+    without any text it is not. Raises InputError if it is a call of another tool."""
     if not isinstance(call, ToolCall):
         raise InputError(f"a call is one of an answer's `tool_calls`, not {type(call).__name__}")
     if call.name != READ_BACK.name:
@@ -126,7 +127,7 @@ def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[
         return f"record {n} was taken back: it is no longer part of this conversation", False
     try:
         message = _message(store, session_id, n)
-        return _read(message, n, lines), not _is_media(message)
+        return _read(message, n, lines), not _holds_no_text(message)
     except InputError as error:
         return str(error), False
 
@@ -149,25 +150,26 @@ def _number(value: Any, default: int) -> int:
 def _texts(message: Message) -> list[str]:
     texts: list[str] = []
     for part in message.parts:
-        if isinstance(part, Text):
-            texts.append(part.text)
-        elif isinstance(part, ToolCall):
+        if isinstance(part, ToolCall):
             texts.append(f"{part.name}({part.raw_arguments})")
-        elif isinstance(part, Media):
-            texts.append(_named(part))
         elif isinstance(part, ToolResult):
-            inside = (inner for inner in part.parts if isinstance(inner, (Text, Media)))
-            texts += [inner.text if isinstance(inner, Text) else _named(inner) for inner in inside]
-    return texts
+            texts += map(_told, part.parts)
+        elif not isinstance(part, Reasoning):
+            texts.append(_told(part))
+    thought = any(isinstance(part, Reasoning) for part in message.parts)
+    return texts or ["[reasoning: it cannot be read back]"] * thought
 
 
-def _is_media(message: Message) -> bool:
-    """Whether a message holds media, and nothing beside them that is read back."""
+def _holds_no_text(message: Message) -> bool:
+    """Whether a message holds something, and nothing of it is read back."""
     inside = (part.parts if isinstance(part, ToolResult) else (part,) for part in message.parts)
     kinds = {type(part) for parts in inside for part in parts}
-    return Media in kinds and kinds.isdisjoint((Text, ToolCall))
+    return bool(kinds) and kinds.isdisjoint((Text, ToolCall))
 
 
-def _named(media: Media) -> str:
-    """What stands for media, which no text can give back."""
-    return f"[{media.kind}{f' {media.name}' if media.name else ''}: not text, it cannot be read back]"
+def _told(part: Text | Media | Opaque | Unknown) -> str:
+    """A text, or what stands for media and for what only a provider can read: no text can give them back."""
+    if isinstance(part, Text):
+        return part.text
+    name = part.name if isinstance(part, Media) else ""
+    return f"[{part.kind}{f' {name}' if name else ''}: not text, it cannot be read back]"

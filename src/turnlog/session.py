@@ -301,7 +301,7 @@ class Session(Lifecycle):
 
     def answer_read_back(self, call: ToolCall) -> Record:
         """Record the answer to a model's call of `turnlog.READ_BACK`: the text it asked for, or what is wrong with
-        the call; of a record of nothing but media, that it cannot be read back."""
+        the call; of a record without any text, that it cannot be read back."""
         text, found = read_back_for(self._store, self.id, call)
         return self.tool_result(call, text, outcome="ok" if found else "failed")
 

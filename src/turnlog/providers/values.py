@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from ..content import nested_deeper, unchanged
 from ..errors import FormatError
+from ..structs import ready
 from ..view.shown import Edit
 from .shapes import ANY, Each, Either, Keys, Loose, Many, Shape, Tagged, Value, Words
 
@@ -319,7 +320,7 @@ class Later(Struct, frozen=True, dict=True):
     @cached_property
     def kind(self) -> Any:
         """The type."""
-        return self.make()
+        return ready(self.make())
 
     def __or__(self, other: Any) -> Later:
         return Later(lambda: self.kind | made(other))

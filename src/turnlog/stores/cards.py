@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ..errors import CorruptRecord
 from ..log import SessionInfo
+from ..structs import ready
 from .drafts import storable
 from .vault import SALT_BYTES, Vault, new_salt
 
@@ -32,6 +33,7 @@ class Piece(Struct, frozen=True, array_like=True):
     last: int
 
 
+@ready
 class Card(Struct, frozen=True, array_like=True):
     """What a card says. `made` is when it was made, in nanoseconds since 1970; the last piece is the session's own."""
 

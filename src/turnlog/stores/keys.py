@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import CorruptRecord, InputError, NewerStore, StoreKeyError
+from ..structs import ready
 from .vault import KEY_BYTES, SALT_BYTES, cipher, derived
 
 __all__ = [
@@ -86,6 +87,7 @@ class _Scrypt(Struct, frozen=True):
     p: int
 
 
+@ready
 class _Lock(Struct, frozen=True):
     v: int
     store: str

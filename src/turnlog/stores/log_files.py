@@ -34,6 +34,7 @@ from msgspec.structs import asdict, replace
 
 from ..errors import CorruptRecord, NewerStore, SessionNotFound, StoreError
 from ..log import Problem, utc_now
+from ..structs import ready
 from .folders import make_private, refusals, write_whole
 from .log_heads import read_head, write_head
 from .log_lines import Tail, find_tail, lines_backwards
@@ -64,6 +65,7 @@ _MARKER = "turnlog.json"
 _STEM = re.compile(r"(.+?)(?:~([0-9]+))?")
 
 
+@ready
 class Card(Struct, frozen=True):
     """What is known of a session apart from its records.
 

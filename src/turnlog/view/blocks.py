@@ -14,7 +14,17 @@ from ..content import ToolCall, ToolResult
 from .pairing import pair
 from .shown import Shown, starts_turn
 
-__all__ = ["Block", "Item", "blocks_of", "has_open_call", "starts_block", "total", "user_word"]
+__all__ = [
+    "Block",
+    "Item",
+    "blocks_of",
+    "has_open_call",
+    "newest_start",
+    "starts_block",
+    "total",
+    "turns_start",
+    "user_word",
+]
 
 
 class Item(Struct, frozen=True, eq=False, gc=False):
@@ -159,3 +169,22 @@ def has_open_call(group: Sequence[Item]) -> bool:
     """Whether a call in a group of items has no result there."""
     calls = sum(isinstance(part, ToolCall) for item in group for part in item.raw.message.parts)
     return calls > len(pair([item.raw for item in group]).answers)
+
+
+def newest_start(blocks: Sequence[Block], start: int, room: int, *, beside_kept: bool = False) -> int:
+    """Where the newest blocks begin that `room` tokens hold; those that stay anyway may be counted apart."""
+    end = len(blocks)
+    for i in range(len(blocks) - 1, start - 1, -1):
+        block = blocks[i]
+        room -= 0 if beside_kept and block.stays else block.tokens
+        if room < 0 and i < len(blocks) - 1:
+            break
+        end = i
+    return end
+
+
+def turns_start(blocks: Sequence[Block], turns: int, start: int, *, all_else: bool = False) -> int:
+    """Where the newest turns begin; where there are no more than these, `start`, unless `all_else` has to go: what
+    stands ahead of them then is the answer to the task."""
+    opening = [i for i in range(start, len(blocks)) if blocks[i].opens_turn]
+    return opening[-turns] if len(opening) >= turns + (not all_else) else start

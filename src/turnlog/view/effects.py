@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from ..content import Message, Part, Text, ToolResult
 from ..records import Decision, Record
+from ..structs import ready
 from .shown import Edit, Shown, Treatment
 
 __all__ = [
@@ -89,6 +90,7 @@ class Hiding(Struct, frozen=True):
         return _common(shown, list(other.kept)) == shown
 
 
+@ready
 class _Detail(Struct, frozen=True):
     """The entries of a decision's `detail` that views read, and their types."""
 

@@ -108,6 +108,7 @@ class Situation(Struct, frozen=True):
     - `most_media`: how many images, documents and the like the provider takes in one request.
     - `tight`: what must stay does not fit even with giant outputs cut to the strategy's share of the limit.
     - `last`: nothing is left to try, so that even a summary goes that could be cut short instead.
+    - `promised`: somebody asked for the newest turns to stay, of a view that fits.
     """
 
     blocks: tuple[Block, ...]
@@ -125,6 +126,7 @@ class Situation(Struct, frozen=True):
     given: int = 0
     most_media: int = NO_LIMIT
     last: bool = False
+    promised: bool = False
 
     @property
     def size(self) -> int:

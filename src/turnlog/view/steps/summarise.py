@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ...content import Message, Text, text_of
 from ...records import Decision
-from ..blocks import Block, has_open_call, total
+from ..blocks import Block, has_open_call, newest_start, total, turns_start
 from ..effects import Effects, stand_ins, untold
 from ..situation import Ahead, Situation, Wanted, applied, of_results, ranges_of
 
@@ -257,18 +257,18 @@ def _cut(situation: Situation) -> _Cut:
         # What must stay is paid by the newest messages first, then by the summary.
         left = int((strategy.head + strategy.tail) * room) + most - (head - system)
         target = max(0, min(most, room - (head - system) - kept))
-        end = _newest_start(blocks, start, max(0, left - target - kept), beside_kept=True)
+        end = newest_start(blocks, start, max(0, left - target - kept), beside_kept=True)
         return _Cut(start, _behind_gap(situation, end), (), target)
     left = max(0, situation.marks.goal - head)
     target = min(int(left * 0.6), most)
     if strategy.user_tokens:
         return _users_only(situation, start, target)
     if strategy.keep_turns:
-        end = _turns_start(blocks, strategy.keep_turns, start)
+        end = turns_start(blocks, strategy.keep_turns, start, all_else=situation.promised)
     elif strategy.recent:
-        end = _newest_start(blocks, start, int(strategy.recent * total(blocks)))
+        end = newest_start(blocks, start, int(strategy.recent * total(blocks)))
     else:
-        end = _newest_start(blocks, start, left - target - kept, beside_kept=True)
+        end = newest_start(blocks, start, left - target - kept, beside_kept=True)
     end = _behind_gap(situation, end)
     if not (strategy.keep_turns or strategy.keep_results):
         return _Cut(start, end, (), target)
@@ -277,7 +277,8 @@ def _cut(situation: Situation) -> _Cut:
 
 def _with_kept(situation: Situation, start: int, end: int, head: int, target: int) -> _Cut:
     """The cut in which the strategy's turns and results stay. Where they do not fit beside half of the summary, they
-    would have to leave: then they are told instead, the oldest results first, until the goal is met."""
+    would have to leave: then they are told instead, the oldest results first, until the goal is met. Not so where
+    somebody asked for these turns, of a view that has room for them."""
     blocks, marks = situation.blocks, situation.marks
     results = [block for block in blocks[start:end] if situation.strategy.keep_results and block.has_results]
     results = [block for block in results if not block.stays]
@@ -286,9 +287,11 @@ def _with_kept(situation: Situation, start: int, end: int, head: int, target: in
     if held + total(results) <= marks.limit - head - target // 2:
         target = min(target, marks.limit - head - held - total(results))
         return _Cut(start, end, tuple(results), target)
+    if situation.promised:  # half of what leaves is told, if that is enough to be told at all
+        return _Cut(start, end, tuple(results), min(target, (marks.limit - head - held - total(results)) // 2))
     room = marks.goal - head - target
     if held > room:
-        end = _newest_start(blocks, end, room - staying, beside_kept=True)
+        end = newest_start(blocks, end, room - staying, beside_kept=True)
         return _Cut(start, end, (), target)
     while total(results) > room - held:
         results.pop(0)
@@ -334,24 +337,6 @@ def _first_hole(situation: Situation) -> int:
         if any(blocks[i - 1].last < first and last < blocks[i].first for first, last in holes)
     )
     return next(found, len(blocks))
-
-
-def _newest_start(blocks: Sequence[Block], start: int, room: int, *, beside_kept: bool = False) -> int:
-    """Where the newest blocks begin that `room` tokens hold; those that stay anyway may be counted apart."""
-    end = len(blocks)
-    for i in range(len(blocks) - 1, start - 1, -1):
-        block = blocks[i]
-        room -= 0 if beside_kept and block.stays else block.tokens
-        if room < 0 and i < len(blocks) - 1:
-            break
-        end = i
-    return end
-
-
-def _turns_start(blocks: Sequence[Block], turns: int, start: int) -> int:
-    """Where the newest turns begin."""
-    opening = [i for i in range(start, len(blocks)) if blocks[i].opens_turn]
-    return opening[-turns] if len(opening) > turns else start
 
 
 def _users_only(situation: Situation, start: int, target: int) -> _Cut:
