@@ -13,7 +13,7 @@ import sys
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -431,3 +431,29 @@ def test_a_copy_without_its_empty_folders(tmp_path: Path) -> None:
     store.create("a")
     assert [info.id for info in store.sessions()] == ["a"]
     store.close()
+
+
+def test_a_log_that_somebody_took_away(path: Path, log: Path) -> None:
+    """A card without its log, as a copy that was cut short leaves it: whoever asked for that session waited for ever,
+    the list did without it, and it could not be deleted."""
+    log.unlink()
+    with closing(FilesStore(path)) as store:
+        store.create("t")
+        store.append("t", [said("8")])
+        uses = (
+            store.info,
+            store.usage,
+            store.pack,
+            lambda name: list(store.read(name)),
+            lambda name: store.append(name, []),
+        )
+        for use in uses:
+            with pytest.raises(CorruptRecord, match=r"s\.jsonl is missing"):
+                use("s")
+        with pytest.raises(CorruptRecord, match=r"s\.jsonl is missing"):
+            list(store.read("f"))
+        assert [(info.id, info.records) for info in store.sessions()] == [("t", 1), ("f", 7), ("s", 0)]
+        assert [hit.session for hit in store.search("8")] == ["t"]
+        store.delete("s")
+        store.delete("f")
+        assert ([info.id for info in store.sessions()], store.verify("t")) == (["t"], [])
