@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -12,10 +13,10 @@ from hypothesis import strategies as st
 from store_parts import filled, said
 
 from turnlog.content import Message, Text, ToolCall, ToolResult
-from turnlog.errors import InputError
+from turnlog.errors import InputError, SessionNotFound
 from turnlog.log import Draft
-from turnlog.records import MessageRecord
-from turnlog.stores import MemoryStore, SqliteStore
+from turnlog.records import MessageRecord, Record, Usage, UsageRecord
+from turnlog.stores import MemoryStore, SqliteStore, open_store
 from turnlog.stores.schema import upgrade
 from turnlog.stores.words import fold, indexed
 
@@ -180,6 +181,52 @@ def test_a_damaged_record_or_index_costs_no_search(tmp_path: Path) -> None:
     assert [(hit.session, hit.record) for hit in store.search("3")] == [("t", 3)]
     assert store.verify() == []
     store.close()
+
+
+@pytest.mark.parametrize("key", [None, bytes(32)], ids=["plain", "encrypted"])
+def test_a_damaged_record_costs_no_search_of_files(tmp_path: Path, key: bytes | None) -> None:
+    """One damaged record, or one damaged card, that keeps all other sessions from being searched; SQLite finds
+    what is readable before it and behind it."""
+    with closing(open_store(f"files:{tmp_path / 'f'}", key=key)) as store:
+        for name in ("a", "b", "c"):
+            store.create(name)
+            for n in (1, 2, 3):
+                store.append(name, [said(f"apple {n}")])
+    log, card = tmp_path / "f" / "sessions" / "a.jsonl", tmp_path / "f" / "sessions" / "c.json"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(lines[0] + lines[1].replace(b'"t":"2', b'"t":"3') + lines[2])
+    card.write_bytes(b"{}")
+    with closing(open_store(f"files:{tmp_path / 'f'}", key=key)) as store:
+        found = [(hit.session, hit.record) for hit in store.search("apple")]  # type: ignore[attr-defined]
+        assert found == [("b", 3), ("b", 2), ("b", 1), ("a", 3), ("a", 1)]
+        assert {problem.session for problem in store.verify()} == {"a", "c"}
+
+
+class Meanwhile(MemoryStore):
+    """A store in which session `gone` is deleted by somebody else as soon as it is looked into."""
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """Deletes it before."""
+        if session_id == "gone":
+            with suppress(SessionNotFound):
+                self.delete(session_id)
+        return super().read(session_id, first=first, last=last, reverse=reverse)
+
+
+def test_a_session_that_is_deleted_meanwhile_costs_nothing() -> None:
+    """A search in all sessions, or the list of what they cost, that ends with "there is no session" because somebody
+    deletes one."""
+    store = Meanwhile()
+    for name in ("kept", "gone"):
+        store.create(name)
+        store.append(name, [said("apple"), Draft(UsageRecord("p", "m", Usage(input=1)))])
+    store.fork("gone", "other")
+    assert store.usages().keys() == {"kept", "other"}
+    store.create("gone")
+    store.append("gone", [said("apple")])
+    assert [hit.session for hit in store.search("apple")] == ["other", "kept"]
 
 
 LETTERS = st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("🤣🥳\u1ac1\ua7c5\U0001e900ſıß\u0334 ab_")

@@ -49,6 +49,7 @@ from .log_files import Card, LogFolder, open_folder, start_sum
 from .log_lines import Tail
 from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards, read_landmarks, read_some
 from .scan import Search, Source, parts_to_search, scan
+from .totals import usages_one_by_one
 
 __all__ = ["FilesStore"]
 
@@ -171,8 +172,7 @@ class FilesStore(FilesRetention):
 
     def usages(self) -> dict[str, Bills]:
         """See `SessionIndex.usages`. Reads every log."""
-        found = ((info.id, self.usage(info.id)) for info in self.sessions())
-        return {session_id: bills for session_id, bills in found if bills}
+        return usages_one_by_one(self)
 
     def rename(self, session_id: str, title: str) -> None:
         """See `SessionIndex.rename`."""

@@ -36,6 +36,7 @@ from .drafts import blob_names, fork_point, is_said, kind_finder, kind_of, numbe
 from .holds import Hold
 from .scan import Search, Source, scan
 from .sweeping import unused
+from .totals import usages_one_by_one
 
 __all__ = ["MemoryStore"]
 
@@ -141,8 +142,7 @@ class MemoryStore:
 
     def usages(self) -> dict[str, Bills]:
         """See `SessionIndex.usages`. Reads every log."""
-        found = ((info.id, self.usage(info.id)) for info in self.sessions())
-        return {session_id: bills for session_id, bills in found if bills}
+        return usages_one_by_one(self)
 
     def rename(self, session_id: str, title: str) -> None:
         """See `SessionIndex.rename`."""
