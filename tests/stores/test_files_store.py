@@ -457,3 +457,19 @@ def test_a_log_that_somebody_took_away(path: Path, log: Path) -> None:
         store.delete("s")
         store.delete("f")
         assert ([info.id for info in store.sessions()], store.verify("t")) == (["t"], [])
+
+
+def test_a_session_that_was_not_made_to_the_end(path: Path, log: Path) -> None:
+    """An empty log without a card, as it stands when a process is killed while it makes a session: `verify` told it as
+    a problem for good, and who made the session again got its files under another name."""
+    (path / "sessions" / "new.jsonl").touch()
+    with closing(FilesStore(path, read_only=True)) as store:
+        assert store.verify() == []
+    with closing(FilesStore(path)) as store:
+        filled(store, "new", 2)
+        assert (path / "sessions" / "new.json").exists()
+        assert (texts(store.read("new")), store.verify()) == (["1", "2"], [])
+    shutil.move(path / "sessions" / "s.json", path / "s.json")
+    with closing(FilesStore(path)) as store:
+        assert log.stat().st_size
+        assert any("s.jsonl belongs to no session" in problem.what for problem in store.verify())
