@@ -85,6 +85,11 @@ class SealedStore:
                 lock = store.keyhole.read() or lock
         return cls(store, Vault(*unlocked(lock, key, store.path)))
 
+    @property
+    def torn(self) -> list[Problem]:
+        """What was found at the ends of logs, where the other store is one of files."""
+        return getattr(self._store, "torn", [])
+
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """See `RecordStore.append`. A record is encrypted for its number, and again if somebody else was quicker."""
         while True:
