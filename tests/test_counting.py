@@ -148,3 +148,67 @@ def test_what_chat_puts_around_a_result_with_an_image_counts() -> None:
         session.add(Message("assistant", (call,)))
         session.tool_result(call, [*words, session.media(drawn.getvalue(), "image/png")])
         assert turnlog.count(session.request().request).tokens <= session.token_count
+
+
+PAGE = "Every fox of the wood knows its own way home. " * 200
+FETCHED = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": PAGE}}
+OWN_PARTS: list[tuple[str, list[dict[str, Any]]]] = [
+    ("anthropic", [{"role": "user", "content": [
+        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": PAGE}]}}]}]),
+    ("anthropic", [{"role": "user", "content": "go"}, {"role": "assistant", "content": [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_fetch", "input": {"url": "x"}},
+        {"type": "web_fetch_tool_result", "tool_use_id": "srvtoolu_1", "content": {
+            "type": "web_fetch_result", "url": "x", "content": FETCHED}}]}]),
+    ("openai-responses", [{"role": "user", "content": "go"}, {
+        "type": "mcp_call", "id": "m", "server_label": "s", "name": "n", "arguments": "{}", "output": PAGE}]),
+    ("google", [{"role": "user", "parts": [{"text": "go"}]}, {"role": "model", "parts": [
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": PAGE}}]}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("provider", "messages"), OWN_PARTS)
+def test_what_a_provider_has_parts_of_its_own_for_is_counted(provider: str, messages: list[dict[str, Any]]) -> None:
+    """A page that a tool of the provider's own fetched, or a document made of pieces, which counts as nothing, however
+    large: requests beyond the window pass for small ones."""
+    key = {"google": "contents", "openai-responses": "input"}.get(provider, "messages")
+    found = turnlog.count({key: messages}, provider=provider)
+    said = turnlog.count({"model": "gpt-4o", "input": PAGE}).tokens
+    assert said < found.tokens < 1.4 * said
+    assert found.certainty == "estimated"
+
+
+def test_a_compacted_conversation_counts_as_what_it_stands_for() -> None:
+    """An item of some thousand encrypted characters that counts as nothing. A recorded request with one was billed 276
+    tokens, 263 of them for the item, which holds as much as this."""
+    item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAAB" + "x" * 2_900}
+    bare = turnlog.count({"model": "gpt-4.1", "input": [{"role": "user", "content": "go"}]}).tokens
+    assert turnlog.count({"model": "gpt-4.1", "input": [item, {"role": "user", "content": "go"}]}).tokens == bare + 257
+
+
+def test_functions_are_counted_as_the_tools_that_they_are() -> None:
+    """The Chat API's first way to declare tools, counted as nothing and called exact. This recorded request was billed
+    82 tokens."""
+    place = {"type": "string", "description": "The city and state, e.g. San Francisco, CA"}
+    unit = {"type": "string", "enum": ["celsius", "fahrenheit"]}
+    schema = {"type": "object", "properties": {"location": place, "unit": unit}, "required": ["location"]}
+    weather = {
+        "name": "get_current_weather",
+        "description": "Get the current weather in a given location",
+        "parameters": schema,
+    }
+    asked = [{"role": "user", "content": "What's the weather like in Boston?"}]
+    found = turnlog.count({"model": "gpt-4", "messages": asked, "functions": [weather], "function_call": "auto"})
+    assert (found.tokens, found.certainty, found.parts["tools"]) == (82, "estimated", 63)
+    for odd in ("weather", [5], [{"name": None, "parameters": []}], []):
+        assert (
+            turnlog.count({"model": "gpt-4", "messages": asked, "functions": odd}, provider="openai-chat").tokens < 60
+        )
+
+
+@pytest.mark.parametrize("key", ["previous_response_id", "conversation", "prompt"])
+def test_what_the_provider_keeps_is_not_counted_exactly(key: str) -> None:
+    """A count that is called exact, of a request to which the provider adds a whole conversation that it has stored."""
+    body = {"model": "gpt-4o", "input": "Go on."}
+    assert turnlog.count(body).certainty == "exact"
+    assert turnlog.count({**body, key: "stored_1"}).certainty == "estimated"
+    assert turnlog.count({**body, key: None}).certainty == "exact"

@@ -7,11 +7,12 @@ how many secrets it lost, and a note at the end of the session says what was don
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from msgspec import Struct
 
 from .codec import encode_record
-from .errors import BlobMissing, CorruptRecord, StoreError
+from .errors import BlobMissing, CorruptRecord, SessionNotFound, StoreError
 from .log import Draft, Store
 from .records import Note, Record
 from .redaction import Cleaned, Counts, Redactor, redacted_bytes, redacted_draft
@@ -46,14 +47,22 @@ def scan(store: Store, session_id: str | None = None, redactor: Redactor | None 
     """The secrets in one session, or in all. What forks share is found in each. Raises as `Store.read`."""
     redactor = redactor or Redactor()
     files = _Files(store, redactor)
-    for session in [session_id] if session_id is not None else [info.id for info in store.sessions()]:
-        title = redactor.text(store.info(session).title)[1]
-        yield from (Leak(session, 0, kind, number) for kind, number in title.items())
-        for record in store.read(session):
-            if (found := _clean(record, redactor, files)) is not None:
-                had = record.redacted
-                more = {kind: number - had.get(kind, 0) for kind, number in found.redacted.items()}
-                yield from (Leak(session, record.n, kind, number) for kind, number in more.items() if number)
+    if session_id is not None:
+        yield from _leaks(store, session_id, redactor, files)
+        return
+    for info in store.sessions():
+        with suppress(SessionNotFound):  # it is deleted just now
+            yield from _leaks(store, info.id, redactor, files)
+
+
+def _leaks(store: Store, session: str, redactor: Redactor, files: _Files) -> Iterator[Leak]:
+    title = redactor.text(store.info(session).title)[1]
+    yield from (Leak(session, 0, kind, number) for kind, number in title.items())
+    for record in store.read(session):
+        if (found := _clean(record, redactor, files)) is not None:
+            had = record.redacted
+            more = {kind: number - had.get(kind, 0) for kind, number in found.redacted.items()}
+            yield from (Leak(session, record.n, kind, number) for kind, number in more.items() if number)
 
 
 def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Scrubbed:
@@ -122,8 +131,9 @@ def _named(store: Store) -> frozenset[str]:
     """The files that any record names."""
     names: set[str] = set()
     for info in store.sessions():
-        for record in store.read(info.id):
-            names |= blob_names(record)
+        with suppress(SessionNotFound):  # it is deleted just now, and names none
+            for record in store.read(info.id):
+                names |= blob_names(record)
     return frozenset(names)
 
 

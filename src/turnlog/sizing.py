@@ -145,8 +145,12 @@ def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
 
 
 def schemas_of(settings: Mapping[str, Any], counter: Counter) -> Tally:
-    """What the schemas in a request's settings take: those that its answer has to keep to."""
-    tally = Tally()
+    """What the schemas in a request's settings take: those that its answer has to keep to, and functions, as the Chat
+    API's bodies declared tools at first. Where the provider adds what it keeps itself, the whole is an estimate."""
+    tally = Tally(certainty="estimated" if any(settings.get(key) for key in _ELSEWHERE) else "exact")
+    if functions := _functions(settings):
+        around = counter.frame(system=False, tools=True).tokens - counter.frame(system=False, tools=False).tokens
+        tally += counter.tools(functions) + Tally(framing=around, certainty="estimated")
     for schema in _answer_schemas(settings):
         tally += Tally(framing=counter.text(compact_json(schema)), certainty="estimated")
     return tally
@@ -176,6 +180,19 @@ _SCHEMAS = (
     ("generationConfig", "responseFormat", "text", "schema"),
 )
 """Where requests say what JSON the answer must be, in whatever spelling of their keys (`response_schema`)."""
+
+
+_ELSEWHERE = ("previous_response_id", "conversation", "prompt")
+"""Settings by which the provider puts more into a request than it holds."""
+
+
+def _functions(settings: Mapping[str, Any]) -> list[Tool]:
+    given = settings.get("functions")
+    return [
+        Tool(str(each.get("name") or ""), str(each.get("description") or ""), parameters)
+        for each in (given if isinstance(given, list) else ())
+        if isinstance(each, dict) and isinstance(parameters := each.get("parameters"), (dict, type(None)))
+    ]
 
 
 def _answer_schemas(settings: Mapping[str, Any]) -> Iterator[Any]:

@@ -398,3 +398,18 @@ def test_the_beginning_of_an_id_will_do_to_look(turnlog: Any) -> None:
         ended = turnlog(*words)
         assert (ended.code, "give the whole id: beta\n" in ended.err) == (4, True), words
     assert len(turnlog("ls", "--json").rows) == 4
+
+
+def test_a_session_that_is_not_found_any_more_costs_no_list(turnlog: Any) -> None:
+    """A list that ends with "there is no session" because one of them went while it was made. A log that somebody gave
+    another name by hand is listed by its card, and not found either."""
+    with closing(open_store("files:kept")) as store:
+        for name in ("a", "b"):
+            store.create(name)
+            store.append(name, [Draft(MessageRecord(Message("user", (Text(name),))))])
+    for kind in ("json", "jsonl", "head"):
+        Path("kept", "sessions", f"a.{kind}").rename(Path("kept", "sessions", f"moved.{kind}"))
+    for words in ((), ("--cost",)):
+        ended = turnlog("ls", "--json", "--store", "files:kept", *words)
+        assert (ended.code, [row["id"] for row in ended.rows]) == (0, ["b"])
+    assert turnlog("verify", "--store", "files:kept").code == 1

@@ -40,6 +40,23 @@ def test_pack_the_old(turnlog: Any, transcript: Path) -> None:
     assert turnlog("pack", "--older-than", "1h").err.startswith("packed ")  # the demo's records are of another year
 
 
+@pytest.mark.parametrize("key", ["none", "file:one"])
+def test_what_is_set_aside_is_said(turnlog: Any, transcript: Path, keys: tuple[str, str], key: str) -> None:
+    """Records that were acknowledged and are gone from the end of a log: the next command that may write sets the rest
+    aside, and `verify` finds nothing any more. Nobody would ever be told."""
+    where = ("--store", "files:kept", "--key", key)
+    turnlog("import", str(transcript), *where)
+    session = turnlog("ls", "--json", *where).rows[0]["id"]
+    log = Path("kept", "sessions", f"{session}.jsonl")
+    log.write_bytes(log.read_bytes()[:-10])
+    for looked in (turnlog("ls", *where), turnlog("show", session, *where)):
+        assert (looked.code, looked.err) == (0, "")
+    ended = turnlog("search", "the", *where)
+    assert ended.err.startswith(f"{session}, record ")
+    assert "were there and are gone" in ended.err
+    assert turnlog("verify", *where).code == 0
+
+
 def test_keys(turnlog: Any, transcript: Path, keys: tuple[str, str], tmp_path: Path, monkeypatch: Any) -> None:
     """A key that is not asked for, not used, or from the one place and not the other."""
     one, two = keys

@@ -13,7 +13,7 @@ import sys
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -431,3 +431,45 @@ def test_a_copy_without_its_empty_folders(tmp_path: Path) -> None:
     store.create("a")
     assert [info.id for info in store.sessions()] == ["a"]
     store.close()
+
+
+def test_a_log_that_somebody_took_away(path: Path, log: Path) -> None:
+    """A card without its log, as a copy that was cut short leaves it: whoever asked for that session waited for ever,
+    the list did without it, and it could not be deleted."""
+    log.unlink()
+    with closing(FilesStore(path)) as store:
+        store.create("t")
+        store.append("t", [said("8")])
+        uses = (
+            store.info,
+            store.usage,
+            store.pack,
+            lambda name: list(store.read(name)),
+            lambda name: store.append(name, []),
+        )
+        for use in uses:
+            with pytest.raises(CorruptRecord, match=r"s\.jsonl is missing"):
+                use("s")
+        with pytest.raises(CorruptRecord, match=r"s\.jsonl is missing"):
+            list(store.read("f"))
+        assert [(info.id, info.records) for info in store.sessions()] == [("t", 1), ("f", 7), ("s", 0)]
+        assert [hit.session for hit in store.search("8")] == ["t"]
+        store.delete("s")
+        store.delete("f")
+        assert ([info.id for info in store.sessions()], store.verify("t")) == (["t"], [])
+
+
+def test_a_session_that_was_not_made_to_the_end(path: Path, log: Path) -> None:
+    """An empty log without a card, as it stands when a process is killed while it makes a session: `verify` told it as
+    a problem for good, and who made the session again got its files under another name."""
+    (path / "sessions" / "new.jsonl").touch()
+    with closing(FilesStore(path, read_only=True)) as store:
+        assert store.verify() == []
+    with closing(FilesStore(path)) as store:
+        filled(store, "new", 2)
+        assert (path / "sessions" / "new.json").exists()
+        assert (texts(store.read("new")), store.verify()) == (["1", "2"], [])
+    shutil.move(path / "sessions" / "s.json", path / "s.json")
+    with closing(FilesStore(path)) as store:
+        assert log.stat().st_size
+        assert any("s.jsonl belongs to no session" in problem.what for problem in store.verify())

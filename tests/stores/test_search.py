@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_parts import filled, said
 
-from turnlog.content import Message, Text, ToolCall, ToolResult
-from turnlog.errors import InputError
+from turnlog.content import Media, Message, Text, ToolCall, ToolResult
+from turnlog.errors import InputError, SessionNotFound
 from turnlog.log import Draft
-from turnlog.records import MessageRecord
-from turnlog.stores import MemoryStore, SqliteStore
+from turnlog.records import MessageRecord, Record, Usage, UsageRecord
+from turnlog.stores import MemoryStore, SqliteStore, open_store
 from turnlog.stores.schema import upgrade
 from turnlog.stores.words import fold, indexed
 
 WORDS = st.sampled_from(
-    "apple Apple apples äpfel ÄPFEL A\u0308pfel aspen x_y x y naïve Straße 日本 Йод 42 ộ İ x75736572".split(),
+    "apple Apple apples äpfel ÄPFEL A\u0308pfel aspen x_y x y naïve Straße 日本 日本語 Йод 42 ộ İ x75736572".split(),
 )
 LINES = st.lists(WORDS, max_size=6).map(" ".join)
 
@@ -182,7 +185,55 @@ def test_a_damaged_record_or_index_costs_no_search(tmp_path: Path) -> None:
     store.close()
 
 
-LETTERS = st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("🤣🥳\u1ac1\ua7c5\U0001e900ſıß\u0334 ab_")
+@pytest.mark.parametrize("key", [None, bytes(32)], ids=["plain", "encrypted"])
+def test_a_damaged_record_costs_no_search_of_files(tmp_path: Path, key: bytes | None) -> None:
+    """One damaged record, or one damaged card, that keeps all other sessions from being searched; SQLite finds
+    what is readable before it and behind it."""
+    with closing(open_store(f"files:{tmp_path / 'f'}", key=key)) as store:
+        for name in ("a", "b", "c"):
+            store.create(name)
+            for n in (1, 2, 3):
+                store.append(name, [said(f"apple {n}")])
+    log, card = tmp_path / "f" / "sessions" / "a.jsonl", tmp_path / "f" / "sessions" / "c.json"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(lines[0] + lines[1].replace(b'"t":"2', b'"t":"3') + lines[2])
+    card.write_bytes(b"{}")
+    with closing(open_store(f"files:{tmp_path / 'f'}", key=key)) as store:
+        found = [(hit.session, hit.record) for hit in store.search("apple")]  # type: ignore[attr-defined]
+        assert found == [("b", 3), ("b", 2), ("b", 1), ("a", 3), ("a", 1)]
+        assert {problem.session for problem in store.verify()} == {"a", "c"}
+
+
+class Meanwhile(MemoryStore):
+    """A store in which session `gone` is deleted by somebody else as soon as it is looked into."""
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """Deletes it before."""
+        if session_id == "gone":
+            with suppress(SessionNotFound):
+                self.delete(session_id)
+        return super().read(session_id, first=first, last=last, reverse=reverse)
+
+
+def test_a_session_that_is_deleted_meanwhile_costs_nothing() -> None:
+    """A search in all sessions, or the list of what they cost, that ends with "there is no session" because somebody
+    deletes one."""
+    store = Meanwhile()
+    for name in ("kept", "gone"):
+        store.create(name)
+        store.append(name, [said("apple"), Draft(UsageRecord("p", "m", Usage(input=1)))])
+    store.fork("gone", "other")
+    assert store.usages().keys() == {"kept", "other"}
+    store.create("gone")
+    store.append("gone", [said("apple")])
+    assert [hit.session for hit in store.search("apple")] == ["other", "kept"]
+
+
+LETTERS = st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from(
+    "天気ฎกค한\u3099カ\u0651🤣🥳\u1ac1\ua7c5\U0001e900ſıß\u0334 ab_"
+)
 
 
 @given(st.lists(st.text(LETTERS, min_size=1, max_size=12), min_size=1, max_size=4), st.data())
@@ -207,6 +258,46 @@ def test_the_index_knows_every_letter(lines: list[str], data: st.DataObject) -> 
     indexed.close()
 
 
+SAID = ["今天天气很好，我们用API设计它", "東京タワーに行く", "ภาษาไทยง่าย", "Αθήνα", "Чай и йод"]
+SAID += ["한국어 문장", "がんばって", "مُحَمَّد"]
+LOOKED_FOR = [("天气", 1, "天气"), ("很好我们", 1, "很好，我们"), ("api", 1, "API"), ("API设计*", 1, "API设计")]
+LOOKED_FOR += [
+    ("天 今", 1, "今"),
+    ("今天*", 1, "今天"),
+    ("タワー", 2, "タワー"),
+    ('"京タ"', 2, "京タ"),
+    ("ไทย", 3, "ไทย"),
+]
+LOOKED_FOR += [("αθηνα", 4, "Αθήνα"), ("ЙОД", 5, "йод"), ("한국어", 6, "한국어"), ("ばって", 7, "ばって")]
+LOOKED_FOR += [("محمد", 8, "مُحَمَّد"), ("气天", 0, ""), ("ภง", 0, ""), ("ιοδ", 0, "")]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_what_stands_in_a_sentence_is_found(form: Literal["NFC", "NFD"]) -> None:
+    """A word of a language without spaces that is found only by the beginning of its sentence; one with other accents
+    than it was written with, or letters that macOS has parted from their marks in the name of a file."""
+    memory, indexed = both_with([normalize(form, line) for line in SAID])
+    for query, record, snippet in LOOKED_FOR:
+        for store in (memory, indexed):
+            found = [(hit.record, hit.snippet[hit.start : hit.end]) for hit in store.search(query)]
+            marked = snippet if form == "NFC" or record not in (6, 7) else found and found[0][1]
+            assert found == ([(record, normalize(form, marked))] if record else []), query
+    indexed.close()
+
+
+def test_what_was_attached_is_found_by_its_name(tmp_path: Path) -> None:
+    """A message with nothing but a picture or a document in it, which no search finds."""
+    for store in (MemoryStore(), SqliteStore(tmp_path / "s.db")):
+        store.create("s")
+        plan = Media("document", "application/pdf", file_id="f", provider="openai", name="invoice-2026.pdf")
+        chart = Media("image", url="https://example.com/umsatz.png")
+        store.append("s", [Draft(MessageRecord(Message("user", (each,)))) for each in (plan, chart)])
+        assert [hit.record for name in ("invoice-2026.pdf", "umsatz") for hit in store.search(name)] == [1, 2]
+        store.delete("s")
+        assert store.search("umsatz") == []
+        store.close()
+
+
 def test_a_word_that_comes_again_is_made_ready_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each word that is not ASCII folded anew, letter by letter: the first search of texts in Russian or German takes
     five times as long, and so does deleting a session of them."""
@@ -221,14 +312,15 @@ def test_a_word_that_comes_again_is_made_ready_once(monkeypatch: pytest.MonkeyPa
     assert folded == ["Wörtlein"]
 
 
-def test_an_index_by_older_rules_is_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "column"), [(9, "text"), (10, "words")])
+def test_an_index_by_older_rules_is_made_again(tmp_path: Path, version: int, column: str) -> None:
     """An index of which nobody knows any more what was put in cannot be kept: what is deleted would stay in it, and
     words since would be missed. Who may only read the store, finds what is there all the same; who still has the older
     turnlog open fails at filling the index that is new, instead of putting in what nobody finds."""
     path = tmp_path / "s.db"
-    older = "insert into search (rowid, text, role, tools) select id, 'done🥳 and äpfel', 'x', '' from records"
+    older = f"insert into search (rowid, {column}, role, tools) select id, 'done🥳 and äpfel', 'x', '' from records"
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        upgrade(db, str(path), to=9)
+        upgrade(db, str(path), to=version)
     with closing(SqliteStore(tmp_path / "new.db")) as new:
         new.create("s")
         new.append("s", [said("done🥳 and äpfel")])
@@ -245,7 +337,7 @@ def test_an_index_by_older_rules_is_made_again(tmp_path: Path) -> None:
         assert [hit.record for hit in store.search("done APFEL")] == [1]
         with (
             closing(sqlite3.connect(path)) as db,
-            pytest.raises(sqlite3.OperationalError, match="no column named text"),
+            pytest.raises(sqlite3.OperationalError, match=f"no column named {column}"),
         ):
             db.execute(older)
         store.delete("s")

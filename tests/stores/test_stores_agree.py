@@ -12,7 +12,7 @@ from store_parts import said, texts
 
 from turnlog.codec import encode_record
 from turnlog.errors import TurnlogError
-from turnlog.log import Store
+from turnlog.log import Draft, Store
 from turnlog.records import Record
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
 
@@ -109,6 +109,22 @@ def test_any_order_of_steps_in_encrypted_stores(place: str, steps: list[tuple[ob
             _same_as_in_memory(store, steps)
         finally:
             store.close()
+
+
+@pytest.mark.parametrize("place", [":memory:", "s.db", "files:s"])
+def test_a_record_that_is_copied_is_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """A record that was read out of one session and appended to another with its bytes, taken for one that both share:
+    not found in the second, and changed in both when one of them is scrubbed."""
+    monkeypatch.chdir(tmp_path)
+    store = open_store(place)
+    for name in ("a", "b"):
+        store.create(name)
+    store.append("a", [said("apple")])
+    store.append("b", [Draft(record.body, record.time, record.raw) for record in store.read("a")])
+    assert [hit.session for hit in store.search("apple")] == ["b", "a"]  # type: ignore[attr-defined]
+    store.rewrite("b", {1: encode_record(Record(1, "2026", said("pear").body))})
+    assert [texts(store.read(name)) for name in ("a", "b")] == [["apple"], ["pear"]]
+    store.close()
 
 
 def _same_as_in_memory(store: Store, steps: list[tuple[object, ...]]) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from ..costs import Bills, total_cost, total_usage
-from ..errors import CorruptRecord, InputError
+from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..export import dollars, visible
 from ..importers.drafting import title_from
 from ..log import SessionInfo, Store
@@ -54,10 +55,14 @@ def _ls(arguments: Namespace) -> int:
         say(f"no sessions yet: there is no store at {place(arguments)}; `turnlog import FILE` makes it")
         return 0
     with opened(arguments) as store:
-        infos = [info for info in store.sessions() if _is_wanted(store, info, arguments.source)]
-        sources = {info.id: source_of(store, info.id) for info in infos}
         bills = store.usages() if arguments.cost else None
-        titles = {} if arguments.json else {info.id: info.title or _first_words(store, info.id) for info in infos}
+        infos, sources, titles = [], {}, {}
+        for info in store.sessions():
+            with suppress(SessionNotFound):  # it is deleted just now
+                if _is_wanted(store, info, arguments.source):
+                    sources[info.id] = source_of(store, info.id)
+                    titles[info.id] = info.title or ("" if arguments.json else _first_words(store, info.id))
+                    infos.append(info)
     if arguments.json:
         for info in infos:
             billed = {} if bills is None else bill_json(bills.get(info.id, {}))

@@ -14,7 +14,7 @@ from ..errors import CorruptRecord, InputError, SessionNotFound, StoreError
 from ..log import Store
 from ..settings import Settings
 from ..stores import ASK, KeySource, Passphrase, default_path, local_path, open_store
-from .terminal import is_terminal
+from .terminal import is_terminal, say
 
 __all__ = [
     "KEY_VARIABLE",
@@ -87,6 +87,8 @@ def opened(arguments: Namespace, *, write: bool = False, make: bool = False) -> 
     key = None if settings.key is None else key_at(settings.key)
     store = open_store(place(arguments), durability=settings.durability, read_only=not write, key=key)
     try:
+        for problem in getattr(store, "torn", ()) if write else ():  # set aside: nobody finds it any more
+            say(f"{problem.session}, record {problem.record}: {problem.what}")
         if name := getattr(arguments, "id", None):
             arguments.id = whole_id(store, name, exact=write)
         for name in getattr(arguments, "ids", ()):

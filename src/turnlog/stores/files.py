@@ -49,6 +49,7 @@ from .log_files import Card, LogFolder, open_folder, start_sum
 from .log_lines import Tail
 from .log_reading import Piece, line_at, pieces_of, read_backwards, read_forwards, read_landmarks, read_some
 from .scan import Search, Source, parts_to_search, scan
+from .totals import usages_one_by_one
 
 __all__ = ["FilesStore"]
 
@@ -158,12 +159,12 @@ class FilesStore(FilesRetention):
         with self._lock:
             for stem in self._folder.stems():
                 try:
-                    card = self._folder.card(stem)
-                    if not card.deleted:
-                        with self._folder.opened(stem, write=False) as file:
-                            found.append((_info(card, self._folder.tail(stem, file, card)), card.order))
-                except FileNotFoundError:
-                    continue  # deleted just now
+                    with suppress(FileNotFoundError):
+                        if not (card := self._folder.card(stem)).deleted:
+                            with self._folder.opened(stem, write=False) as file:
+                                found.append((_info(card, self._folder.tail(stem, file, card)), card.order))
+                        continue
+                    self._folder.check_log(stem)
                 except CorruptRecord:
                     found.append((SessionInfo(stem.partition("~")[0], "", "", "", 0, 0), 0))
         found.sort(key=lambda pair: (pair[0].updated, pair[1]), reverse=True)
@@ -171,8 +172,7 @@ class FilesStore(FilesRetention):
 
     def usages(self) -> dict[str, Bills]:
         """See `SessionIndex.usages`. Reads every log."""
-        found = ((info.id, self.usage(info.id)) for info in self.sessions())
-        return {session_id: bills for session_id, bills in found if bills}
+        return usages_one_by_one(self)
 
     def rename(self, session_id: str, title: str) -> None:
         """See `SessionIndex.rename`."""
@@ -274,18 +274,22 @@ class FilesStore(FilesRetention):
         if session is not None:
             self._find(session)
             return scan(search, [self._source(session, 1)], limit)
-        living = sorted(self._living(), key=lambda card: card.order)
-        begins = parts_to_search((card.session, self._pieces(card.session)[1]) for card in living)
+        begins = parts_to_search(self._living())
         return scan(search, [self._source(found, begin) for found, begin in reversed(begins.items())], limit)
 
     def _source(self, session_id: str, begin: int) -> Source:
         return Source(session_id, begin, lambda first: self.read(session_id, first=first))
 
-    def _living(self) -> Iterator[Card]:
+    def _living(self) -> Iterator[tuple[str, list[Piece]]]:
+        """The sessions and their pieces, the oldest first, but for those of which damage keeps that from being told."""
+        cards = []
         for stem in self._folder.stems():
-            with suppress(FileNotFoundError):
-                if not (card := self._folder.card(stem)).deleted:
-                    yield card
+            with suppress(FileNotFoundError, CorruptRecord):
+                cards.append(self._folder.card(stem))
+        for card in sorted(cards, key=lambda card: card.order):
+            with suppress(CorruptRecord, SessionNotFound):  # deleted, perhaps just now
+                if not card.deleted:
+                    yield card.session, self._pieces(card.session)[1]
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -351,6 +355,7 @@ class FilesStore(FilesRetention):
                 if again.stem == known.stem:
                     yield again, file
                     return
+            self._folder.check_log(known.stem)
 
     def _pieces(self, session_id: str) -> tuple[int, list[Piece]]:
         """Number of the last record, and the logs that hold the records of a session."""

@@ -42,13 +42,18 @@ class FilesRetention:
         with self._lock, self._folder.store_lock():
             stem = self._stem(session_id)
             card = self._folder.card(stem)
-            # An append that is under way ends before; the next one sees another card.
-            with self._folder.opened(stem, write=False) as file:  # alone, a packed log would be unpacked for it
-                records = self._folder.tail(stem, file, card).records
-                if expected is not None and records != expected:
-                    raise Conflict(session_id, expected=expected, actual=records)
-                self._folder.write_card(stem, replace(card, title="", parent="", deleted=True))
-            self._folder.prune(stem)
+            gone = replace(card, title="", parent="", deleted=True)
+            try:
+                # An append that is under way ends before; the next one sees another card.
+                with self._folder.opened(stem, write=False) as file:  # alone, a packed log would be unpacked for it
+                    records = self._folder.tail(stem, file, card).records
+                    if expected is not None and records != expected:
+                        raise Conflict(session_id, expected=expected, actual=records)
+                    self._folder.write_card(stem, gone)
+            except FileNotFoundError:  # somebody took the log away
+                self._folder.write_card(stem, gone)
+            with suppress(FileNotFoundError):  # then there is nothing to leave to forks
+                self._folder.prune(stem)
             clear_half_done(self._folder)
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:

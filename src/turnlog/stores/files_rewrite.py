@@ -26,7 +26,7 @@ from .log_files import Card, LogFolder, start_sum
 from .log_lines import checked, digest, lines_forwards, read_line, write_line
 from .log_reading import Piece
 
-__all__ = ["clear_half_done", "finish_rewrite", "rewrite"]
+__all__ = ["clear_half_done", "finish_rewrite", "half_made", "rewrite"]
 
 _PLAN = "rewrite.json"
 _HALF_DONE = re.compile(r"(.+)\.(?:jsonl|jsonl\.zst|json)(?:\.new)?\.(?:new|[0-9]+\.tmp)")
@@ -79,7 +79,10 @@ def finish_rewrite(folder: LogFolder) -> None:
 
 def clear_half_done(folder: LogFolder) -> None:
     """Take away the files that killed processes did not come to put in their place: whole logs may stand in them,
-    whatever became of the sessions since. For those who hold the store's lock, with no plan left."""
+    whatever became of the sessions since; and the logs of sessions that they did not come to make. For those who hold
+    the store's lock, with no plan left."""
+    for log in half_made(folder):
+        log.unlink()
     for plan in folder.path.glob(f"{_PLAN}.*.tmp"):
         plan.unlink(missing_ok=True)
     for name in os.listdir(folder.sessions):
@@ -88,6 +91,13 @@ def clear_half_done(folder: LogFolder) -> None:
             with suppress(FileNotFoundError), folder.opened(found[1], write=False):
                 (folder.sessions / name).unlink(missing_ok=True)
             (folder.sessions / name).unlink(missing_ok=True)  # where there is no log
+
+
+def half_made(folder: LogFolder) -> list[Path]:
+    """Logs of sessions that a process was killed in the midst of making: empty, and without a card."""
+    stems = {log.stem for log in folder.sessions.glob("*.jsonl")}.difference(folder.stems())
+    logs = (folder.file(stem) for stem in sorted(stems) if not folder.is_packed(stem))
+    return [log for log in logs if not log.stat().st_size]
 
 
 def _put_in_place(folder: LogFolder, stem: str) -> None:

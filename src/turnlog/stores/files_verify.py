@@ -11,6 +11,7 @@ from ..log import Problem
 from ..records import Record
 from .blobs import BlobFolder, fits
 from .drafts import blob_names, is_said
+from .files_rewrite import half_made
 from .log_files import Card, LogFolder, start_sum
 from .log_lines import checked, lines_forwards, read_line
 from .log_reading import line_at, pieces_of
@@ -139,7 +140,8 @@ class _Check:
     def strays(self) -> None:
         """Files that belong to no session."""
         stems = set(self._folder.stems())
-        for name in sorted(os.listdir(self._folder.sessions)):
+        unmade = {log.name for log in half_made(self._folder)}  # no damage: who opens the folder takes them away
+        for name in sorted(set(os.listdir(self._folder.sessions)) - unmade):
             stem, _, kind = name.rpartition(".")
             if kind in ("jsonl", "head", "torn", "zst") and stem.removesuffix(".jsonl") not in stems:
                 self._add("", 0, f"{self._folder.sessions / name} belongs to no session")

@@ -150,6 +150,13 @@ class LogFolder:
             raise CorruptRecord(f"{self.file(stem, 'json')} does not match its checksum")
         return card
 
+    def check_log(self, stem: str) -> None:
+        """Raises CorruptRecord if there is no log, though the card says that there is one. A session that is deleted
+        says so on its card first."""
+        with suppress(FileNotFoundError):
+            if not self.file(stem).exists() and not self.card(stem).deleted and not self.file(stem).exists():
+                raise CorruptRecord(f"{self.file(stem)} is missing; restore it from a copy, or delete the session")
+
     def write_card(self, stem: str, card: Card) -> Card:
         """Replace a card, whole and on disk or not at all."""
         write_whole(self.file(stem, "json"), self.card_bytes(card))
@@ -300,6 +307,7 @@ class LogFolder:
                 tail = self.tail(stem, locked_file, self.card(stem))
                 file = type(locked_file)(os.dup(locked_file.fileno()))  # type: ignore[call-arg]
         except FileNotFoundError:
+            self.check_log(stem)
             raise SessionNotFound(f"the log {self.file(stem)} was deleted while it was being read") from None
         with file:
             yield file, tail

@@ -36,6 +36,7 @@ from .drafts import blob_names, fork_point, is_said, kind_finder, kind_of, numbe
 from .holds import Hold
 from .scan import Search, Source, scan
 from .sweeping import unused
+from .totals import usages_one_by_one
 
 __all__ = ["MemoryStore"]
 
@@ -86,7 +87,7 @@ class MemoryStore:
                 raise Conflict(session_id, expected=expected, actual=last)
             records = number_drafts(drafts, after=last)
             if records:
-                log.records.extend(record.raw or b"" for record in records)
+                log.records.extend(_own(record.raw or b"") for record in records)
                 log.info = replace(
                     log.info,
                     updated=records[-1].time,
@@ -141,8 +142,7 @@ class MemoryStore:
 
     def usages(self) -> dict[str, Bills]:
         """See `SessionIndex.usages`. Reads every log."""
-        found = ((info.id, self.usage(info.id)) for info in self.sessions())
-        return {session_id: bills for session_id, bills in found if bills}
+        return usages_one_by_one(self)
 
     def rename(self, session_id: str, title: str) -> None:
         """See `SessionIndex.rename`."""
@@ -288,7 +288,7 @@ class MemoryStore:
             for n, raw in records.items():
                 if not 1 <= n <= log.info.records or decode_record(raw).n != n:
                     raise InputError(f"session {session_id!r} has no record {n} that these bytes could replace")
-            old = {id(log.records[n - 1]): raw for n, raw in records.items()}
+            old = {id(log.records[n - 1]): _own(raw) for n, raw in records.items()}
             for other in self._logs.values():  # forks share the bytes themselves
                 other.records = [old.get(id(raw), raw) for raw in other.records]
             for name in blobs:
@@ -346,3 +346,9 @@ class MemoryStore:
 
 def _messages(records: Iterable[Record]) -> int:
     return sum(is_said(record.body) for record in records)
+
+
+def _own(raw: bytes) -> bytes:
+    """The same bytes as an object that no other log has: that two of them share a record is told by that. A record
+    that is copied out of another log brings that log's."""
+    return bytes(bytearray(raw))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import InputError, text_given
+from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
 from ..log import Hit
 from ..records import Record
 from .words import Finder, ToolNames, entry_of, matches, may_match, parse_query
@@ -14,6 +14,10 @@ from .words import Finder, ToolNames, entry_of, matches, may_match, parse_query
 __all__ = ["Search", "Source", "parts_to_search", "scan"]
 
 _TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
+
+
+_DAMAGES = 100
+"""So many damaged records of a session are passed over. Behind more of them a log is no longer one."""
 
 
 class Search:
@@ -93,8 +97,23 @@ def scan(search: Search, sources: Iterable[Source], limit: int | None) -> list[H
         names = ToolNames()
         # What a result is a result of may stand in a record that is not wanted itself.
         first = source.begin if search.tool is None else 1
-        found = [search.find(source.session, record, names) for record in source.read(first)]
+        found = [search.find(source.session, record, names) for record in _readable(source, first)]
         hits += [hit for hit in reversed(found) if hit is not None and hit.record >= source.begin]
         if limit is not None and len(hits) >= limit:
             return hits[: max(limit, 0)]
     return hits
+
+
+def _readable(source: Source, first: int) -> Iterator[Record]:
+    """The records of a source from number `first` on, but for those that are damaged: an index does without them too.
+    None of a session that is deleted meanwhile."""
+    for _ in range(_DAMAGES):
+        try:
+            for record in source.read(first):
+                first = record.n + 1
+                yield record
+            return
+        except CorruptRecord:
+            first += 1
+        except SessionNotFound:
+            return

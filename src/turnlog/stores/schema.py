@@ -142,6 +142,12 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         "create virtual table search using fts5(words, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
         "delete from searched",
     ),
+    (
+        # Words are other ones again (see words.py), and so is the name of the column, for the same reason.
+        "drop table search",
+        "create virtual table search using fts5(terms, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
+        "delete from searched",
+    ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
@@ -152,7 +158,7 @@ LANDMARK_VERSION = 9
 LOCK_VERSION = 8
 """From this version on a store can be encrypted, and sessions of it packed."""
 
-SEARCH_VERSION = 10
+SEARCH_VERSION = 11
 """From this version on there is an index to search by that takes words as all stores do. Without it everything else
 works as well."""
 

@@ -25,6 +25,7 @@ from .drafts import blob_names, fork_point, kind_of, number_drafts
 from .keys import Keyhole, KeySource, new_lock, unlocked
 from .scan import Search, Source, parts_to_search, scan
 from .sealed_records import Opener, is_loose, pack_from, pack_of, packed_bytes, sealed_bytes, sealed_draft
+from .totals import usages_one_by_one
 from .vault import BLOB_OVERHEAD, Vault
 
 __all__ = ["Locked", "Sealable", "SealedStore", "rekey"]
@@ -84,6 +85,11 @@ class SealedStore:
                 lock = store.keyhole.read() or lock
         return cls(store, Vault(*unlocked(lock, key, store.path)))
 
+    @property
+    def torn(self) -> list[Problem]:
+        """What was found at the ends of logs, where the other store is one of files."""
+        return getattr(self._store, "torn", [])
+
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """See `RecordStore.append`. A record is encrypted for its number, and again if somebody else was quicker."""
         while True:
@@ -123,8 +129,7 @@ class SealedStore:
 
     def usages(self) -> dict[str, Bills]:
         """See `SessionIndex.usages`."""
-        found = ((info.id, self.usage(info.id)) for info in self._store.sessions())
-        return {session_id: bills for session_id, bills in found if bills}
+        return usages_one_by_one(self)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
@@ -215,9 +220,14 @@ class SealedStore:
         if session is not None:
             self._store.info(session)
             return scan(search, [self._source(session, 1)], limit)
-        cards = sorted(((info, self._card(info)) for info in self._store.sessions()), key=lambda pair: pair[1].made)
+        cards = sorted(self._readable_cards(), key=lambda pair: pair[1].made)
         begins = parts_to_search((info.id, spans(card, info.records)) for info, card in cards)
         return scan(search, [self._source(found, begin) for found, begin in reversed(begins.items())], limit)
+
+    def _readable_cards(self) -> Iterator[tuple[SessionInfo, Card]]:
+        for info in self._store.sessions():
+            with suppress(CorruptRecord):
+                yield info, self._card(info)
 
     def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
         """See `Store.rewrite`. Packs that hold one of the records are taken apart."""

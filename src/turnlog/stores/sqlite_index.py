@@ -31,8 +31,8 @@ _BATCH_BYTES = 1 << 20
 _PENDING = """select s.no, coalesce(t.records, s.parent_records) from sessions s left join searched t on t.no = s.no
     where s.records > coalesce(t.records, s.parent_records) order by s.no limit 1"""
 _ROWS = f"select id & 0xffffffff, {held()} from records where id between ? and ? order by id"
-_PUT = "insert into search (rowid, words, role, tools) values (?, ?, ?, ?)"
-_TAKE = "insert into search (search, rowid, words, role, tools) values ('delete', ?, ?, ?, ?)"
+_PUT = "insert into search (rowid, terms, role, tools) values (?, ?, ?, ?)"
+_TAKE = "insert into search (search, rowid, terms, role, tools) values ('delete', ?, ?, ?, ?)"
 _REACHED = """insert into searched (no, records, oldest, newest) values (?, ?, ?, ?) on conflict (no) do update
     set records = excluded.records, oldest = min(oldest, excluded.oldest), newest = max(newest, excluded.newest)"""
 _SHORTER = "update searched set records = ? where no = ?"

@@ -80,7 +80,7 @@ def _expression(search: Search) -> str:
 
 def _asked(term: Term) -> str:
     words = f'"{" ".join(term.words)}"{" *" if term.prefix else ""}'
-    return f"words : {words}" if all(map(_NAME_LIKE.fullmatch, term.words)) else words
+    return f"terms : {words}" if all(map(_NAME_LIKE.fullmatch, term.words)) else words
 
 
 def _fork_with(db: sqlite3.Connection, no: int, n: int) -> str:

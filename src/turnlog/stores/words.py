@@ -3,6 +3,8 @@
 A query is plain words and "phrases", all of which have to be there; `word*` stands for every word
 that begins so. Nothing else in it has a meaning. Words are runs of letters and digits, compared
 without case and without accents, by Python's tables: those of SQLite's own tokenizers end with Unicode 6.1.
+Of scripts that are written without spaces each letter is a word, and a query of several a phrase: nobody can tell
+where their words end, and a sentence is not what people look for.
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence, Set
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct
 
-from ..content import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ..errors import InputError, text_given
 from ..records import (
     Decision,
@@ -43,9 +46,20 @@ __all__ = [
 ]
 
 _SNIPPET_CHARACTERS = 160
-# Combining marks belong to the word that they stand in.
-_MARK = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
-_WORD = re.compile(f"[^\\W_](?:[^\\W_]|[{_MARK}])*")
+# Combining marks belong to the word that they stand in. Those of Hebrew and Arabic are vowels that most leave out.
+_MARK = (
+    "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+)
+# Thai, Lao, Burmese, Khmer, kana, Chinese characters.
+_SPACELESS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_ALONE = re.compile(f"[{_SPACELESS}]")
+_LETTER = f"[^\\W_{_SPACELESS}]"
+_WORD = re.compile(f"{_LETTER}(?:{_LETTER}|[{_MARK}])*|(?=[^\\W_])[{_SPACELESS}]")
+_PLAIN_WORD = re.compile("[a-z0-9]+")
 # What ASCII parts from the rest, with something in it that is none.
 _FOREIGN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*+[^\x00-\x7f][^\x00-/:-@\[-`{-\x7f]*+")
 _SHORT_RUN = 32
@@ -90,13 +104,23 @@ def fold(word: str) -> str:
 
 @lru_cache(maxsize=16384)
 def _base(char: str) -> str:
-    """A letter without its accents if it is a Latin one."""
+    """A letter without its accents if it is a Latin or a Greek one."""
     split = unicodedata.normalize("NFD", char)
-    return split[0] if split[0].isascii() else "" if unicodedata.combining(char) else char
+    return (
+        split[0]
+        if split[0].isascii() or "\u0370" <= split[0] <= "\u03ff"
+        else ""
+        if unicodedata.combining(char)
+        else char
+    )
 
 
 def _words(text: str) -> list[str]:
-    return [fold(word) for word in _WORD.findall(text)]
+    """The words as they are compared, however their letters are put together: some systems part them from their
+    marks in the names of files."""
+    if text.isascii():
+        return _PLAIN_WORD.findall(text.lower())
+    return [fold(word) for word in _WORD.findall(unicodedata.normalize("NFC", text))]
 
 
 def indexed(text: str) -> str:
@@ -150,9 +174,9 @@ class Finder:
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self._terms = terms
-        ends = {True: r"[^\W_]*", False: r"(?![^\W_])"}
-        spelled = [r"[\W_]+".join(map(re.escape, term.words)) + ends[term.prefix] for term in terms]
-        self._anywhere = re.compile(rf"(?<![^\W_])(?:{'|'.join(spelled)})", re.IGNORECASE)
+        spelled = list(map(_pattern, terms))
+        begins = ["" if _ALONE.match(term.words[0]) else f"(?<!{_LETTER})" for term in terms]
+        self._anywhere = re.compile("|".join(map("".join, zip(begins, spelled, strict=True))), re.IGNORECASE)
         # A pattern that begins with letters, and takes no others for them, is looked for at the speed of `find`.
         self._lower = [re.compile(pattern).search for pattern in spelled]
 
@@ -179,11 +203,22 @@ class Finder:
         if match := self._anywhere.search(text):
             return match.span()
         for match in _WORD.finditer(text):  # spelled with accents
-            word = fold(match.group())
+            word = fold(unicodedata.normalize("NFC", match.group()))
             for term in self._terms:
                 if word.startswith(term.words[0]) if term.prefix and len(term.words) == 1 else word == term.words[0]:
                     return match.span()
         return 0, 0
+
+
+def _pattern(term: Term) -> str:
+    """How a term may be spelled, from its first letter on."""
+    pattern = re.escape(term.words[0])
+    for before, word in pairwise(term.words):
+        parted = "*" if _ALONE.match(before) or _ALONE.match(word) else "+"
+        pattern += rf"[\W_]{parted}{re.escape(word)}"
+    if _ALONE.match(term.words[-1]):
+        return pattern
+    return pattern + (f"{_LETTER}*" if term.prefix else f"(?!{_LETTER})")
 
 
 def _whole(search: Callable[[str, int], re.Match[str] | None], text: str) -> tuple[int, int] | None:
@@ -191,7 +226,7 @@ def _whole(search: Callable[[str, int], re.Match[str] | None], text: str) -> tup
     match = search(text, 0)
     while match:
         start, end = match.span()
-        if not start or not text[start - 1].isalnum():
+        if not start or not text[start - 1].isalnum() or _ALONE.search(text[start - 1 : start + 1]):
             return start, end
         match = search(text, start + 1)
     return None
@@ -302,6 +337,8 @@ def _texts(part: Part) -> Iterator[str]:
                 yield from _texts(inner)
         case Opaque(data=data):
             yield from _leaves(data)
+        case Media(name=name, url=url):
+            yield from filter(None, (name, url))
         case _:
             return
 

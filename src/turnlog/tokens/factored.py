@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Sequence
 from math import ceil
 
-from ..content import Media, Message, Part, Reasoning, Text, Tool, ToolCall, ToolResult
+from ..content import Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
 from .counted import BlobReader, Choice, Tally, last_turn
 from .declared import flat_json, names_only, nested_objects, spaced_json
 from .families import VERSION, FactoredFamily
 from .media import count_media, media_text
+from .opaque import texts_in
 from .vocabulary import count_pieces
 
 __all__ = ["FactoredCounter"]
@@ -104,6 +105,8 @@ class FactoredCounter:
                 arguments = part.arguments if isinstance(part.arguments, dict) else {}
                 counts[kind] += self._spelled(part.name, family.data) + self._spelled(part.raw_arguments, family.data)
                 counts["framing"] += family.call + family.argument * len(arguments)
+            case Opaque(data=data):
+                counts[kind] += sum(self._spelled(text, factor) for text in texts_in(data))
             case Media():
                 document = media_text(part, blob)
                 if document is not None:

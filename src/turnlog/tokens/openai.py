@@ -23,6 +23,7 @@ from ..content import (
 from .counted import BlobReader, Certainty, Choice, Tally, last_turn
 from .families import VERSION, OpenAIFamily
 from .media import count_media, media_text
+from .opaque import encrypted_in, texts_in
 from .typescript import typescript
 from .vocabulary import count_pieces
 
@@ -121,8 +122,10 @@ class OpenAICounter:
                 family = self._family
                 return "images", count_media(part, family.images, page=family.page, second=10, blob=blob), False
             case Reasoning(encrypted=encrypted):
-                # Billed as what it stands for: 850 characters of envelope, then 8 a token, as far as seen
-                return "assistant", max(0, len(encrypted) - 850) // 8, not encrypted
+                return "assistant", _decrypted(len(encrypted)), not encrypted
+            case Opaque(data=data) if self._api == "responses":
+                read = sum(map(self.text, texts_in(data)))
+                return message.role, read + _decrypted(encrypted_in(data)), False
             case _:
                 return message.role, 0, not isinstance(part, Opaque)
 
@@ -154,6 +157,11 @@ class OpenAICounter:
             return total + Tally(tool_results=self.text(listed), certainty="estimated")
         spelled = sum(map(self.text, texts))
         return total + Tally(tool_results=spelled, framing=self._family.result * len(texts), certainty="estimated")
+
+
+def _decrypted(characters: int) -> int:
+    """Tokens of what is encrypted, as far as seen: 850 characters of envelope, then 8 a token."""
+    return max(0, characters - 850) // 8
 
 
 def _says_something(message: Message) -> bool:
