@@ -313,7 +313,7 @@ def test_deep_arguments_stay_text(name: str, depth: int) -> None:
 def test_deep_bodies_are_refused(name: str) -> None:
     """Objects nested without end are a FormatError, not a RecursionError."""
     deep: dict[str, Any] = {}
-    for _ in range(5_000):
+    for _ in range(50_000):
         deep = {"a": deep}
     call = {"id": "c", "call_id": "c", "name": "f", "type": "function", "function": {"name": "f", "arguments": deep}}
     body = {
