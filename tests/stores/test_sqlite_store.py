@@ -107,8 +107,13 @@ def test_somebody_elses_database_is_left_alone(path: Path, version: int) -> None
     with pytest.raises(StoreError, match="not a turnlog store"):
         SqliteStore(path)
     path.with_name("text.txt").write_text("Dear diary, " * 200)
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError) as caught:  # while it is looked at, it holds on to what was not closed
         SqliteStore(path.with_name("text.txt"))
+    opened = Path("/proc/self/fd")  # where the system has that
+    assert str(path.with_name("text.txt")) not in [
+        os.path.realpath(each) for each in (opened.iterdir() if opened.is_dir() else ())
+    ]
+    assert "not a database" in str(caught.value)
     assert path.read_bytes() == before
     assert path.with_name("text.txt").read_text() == "Dear diary, " * 200
 

@@ -163,8 +163,12 @@ class Database:
             isolation_level=None,
             check_same_thread=False,
         )
-        db.execute(f"pragma cache_size = {-_PAGE_CACHE_KB}")
-        lend_packs(db)
+        try:
+            db.execute(f"pragma cache_size = {-_PAGE_CACHE_KB}")
+            lend_packs(db)
+        except BaseException:
+            db.close()
+            raise
         return db
 
     def _mode(self) -> str:
