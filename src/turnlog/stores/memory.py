@@ -86,13 +86,14 @@ class MemoryStore:
                 raise Conflict(session_id, expected=expected, actual=last)
             records = number_drafts(drafts, after=last)
             if records:
-                log.records.extend(record.raw or b"" for record in records)
-                log.info = replace(
+                info = replace(
                     log.info,
                     updated=records[-1].time,
                     records=records[-1].n,
                     messages=log.info.messages + _messages(records),
                 )
+                log.records[last:] = [record.raw or b"" for record in records]  # and what Ctrl-C left of another append
+                log.info = info
         return records
 
     def read(
