@@ -229,7 +229,11 @@ class Transaction:
         try:
             self._db = self._database.queue_up()
             self._execute = self._db.cursor().execute  # that of a connection makes a cursor each time
-            self._execute("begin immediate")
+            try:
+                self._execute("begin immediate")
+            except BaseException:  # Ctrl-C while others write is raised when their turn is over, and ours has begun
+                self._roll_back()
+                raise
         except BaseException as error:
             self._leave()
             if isinstance(error, sqlite3.Error):
