@@ -95,6 +95,24 @@ def test_one_turn_is_open_at_a_time(tmp_path: Path) -> None:
     session.close()
 
 
+def test_who_hears_of_a_decision_may_wait_for_another_thread() -> None:
+    """A program that stands still: its screen is drawn by another thread, which asks the session what to show."""
+    shown: list[int] = []
+    session = turnlog.open("s", target=CHAT, store=":memory:", budget=2_000, strategy="sliding")
+    with session, ThreadPoolExecutor(1) as screen:
+
+        def draw(event: turnlog.Event) -> None:
+            if event.kind in ("compacted", "undone"):
+                shown.append(screen.submit(lambda: session.token_count).result(10))
+
+        session.on_event(draw)
+        for n in range(60):
+            session.user(f"word {n} " * 40)
+        session.request()
+        session.undo_compaction()
+    assert len(shown) == 2
+
+
 def test_threads_that_share_a_fitter() -> None:
     """A conversation that is sent with what another one was about, since both were taken for one history."""
     said: dict[str, Any] = {}
