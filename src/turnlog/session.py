@@ -47,8 +47,8 @@ __all__ = ["Session"]
 class Session(Lifecycle):
     """One conversation. Use `turnlog.open` to get one; it is a context manager.
 
-    Sessions are made for one thread at a time. Several processes may append to one session: what
-    others appended is seen at the next request.
+    Threads may share it, and several processes append to one session: what others appended is seen at the next
+    request.
     """
 
     def __init__(
