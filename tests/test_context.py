@@ -114,7 +114,7 @@ def test_budgets_that_change_leave_nothing_out(seed: int, strategy: str, aim: Ta
     history = longer_history(chance)
     store = opened(History((), history.blobs, frozenset()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("turnlog.context._LEAST_REACH", 150)  # so that short conversations are not all at hand
+        patch.setattr("turnlog.window._LEAST_REACH", 150)  # so that short conversations are not all at hand
         session = Session(store, store.info("s"))
         session.switch(aim)
         for message in history.messages:

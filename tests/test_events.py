@@ -9,7 +9,8 @@ import logging
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
+from weakref import WeakSet
 
 import pytest
 
@@ -292,6 +293,59 @@ def test_a_feed_is_followed_from_an_event_loop(store: MemoryStore) -> None:
         return await follower
 
     assert asyncio.run(main()) == ["session_opened", "turn_started", "turn_completed", "session_closed"]
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """An event loop that knows who waits in it, and is closed just when another thread hands it something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits = WeakSet[asyncio.Future[Any]]()
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """What somebody waits for."""
+        made = super().create_future()
+        self.waits.add(made)
+        return made
+
+    def call_soon_threadsafe(self, *call: Any, **named: Any) -> Any:
+        """Too late."""
+        self.close()
+        return super().call_soon_threadsafe(*call, **named)
+
+
+def test_a_loop_that_ends_while_something_happens(store: MemoryStore) -> None:
+    """What was put on record is said to have failed, and done again: somebody listened in a loop that is gone."""
+    session, loop = session_in(store), Loop()
+    feed = session.events()
+    feed.waiting()
+    loop.set_exception_handler(lambda *_: None)  # for who waits there still
+    waiting = loop.create_task(anext(feed))
+    loop.run_until_complete(asyncio.sleep(0))
+    with session.turn("go"):
+        pass
+    assert loop.is_closed()
+    assert [event.kind for event in feed.waiting()] == ["turn_started", "turn_completed"]
+    assert not waiting.done()
+
+
+def test_waits_that_were_cancelled_are_let_go(store: MemoryStore) -> None:
+    """A program that looks for events with a time limit, again and again, fills up while nothing happens."""
+    session, loop = session_in(store), Loop()
+    feed = session.events()
+    feed.waiting()
+
+    async def look() -> None:
+        for _ in range(5):
+            waiting = asyncio.ensure_future(anext(feed))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.wait([waiting])
+
+    loop.run_until_complete(look())
+    loop.close()
+    gc.collect()
+    assert len(loop.waits) == 0
 
 
 def test_a_feed_that_nobody_has_is_let_go() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -15,8 +15,11 @@ import pytest
 
 import turnlog
 from turnlog import InputError, Message, Text, ToolCall, target
+from turnlog.log import Draft
+from turnlog.records import Note, Record
+from turnlog.stores import MemoryStore
 
-CHAT = target("openai-chat", "gpt-4o")
+CHAT, CLAUDE = target("openai-chat", "gpt-4o"), target("anthropic", "claude-sonnet-4-5")
 PLACES: list[Callable[[Path], str]] = [lambda folder: str(folder / "s.db"), lambda folder: f"files:{folder / 'logs'}"]
 
 
@@ -93,6 +96,79 @@ def test_one_turn_is_open_at_a_time(tmp_path: Path) -> None:
         assert sorted(pool.map(live, range(4))) == ["lived", "refused", "refused", "refused"]
     assert [(turn.status, turn.reason) for turn in session.turns()] == [("completed", "")]
     session.close()
+
+
+class Beside(MemoryStore):
+    """Another process does something just before the next append."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other: Callable[[], object] | None = None
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        """See `RecordStore.append`."""
+        if self.other is not None:
+            other, self.other = self.other, None
+            other()
+        return super().append(session_id, drafts, expected=expected)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda session: session.configure(temperature=0.3), lambda session: session.switch(CLAUDE)]
+)
+def test_what_two_configure_at_once(change: Callable[[turnlog.Session], object]) -> None:
+    """Tools and a budget that somebody set are gone, since another thread or process changed something else."""
+    store = Beside()
+    session, other = (turnlog.open("s", target=CHAT, store=store, redact=False) for _ in range(2))
+    store.other = lambda: other.configure(tools=[{"name": "bash"}], budget=9_000)
+    change(session)
+    now = session.configuration
+    assert [tool.name for tool in now.tools] == ["bash"]
+    assert now.budget == turnlog.Budget(9_000)
+    assert now.settings.get("temperature") == 0.3 or now.model == CLAUDE.model
+
+
+def test_two_that_open_a_session_with_the_same_system_text() -> None:
+    """A model that is told twice what it is, since two workers of a server opened a new session at once."""
+    store = Beside()
+    session, other = (turnlog.open("s", target=CHAT, store=store, redact=False) for _ in range(2))
+    store.other = lambda: other.replace_system("Be brief.")
+    session.replace_system("Be brief.")
+    session.user("Hello")
+    assert [message["role"] for message in session.request().request["messages"]] == ["system", "user"]
+
+
+class Rude(MemoryStore):
+    """Another process appends just before each append."""
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        """See `RecordStore.append`."""
+        super().append(session_id, [Draft(Note("beside"))])
+        return super().append(session_id, drafts, expected=expected)
+
+
+def test_a_session_is_configured_while_others_append_all_the_time() -> None:
+    """A session that cannot be opened while another process works in it."""
+    with turnlog.open("s", target=CHAT, store=Rude(), system="Be brief.", budget=9_000) as session:
+        assert (session.target, session.system_text) == (CHAT, "Be brief.")
+
+
+def test_who_hears_of_a_decision_may_wait_for_another_thread() -> None:
+    """A program that stands still: its screen is drawn by another thread, which asks the session what to show."""
+    shown: list[int] = []
+    session = turnlog.open("s", target=CHAT, store=":memory:", budget=2_000, strategy="sliding")
+    with session, ThreadPoolExecutor(1) as screen:
+
+        def draw(event: turnlog.Event) -> None:
+            if event.kind in ("compacted", "undone"):
+                shown.append(screen.submit(lambda: session.token_count).result(10))
+
+        session.on_event(draw)
+        for n in range(60):
+            session.user(f"word {n} " * 40)
+        session.request()
+        session.undo_compaction()
+    assert len(shown) == 2
 
 
 def test_threads_that_share_a_fitter() -> None:

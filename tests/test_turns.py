@@ -482,6 +482,15 @@ def test_closing_a_session_closes_its_turn(store: MemoryStore) -> None:
     assert (turn.status, turn.info.reason) == ("failed", "the session was closed in the midst of it")
 
 
+def test_who_hears_of_the_end_of_a_turn_may_close_the_session(store: MemoryStore) -> None:
+    """A turn that was completed is told as failed: closed a second time, in the midst of its being closed."""
+    session = session_in(store)
+    session.on_event(lambda event: session.close() if event.kind == "turn_completed" else None)
+    with session.turn("go") as turn:
+        pass
+    assert (turn.status, len(ends(session))) == ("completed", 1)
+
+
 def test_a_turn_that_a_crash_left_open_is_closed_at_the_next_opening(store: MemoryStore) -> None:
     """After a kill the turn is not open any more, and what may have run is named."""
     killed = session_in(store)

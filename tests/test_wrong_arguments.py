@@ -146,6 +146,18 @@ def test_a_mistake_leaves_no_session_behind(wrong: dict[str, Any]) -> None:
     assert store.sessions() == []
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"session_id": "no/id"}, {"target": turnlog.target("openai-chat", "gpt-4o", user=object())}]
+)
+def test_a_mistake_leaves_nothing_open(wrong: dict[str, Any], tmp_path: Path) -> None:
+    """A server that answers mistakes runs out of files, and `gc` takes the session to be in use, for as long as anybody
+    has the error."""
+    turnlog.open("s", store=tmp_path / "s.db").close()
+    with pytest.raises(turnlog.InputError):
+        turnlog.open(**{"session_id": "s", "store": tmp_path / "s.db", **wrong})
+    assert [path.name for path in tmp_path.iterdir()] == ["s.db"]  # what is open has others beside it
+
+
 def test_no_model_may_be_none() -> None:
     """Without it a caller whose own argument for the model is None unless given, which `fit` takes, is refused."""
     none: Any = None

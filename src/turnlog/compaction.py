@@ -53,12 +53,21 @@ _RACED = "no model was asked: others append faster than it writes"
 
 
 def _locked(method: Callable[Concatenate[Compactor, _P], _T]) -> Callable[Concatenate[Compactor, _P], _T]:
-    """The method, run while the thread holds the lock of the session's context."""
+    """The method, run while the thread holds the lock of the session's context. What it put on record is told behind
+    that: whoever listens may wait for another thread, which waits for the lock."""
 
     @wraps(method)
     def guarded(compactor: Compactor, /, *values: _P.args, **named: _P.kwargs) -> _T:
-        with compactor._context.lock:
-            return method(compactor, *values, **named)
+        untold: list[Sequence[Record]] = []
+        try:
+            with compactor._context.lock:
+                try:
+                    return method(compactor, *values, **named)
+                finally:
+                    untold, compactor._untold = compactor._untold, untold
+        finally:
+            for records in untold:
+                compactor._tell(records)
 
     return guarded
 
@@ -109,6 +118,7 @@ class Compactor:
         self._background = Background()
         self._offline = Digest(Memory())
         self._ahead: tuple[Ahead, tuple[int, ...]] | None = None
+        self._untold: list[Sequence[Record]] = []  # what was put on record while the lock is held
 
     def close(self) -> None:
         """Let go of a summary that is under way."""
@@ -187,7 +197,7 @@ class Compactor:
         decision = Decision("undo", why="taken back", detail=shown_again, supersedes=made[-1])
         record = self._store.append(self._id, [Draft(decision)])
         self._context.take(record)
-        self._tell(record)
+        self._untold.append(record)
         return record[0]
 
     # -- inside ----------------------------------------------------------------------------------
@@ -226,7 +236,7 @@ class Compactor:
             self._context.refresh()
             return False
         self._context.take(records)
-        self._tell(records)
+        self._untold.append(records)
         return True
 
     def _overtaken(self, last: int) -> bool:

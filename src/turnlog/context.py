@@ -16,7 +16,6 @@ from .content import images_in, media_in
 from .landmarks import LandmarkReader
 from .log import Store
 from .models import Target
-from .models import target as make_target
 from .pieces import Piece, assemble, settled
 from .policy import PRESETS, Budget, Marks, Strategy, Terms, read_budget, read_strategy
 from .records import Configuration, Count, Decision, Record, UsageRecord
@@ -33,21 +32,12 @@ from .view.ledger import LEDGER, Standing, fate_after, fate_of, open_calls
 from .view.select import as_decided, as_shown
 from .view.shown import Shown, starts_turn
 from .view.situation import Means, Situation, Summary, Wanted
-from .window import Window, gap_tokens, read_window
+from .window import Window, gap_tokens, reach_for, read_window, usual_reach
 
 __all__ = ["Context", "Summarise"]
 
 Summarise = Callable[[Wanted], Summary]
 """Writes a summary."""
-
-_REACH = 2
-"""How much of a conversation is kept in memory and looked at when something is decided: so many times the limit."""
-
-_LEAST_REACH = 20_000
-"""Tokens kept in memory, however small the budget."""
-
-_UNAIMED_REACH = 200_000
-"""Tokens kept in memory of a session that has no target."""
 
 _MATERIAL, _LEAST_MATERIAL = 2, 100_000
 """What a summarizer is given to read: so many times a request's limit, and at least so many tokens."""
@@ -77,6 +67,7 @@ class Context:
         self.gap: tuple[int, int] | None = None
         """First and last of the records in the midst of the conversation that are not at hand."""
         self._reach = 0  # tokens kept in memory
+        self._torn = False  # whether something was taken in in part
         self._sizings: dict[str, Sizing] = {}
         self._sent: dict[tuple[str, str], Sent] = {}
         self._load(None)
@@ -90,19 +81,24 @@ class Context:
 
     def take(self, records: Iterable[Record]) -> None:
         """Take in records that were appended to the log. To be called by who holds the lock."""
+        if self._torn:  # Ctrl-C came in between, or a store that failed: what is in memory is not what the log says
+            self._pieces = []
+            self._load(None)
+            return
         for record in records:
             if isinstance(record.body, Decision) or record.n != self.last + 1:
                 self._load(self._counter)  # decisions reach back; a gap is for the store to fill
                 return
-            self.last = record.n
+            self._torn, self.last = True, record.n
             self._take(record)
+            self._torn = False
         if self._tokens > 2 * self._reach:
             self._load(self._counter)  # lets go of what no view could hold
 
     def _take(self, record: Record) -> None:
         if isinstance(record.body, Configuration):
             self._configure(record.body)
-            before, self._reach = self._reach, self._usual_reach(record.body)
+            before, self._reach = self._reach, usual_reach(record.body)
             if record.body.model:
                 self._count_by(counter_for(record.body.provider, record.body.model))
             if self.gap is not None and self._reach != before:
@@ -122,6 +118,7 @@ class Context:
             self._load(self._counter)
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
+        self._torn = True
         marks = self._landmarks.read()
         self.last = self._store.info(self._id).records
         now = marks.configuration
@@ -134,7 +131,7 @@ class Context:
         self.past = marks.past
         """The same in order, and among them what took others back: what the next decision has regard to."""
         self._lasting, self._rewinds, self._told = marks.lasting, marks.rewinds, marks.told
-        self._reach = reach or self._usual_reach(now)
+        self._reach = reach or usual_reach(now)
         window = read_window(self._store, self._id, self.last, marks.records, self._lasting, self._sizing, self._reach)
         self.gap, self._within = window.gap, window.within
         before, waiting = self._fate, open_calls(window.records)
@@ -143,6 +140,7 @@ class Context:
             self._pieces = []  # made while something else was known of these calls
         self.calibration = calibrated(window.records)
         self._fill(window.records)
+        self._torn = False
 
     def _known_fate(self, window: Window, first: int) -> dict[tuple[int, str], Standing]:
         """What the log knows of calls from record `first` on; also what stands where decisions hide it, but not what
@@ -251,17 +249,11 @@ class Context:
         usual = terms is None and (aim.provider, aim.model) == (self.configuration.provider, self.configuration.model)
         terms = terms or Terms(self.budget, self.strategy)
         made = self._situation(aim, summarise, terms)
-        reach = self._usual_reach(self.configuration) if usual else _reach_for(made.marks.limit)
+        reach = usual_reach(self.configuration) if usual else reach_for(made.marks.limit)
         if self._tokens > reach or (self.gap is not None and reach != self._reach):
             self._load(self._counter, reach)
             made = self._situation(aim, summarise, terms)
         return made
-
-    def _usual_reach(self, now: Configuration) -> int:
-        if not (now.provider and now.model):
-            return _UNAIMED_REACH
-        window = now.input_limit or make_target(now.provider, now.model).input_limit
-        return _reach_for((now.budget or Budget()).max_tokens or window)
 
     def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
         limit, plan = 0, self._plan(aim)
@@ -370,7 +362,7 @@ class Context:
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
         self._count_by(counter_for(aim.provider, aim.model))
-        if self.gap is not None and self._reach != (reach := self._usual_reach(self.configuration)):
+        if self.gap is not None and self._reach != (reach := usual_reach(self.configuration)):
             self._load(self._counter, reach)  # what was tried within a smaller budget had less at hand
         return Count(self._whole(aim) + self._gap_size()(), self._counter.id, self._sizing.certainty)
 
@@ -393,7 +385,3 @@ class Context:
                 return made
         self._plans = [plan(self.configuration, aim), *self._plans[:2]]
         return self._plans[0]
-
-
-def _reach_for(limit: int) -> int:
-    return max(_LEAST_REACH, _REACH * limit)

@@ -10,7 +10,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, get_args
 from weakref import WeakSet
 
@@ -134,15 +134,19 @@ class Feed:
                 if self._closed:
                     raise StopAsyncIteration
                 loop = asyncio.get_running_loop()
-                turned = loop.create_future()
-                self._wakers.append((loop, turned))
-            await turned
+                waker = loop, loop.create_future()
+                self._wakers.append(waker)
+            try:
+                await waker[1]
+            finally:
+                with self._changed, suppress(ValueError):  # there still, if the wait was cancelled
+                    self._wakers.remove(waker)
 
     def _wake(self) -> None:
         self._changed.notify_all()
         wakers, self._wakers = self._wakers, []
         for loop, turned in wakers:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits in it
                 loop.call_soon_threadsafe(_resolve, turned)
 
 

@@ -51,27 +51,33 @@ class Journal:
         raises Conflict if somebody else appended since."""
         return self._append(bodies, expected=expected)
 
-    def append_at(self, make: Callable[[int], Sequence[Body]]) -> tuple[Record, ...]:
-        """Put on record what `make` makes of the number that the first of it gets. Raises Conflict if others
-        append all the time."""
-        for _ in range(_RACES):
-            with self._context.lock:
-                self._context.refresh()
-                last = self._context.last
+    def append_at(self, make: Callable[[int], Sequence[Body]], *, exact: bool = True) -> tuple[Record, ...]:
+        """Put on record what `make` makes of the number that the first of it gets, and of all that is on record before
+        that. If other processes append all the time, raises Conflict, or unless `exact` goes behind what came last."""
+        for left in reversed(range(_RACES)):
             try:
-                return self._append(make(last + 1), expected=last)
+                with self._context.lock:  # no other thread appends meanwhile
+                    self._context.refresh()
+                    last = self._context.last
+                    records = self._put(make(last + 1), expected=last if exact or left else None)
             except Conflict:
                 continue
+            self._tell(records, None)
+            return records
         raise Conflict(self._id, expected=last, actual=self._store.info(self._id).records)
 
     def _append(
         self, bodies: Sequence[Body], *, expected: int | None = None, asked: Target | None = None
     ) -> tuple[Record, ...]:
+        records = self._put(bodies, expected=expected)
+        self._tell(records, asked)
+        return records
+
+    def _put(self, bodies: Sequence[Body], *, expected: int | None) -> tuple[Record, ...]:
         drafts = [Draft(body) for body in self._counted([admitted(body) for body in bodies])]
         with self._context.lock:
             records = self._store.append(self._id, drafts, expected=expected)
             self._context.take(records)
-        self._tell(records, asked)
         return records
 
     def receive(self, answer: Any, asked: Target) -> Answer:

@@ -94,8 +94,10 @@ class Lifecycle(SessionLog):
         await self._services.aclose()
 
     def come_from(self, source: str, *, created: bool) -> None:
-        """Put on record from where the session is opened, called by `turnlog.open`: its first record, if it is new."""
-        (self._opening,) = self._journal.append(SessionOpened(source, resumed=not created))
+        """Put on record from where the session is opened, if that was said; called by `turnlog.open`. It is the first
+        record of a session that is new."""
+        if source:
+            (self._opening,) = self._journal.append(SessionOpened(source, resumed=not created))
 
     def begin(self, *, created: bool) -> None:
         """What an opened session does once it is configured, called by `turnlog.open`: what a crash left half-done is

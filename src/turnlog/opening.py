@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import NoneType
@@ -75,24 +75,24 @@ def open(
     """
     _check(session_id, title, store, redact, settings, source, checkpoint)
     tools = _checked(target, budget, strategy, tools, system, summarizer, summary_timeout)
-    said = settings_for(store) if settings is None else settings
+    said, place, opens = _place(settings, store, key)
     saved = said.save_history if save_history is None else save_history
-    place = said.store or default_path() if store is None else store
-    opens = _key(place, said, key)
     home = _home(place, said, opens) if saved else _in_memory(place, session_id, opens)
-    owns = home is not place
-    redactor = redact if isinstance(redact, Redactor) else _redactor(said, redact)
-    if redactor:
-        home = RedactingStore(home, redactor)
-    info, created, hold = _found_or_made(home, session_id, title) if session_id else _made(home, title)
     wait = said.summary_timeout if summary_timeout is None else summary_timeout
-    session = Session(home, info, owns_store=owns, summarizer=summarizer, summary_timeout=wait, checkpoint=checkpoint)
-    if hold is not None:
-        session.attach(hold)
-    if source:
+    with ExitStack() as opened:  # what is closed if the rest fails
+        if owns := home is not place:
+            opened.callback(home.close)
+        home = _redacting(home, said, redact)
+        info, created, hold = _found_or_made(home, session_id, title) if session_id else _made(home, title)
+        session = Session(
+            home, info, owns_store=owns, summarizer=summarizer, summary_timeout=wait, checkpoint=checkpoint
+        )
+        if hold is not None:
+            opened.callback(session.attach(hold).close)
         session.come_from(source, created=created)
-    _configure(session, said if created else Settings(), target, budget, strategy, tools, system)
-    session.begin(created=created)
+        _configure(session, said if created else Settings(), target, budget, strategy, tools, system)
+        session.begin(created=created)
+        opened.pop_all()
     if saved and said.gc_on_open:
         _clear_up(home, limits_of(said))
     return session
@@ -134,12 +134,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _key(place: Store | str | Path, said: Settings, key: KeySource | None) -> KeySource | None:
-    """The key of the store at a path. Raises InputError if one is given for a store that is open already."""
+def _place(
+    settings: Settings | None, store: Store | str | Path | None, key: KeySource | None
+) -> tuple[Settings, Store | str | Path, KeySource | None]:
+    """The settings in force, the store or its path, and what opens that. Raises InputError if a key is given for a
+    store that is open already."""
+    said = settings_for(store) if settings is None else settings
+    place = said.store or default_path() if store is None else store
     if key is not None and not isinstance(place, (str, Path)):
         raise InputError("key: this store is open already; give the key to open_store, or a path as the store")
     wanted = said.key if key is None else key
-    return None if wanted == "none" else wanted
+    return said, place, None if wanted == "none" else wanted
 
 
 def _home(place: Store | str | Path, said: Settings, key: KeySource | None) -> Store:
@@ -176,9 +181,11 @@ def _copy(source: Store, session_id: str, to: Store) -> None:
     to.append(session_id, [Draft(record.body, record.time, record.raw, record.redacted) for record in records])
 
 
-def _redactor(said: Settings, redact: bool | None) -> Redactor | None:
+def _redacting(home: Store, said: Settings, redact: bool | Redactor | None) -> Store:
+    """The store, behind one that replaces secrets if that is wanted."""
     wanted = said.redact if redact is None else redact
-    return Redactor(said.redact_patterns) if wanted else None
+    redactor = wanted if isinstance(wanted, Redactor) else Redactor(said.redact_patterns) if wanted else None
+    return RedactingStore(home, redactor) if redactor else home
 
 
 def _configure(

@@ -214,12 +214,13 @@ class _Run:
 
 def _run(pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> _Run:
     """All pieces but the last; what was made of them for the request before is kept."""
-    run: _Run | None = plan.kept.get("run")
+    run: _Run | None = plan.kept.pop("run", None)  # none is kept of which Ctrl-C lets a part be added
     if run is None or not _continues(run, pieces, plan):
-        run = plan.kept["run"] = _Run()
+        run = _Run()
     for i in range(len(run.pieces), len(pieces) - 1):
         mended, wire = _kept(pieces[i], pieces[i + 1], plan, blob, fate)
         run.add(pieces[i], mended, wire, plan)
+    plan.kept["run"] = run
     return run
 
 

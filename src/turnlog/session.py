@@ -47,8 +47,8 @@ __all__ = ["Session"]
 class Session(Lifecycle):
     """One conversation. Use `turnlog.open` to get one; it is a context manager.
 
-    Sessions are made for one thread at a time. Several processes may append to one session: what
-    others appended is seen at the next request.
+    Threads may share it, and several processes append to one session: what others appended is seen at the next
+    request.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Session(Lifecycle):
         """Set the tools, the budget, the strategy, or settings of the target's provider, for the requests from here on;
         those not named stay as they are, a setting given as None goes."""
         self._context.refresh()
-        aim, now = self._aim(None), self.configuration
+        self._aim(None)  # first: who has no target is told so
         reserved = {"provider", "model", "messages", "input", "contents", "system", "instructions"} & settings.keys()
         if reserved:
             raise InputError(
@@ -151,21 +151,21 @@ class Session(Lifecycle):
             )
         for name in settings:
             near = get_close_matches(name, ("tools", "budget", "strategy"), 1, 0.75)
-            if near and name not in now.settings:
+            if near and name not in self.configuration.settings:
                 raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
-        merged = {**now.settings, **settings}
-        return self._append(
-            Configuration(
-                provider=aim.provider,
-                model=aim.model,
-                settings={key: value for key, value in merged.items() if value is not None},
-                tools=now.tools if tools is None else read_tools(tools),
-                input_limit=now.input_limit,
-                budget=now.budget if budget is None else read_budget(budget),
-                strategy=now.strategy if strategy is None else read_strategy(strategy),
-                environment=environment_of(aim.provider, aim.model),
-            )
-        )[0]
+        given = {
+            **({} if tools is None else {"tools": read_tools(tools)}),
+            **({} if budget is None else {"budget": read_budget(budget)}),
+            **({} if strategy is None else {"strategy": read_strategy(strategy)}),
+        }
+
+        def configured(_: int) -> tuple[Configuration]:  # with what others configured since
+            aim, now = self._aim(None), self.configuration
+            merged = {key: value for key, value in {**now.settings, **settings}.items() if value is not None}
+            here = environment_of(aim.provider, aim.model)
+            return (msgspec.structs.replace(now, settings=merged, why="", form=None, environment=here, **given),)
+
+        return self._journal.append_at(configured, exact=False)[0]
 
     def switch(self, aim: Target, *, why: str = "") -> tuple[Loss, ...]:
         """Make requests for another target from here on. Settings that both providers have are carried
@@ -176,36 +176,41 @@ class Session(Lifecycle):
         self._context.refresh()
         made = plan(self.configuration, target_of(aim))
         usual = make_target(aim.provider, aim.model)
-        lost = made.losses
-        carried = translate(self.configuration, made.provider)[0]
-        self._append(
-            Configuration(
-                provider=aim.provider,
-                model=aim.model,
-                settings={**carried.settings, **aim.settings},
-                tools=carried.tools,
-                why=why,
-                input_limit=0 if aim.input_limit == usual.input_limit else aim.input_limit,
-                budget=self.configuration.budget,
-                strategy=self.configuration.strategy,
-                environment=environment_of(aim.provider, aim.model),
+
+        def switched(_: int) -> tuple[Configuration]:  # with what others configured since
+            carried = translate(self.configuration, made.provider)[0]
+            return (
+                Configuration(
+                    provider=aim.provider,
+                    model=aim.model,
+                    settings={**carried.settings, **aim.settings},
+                    tools=carried.tools,
+                    why=why,
+                    input_limit=0 if aim.input_limit == usual.input_limit else aim.input_limit,
+                    budget=self.configuration.budget,
+                    strategy=self.configuration.strategy,
+                    environment=environment_of(aim.provider, aim.model),
+                ),
             )
-        )
+
+        self._journal.append_at(switched, exact=False)
         with self._context.lock:
-            return (*lost, *self._context.request(self._aim(None), sent=False).losses)
+            return (*made.losses, *self._context.request(self._aim(None), sent=False).losses)
 
     def replace_system(self, text: str) -> Record:
         """Have this system text at the beginning of the conversation from here on, in place of what stands there;
         the log keeps that. Recorded as a system message if there is none."""
-        self._context.refresh()
-        old = [(shown, i) for shown in self._context.head for i, part in enumerate(shown.message.parts)]
-        if not old:
-            return self.system(text)
-        first, last = old[0][0].records[0], old[-1][0].records[0]
-        places = [[shown.records[0], [i], "" if k else text] for k, (shown, i) in enumerate(old)]
-        return self._append(
-            Decision("system", first, last, "another system text", {"texts": places, "changes_from": first})
-        )[0]
+
+        def replaced(_: int) -> tuple[Body]:  # also what others recorded since
+            old = [(shown, i) for shown in self._context.head for i, part in enumerate(shown.message.parts)]
+            if not old:
+                return (MessageRecord(Message("system", parts_of(text))),)
+            first, last = old[0][0].records[0], old[-1][0].records[0]
+            places = [[shown.records[0], [i], "" if k else text] for k, (shown, i) in enumerate(old)]
+            detail = {"texts": places, "changes_from": first}
+            return (Decision("system", first, last, "another system text", detail),)
+
+        return self._journal.append_at(replaced, exact=False)[0]
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""

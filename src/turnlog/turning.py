@@ -269,10 +269,10 @@ class Turn:
         return ("failed" if isinstance(error, Exception) else "cancelled"), described(error).rstrip(": ")
 
     def _close(self, status: str, reason: str) -> None:
+        self._over = status  # before anybody is told of it: whoever listens may close the session
         try:
             self._journal.append(TurnClosed(self.id, status, reason))
         finally:
-            self._over = status
             self._desk.take_turn(None)
 
     def _check(self) -> None:

@@ -13,13 +13,24 @@ from msgspec import Struct
 
 from .content import Message, ToolCall, ToolResult
 from .log import RecordStore
-from .records import Decision, Record
+from .models import target
+from .policy import Budget
+from .records import Configuration, Decision, Record
 from .view.blocks import starts_block
 from .view.effects import Effects
 from .view.select import as_shown
 from .view.shown import Shown, starts_turn
 
-__all__ = ["Sizes", "Window", "gap_tokens", "read_window"]
+__all__ = ["Sizes", "Window", "gap_tokens", "reach_for", "read_window", "usual_reach"]
+
+_REACH = 2
+"""How much of a conversation is kept in memory and looked at when something is decided: so many times the limit."""
+
+_LEAST_REACH = 20_000
+"""Tokens kept in memory, however small the budget."""
+
+_UNAIMED_REACH = 200_000
+"""Tokens kept in memory of a session that has no target."""
 
 _BEGINNING = 0.4
 """Share of the reach that the beginning of a conversation may take where there is a gap behind it."""
@@ -48,6 +59,19 @@ class Window(Struct, frozen=True):
     records: tuple[Record, ...]
     gap: tuple[int, int] | None
     within: frozenset[int] = frozenset()
+
+
+def reach_for(limit: int) -> int:
+    """How many tokens are kept in memory for requests of so many."""
+    return max(_LEAST_REACH, _REACH * limit)
+
+
+def usual_reach(now: Configuration) -> int:
+    """The same for the requests that a configuration stands for."""
+    if not (now.provider and now.model):
+        return _UNAIMED_REACH
+    window = now.input_limit or target(now.provider, now.model).input_limit
+    return reach_for((now.budget or Budget()).max_tokens or window)
 
 
 def read_window(

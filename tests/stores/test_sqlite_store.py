@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sqlite3
@@ -379,6 +380,13 @@ def test_many_processes_make_one_store(path: Path) -> None:
     assert len(store.sessions()) == 12
     assert store.verify() == []
     store.close()
+
+
+def test_a_store_that_nobody_has_any_more_is_closed(path: Path) -> None:
+    """A server that closes no session runs out of files: three for each store, open as long as the process lives."""
+    filled(SqliteStore(path), "s", 3)
+    gc.collect()
+    assert not path.with_name(f"{path.name}-wal").exists()  # goes with the last connection
 
 
 @needs_fork

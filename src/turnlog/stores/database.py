@@ -115,7 +115,7 @@ class Database:
     def release(self) -> None:
         """Let go of the files; the next use opens them again."""
         if self._connection is not None:
-            self._connection.close()
+            self._disconnect()
             self._connection = None
         if self._queue is not None:
             os.close(self._queue)
@@ -130,7 +130,10 @@ class Database:
         if self._closed:
             raise StoreError(f"the store {self.path} is closed")
         if self._connection is None:
-            self._connection = self._open()
+            self._connection = db = self._open()
+            # It refers to itself by the function that it is lent, where no garbage collector sees that, and would stay.
+            self._disconnect = weakref.finalize(self, db.close)
+            self._disconnect.atexit = False
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
@@ -233,7 +236,11 @@ class Transaction:
         try:
             self._db = self._database.queue_up()
             self._execute = self._db.cursor().execute  # that of a connection makes a cursor each time
-            self._execute("begin immediate")
+            try:
+                self._execute("begin immediate")
+            except BaseException:  # Ctrl-C while others write is raised when their turn is over, and ours has begun
+                self._roll_back()
+                raise
         except BaseException as error:
             self._leave()
             if isinstance(error, sqlite3.Error):

@@ -87,13 +87,15 @@ class MemoryStore:
                 raise Conflict(session_id, expected=expected, actual=last)
             records = number_drafts(drafts, after=last)
             if records:
-                log.records.extend(_own(record.raw or b"") for record in records)
-                log.info = replace(
+                info = replace(
                     log.info,
                     updated=records[-1].time,
                     records=records[-1].n,
                     messages=log.info.messages + _messages(records),
                 )
+                # In the place of what Ctrl-C may have left of another append.
+                log.records[last:] = [_own(record.raw or b"") for record in records]
+                log.info = info
         return records
 
     def read(
