@@ -85,6 +85,7 @@ def test_what_is_imported_after_an_aside_names_the_records_that_it_means() -> No
     call = MessageRecord(Message("assistant", (ToolCall("c", "ls", {}),)), source="line 2")
     result = MessageRecord(Message("user", (ToolResult("c", "ls", (Text("a.txt"),)),)), source="line 3")
     detail = {"summary": 10, "at": 3, "kept": [[1, 1], [3, 4]], "standing": [8], "texts": [[4, [0], "x"]], "why": 7}
+    odd = {"summary": "said", "standing": "all", "kept": [1, "x", []], "texts": [[], ["x"]], "cuts": None, "at": True}
     transcript = [
         said("go"),
         said("on"),
@@ -96,9 +97,10 @@ def test_what_is_imported_after_an_aside_names_the_records_that_it_means() -> No
         Approval("c", "given", call_record=3),
         Decision("compact", 1, 8, "compacted", detail, supersedes=5),
         said("summary"),
+        Decision("compact", 9, 10, "not one of ours", odd),
     ]
     store = MemoryStore()
-    for length, aside in ((1, Note(SCRUBBED)), (3, Decision("pin", first=3, last=3)), (10, None)):
+    for length, aside in ((1, Note(SCRUBBED)), (3, Decision("pin", first=3, last=3)), (11, None)):
         keep(store, imported(transcript[:length]))
         store.append("s", [Draft(aside, LATER)] if aside is not None else [])
     moved = {"summary": 12, "at": 4, "kept": [[1, 1], [4, 6]], "standing": [10], "texts": [[6, [0], "x"]], "why": 7}
@@ -115,6 +117,7 @@ def test_what_is_imported_after_an_aside_names_the_records_that_it_means() -> No
         Approval("c", "given", call_record=4),
         Decision("compact", 1, 10, "compacted", moved, supersedes=7),
         said("summary"),
+        Decision("compact", 11, 12, "not one of ours", odd),
     ]
     assert keep(store, imported(transcript)) == Kept("s", "unchanged", 0)
 

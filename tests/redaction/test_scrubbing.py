@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +16,11 @@ from turnlog import Message, Text
 from turnlog.cli import main
 from turnlog.errors import BlobMissing, CorruptRecord, SessionNotFound, StoreError
 from turnlog.log import Draft, Store
-from turnlog.records import FileChange, MessageRecord, Note, Record, UnknownRecord
+from turnlog.records import FileChange, MessageRecord, Note, UnknownRecord
 from turnlog.scrubbing import Leak, scan, scrub
-from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
+from turnlog.stores import FilesStore, SqliteStore, open_store
 from turnlog.stores.files_rewrite import finish_rewrite
+from vanishing import Meanwhile
 
 NPM, HUB = SECRETS["npm"][0], SECRETS["github classic"][0]
 
@@ -313,19 +312,6 @@ def test_a_session_that_is_open_goes_on(place: str) -> None:
         session.user("after")
         assert other.verify() == []
         other.close()
-
-
-class Meanwhile(MemoryStore):
-    """A store in which session `gone` is deleted by somebody else as soon as it is looked into."""
-
-    def read(
-        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
-    ) -> Iterator[Record]:
-        """Deletes it before."""
-        if session_id == "gone":
-            with suppress(SessionNotFound):
-                self.delete(session_id)
-        return super().read(session_id, first=first, last=last, reverse=reverse)
 
 
 def test_a_session_that_is_deleted_meanwhile_is_no_error() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Literal
@@ -15,12 +14,13 @@ from hypothesis import strategies as st
 from store_parts import filled, said
 
 from turnlog.content import Media, Message, Text, ToolCall, ToolResult
-from turnlog.errors import InputError, SessionNotFound
+from turnlog.errors import InputError
 from turnlog.log import Draft
-from turnlog.records import MessageRecord, Record, Usage, UsageRecord
+from turnlog.records import MessageRecord, Usage, UsageRecord
 from turnlog.stores import MemoryStore, SqliteStore, open_store
 from turnlog.stores.schema import upgrade
 from turnlog.stores.words import fold, indexed
+from vanishing import Meanwhile
 
 WORDS = st.sampled_from(
     "apple Apple apples äpfel ÄPFEL A\u0308pfel aspen x_y x y naïve Straße 日本 日本語 Йод 42 ộ İ x75736572".split(),
@@ -202,19 +202,6 @@ def test_a_damaged_record_costs_no_search_of_files(tmp_path: Path, key: bytes | 
         found = [(hit.session, hit.record) for hit in store.search("apple")]  # type: ignore[attr-defined]
         assert found == [("b", 3), ("b", 2), ("b", 1), ("a", 3), ("a", 1)]
         assert {problem.session for problem in store.verify()} == {"a", "c"}
-
-
-class Meanwhile(MemoryStore):
-    """A store in which session `gone` is deleted by somebody else as soon as it is looked into."""
-
-    def read(
-        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
-    ) -> Iterator[Record]:
-        """Deletes it before."""
-        if session_id == "gone":
-            with suppress(SessionNotFound):
-                self.delete(session_id)
-        return super().read(session_id, first=first, last=last, reverse=reverse)
 
 
 def test_a_session_that_is_deleted_meanwhile_costs_nothing() -> None:

@@ -32,12 +32,6 @@ __all__ = ["Asides", "is_aside", "may_follow"]
 
 _WORDLESS = (Configuration, Decision, Note, SessionOpened, SummaryRecord)
 
-# Where the detail of a decision has numbers of records: `turnlog.view.effects` says what they mean.
-_NUMBER = ("at", "changes_from", "summary")
-_NUMBERS = ("standing",)
-_RANGES = ("kept",)
-_LED_BY_NUMBER = ("texts", "cuts")
-
 
 def is_aside(record: Record, told: Container[str]) -> bool:
     """Whether a record is nobody's words, and none out of the transcript: those have the times in `told`, which are the
@@ -100,14 +94,22 @@ def _moved(body: Body, place: Callable[[int], int]) -> Body:
 
 
 def _moved_detail(detail: Mapping[str, Any], place: Callable[[int], int]) -> dict[str, Any]:
-    moved = dict(detail)
-    for name, value in detail.items():
-        if name in _NUMBER and isinstance(value, int):
-            moved[name] = place(value)
-        elif name in _NUMBERS and isinstance(value, list):
-            moved[name] = [place(n) for n in value]
-        elif name in _RANGES and isinstance(value, list):
-            moved[name] = [[place(n) for n in one] for one in value]
-        elif name in _LED_BY_NUMBER and isinstance(value, list):
-            moved[name] = [[place(n), *rest] for n, *rest in value]
-    return moved
+    """The detail of a decision: `turnlog.view.effects` says where numbers of records stand in one of ours."""
+
+    def number(value: Any) -> Any:
+        return place(value) if type(value) is int else value
+
+    def led(value: Any) -> Any:
+        return [number(value[0]), *value[1:]] if isinstance(value, list) and value else value
+
+    ways = {
+        **dict.fromkeys(("at", "changes_from", "summary"), number),
+        "standing": _each(number),
+        "kept": _each(_each(number)),
+        **dict.fromkeys(("texts", "cuts"), _each(led)),
+    }
+    return {name: ways[name](value) if name in ways else value for name, value in detail.items()}
+
+
+def _each(move: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: [move(one) for one in value] if isinstance(value, list) else value
