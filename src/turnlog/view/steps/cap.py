@@ -90,9 +90,10 @@ def _open_turn(situation: Situation) -> Iterator[Item]:
 
 def _giants(situation: Situation, item: Item, most: int, *, again: bool) -> dict[tuple[int, int], int]:
     """The outputs of a message that take more than `most` tokens, by their place in it, and their sizes. What was
-    shortened once is none, but what was cut, if that may be done `again`."""
-    if max(item.tokens, item.size) <= most or item.shown.message.role != "user" or not item.size:
-        return {}  # a result in an answer is never sent, nor one whose call was cleared
+    shortened once is none, but what was cut, if that may be done `again`; nor is what is larger than its message as
+    that is sent: its call was cleared, and it goes to nobody."""
+    if item.size <= most or item.shown.message.role != "user":
+        return {}  # a result in an answer is never sent
     return {
         (i, j): size
         for i, (part, raw) in enumerate(zip(item.shown.message.parts, item.raw.message.parts, strict=False))
@@ -100,7 +101,7 @@ def _giants(situation: Situation, item: Item, most: int, *, again: bool) -> dict
         for j, (inner, said) in enumerate(zip(part.parts, raw.parts, strict=False))
         if isinstance(inner, Text) and isinstance(said, Text)
         if inner == said or (again and is_cut(inner.text, said.text, item.n))
-        if (size := _tokens(situation, item, inner.text)) > most
+        if most < (size := _tokens(situation, item, inner.text)) <= item.size
     }
 
 
