@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 import turnlog
 from turnlog.cli.keeping import Kept, keep
+from turnlog.codec import encode_record
 from turnlog.consistency import inconsistencies
 from turnlog.content import Message, Text, ToolCall, ToolResult
 from turnlog.importers import Imported, read_file
@@ -26,6 +28,7 @@ from turnlog.records import (
     FileChange,
     MessageRecord,
     Note,
+    Record,
     SessionOpened,
     SummaryRecord,
     ToolFinished,
@@ -158,6 +161,19 @@ def test_a_turn_that_was_found_open_ends_as_the_transcript_says() -> None:
     assert keep(store, imported(turn)).status == "continued"
     records = list(store.read("s"))
     assert ([one.status for one in turns_of(records)], inconsistencies(records)) == (["completed"], [])
+
+
+@pytest.mark.parametrize(("detail", "status"), [({}, "continued"), ({"texts": [[1, [0], "#1: cut"]]}, "diverged")])
+def test_an_export_is_gone_on_with_unless_its_words_name_records(detail: dict[str, Any], status: str) -> None:
+    """A scrubbed session that the next import of its export does not know, or a summary that names other records."""
+    bodies = [said("go"), said("on"), Decision("pin", 2, 2), Decision("mask", 1, 1, "masked", detail)]
+    drafts = [Draft(body, TIME, encode_record(Record(n, TIME, body))) for n, body in enumerate(bodies, 1)]
+    store = MemoryStore()
+    keep(store, replace(imported([]), drafts=tuple(drafts[:1])))
+    store.append("s", [Draft(Note(SCRUBBED), LATER)])
+    assert keep(store, replace(imported([]), drafts=tuple(drafts))).status == status
+    more = [said("on"), Decision("pin", 3, 3), Decision("mask", 1, 1, "masked", detail)]
+    assert bodies_of(store) == [said("go"), Note(SCRUBBED), *(more if status == "continued" else [])]
 
 
 def test_words_are_no_aside() -> None:

@@ -28,7 +28,7 @@ from ..records import (
 )
 from ..turns import LEFT_OPEN
 
-__all__ = ["Asides", "is_aside", "may_follow"]
+__all__ = ["Asides", "is_aside", "may_be_moved", "may_follow"]
 
 _WORDLESS = (Configuration, Decision, Note, SessionOpened, SummaryRecord)
 
@@ -45,6 +45,12 @@ def may_follow(aside: Record, last: int) -> bool:
     """Whether an aside means the same behind records that are others by then, but for the first up to number `last`."""
     body = aside.body
     return not isinstance(body, Decision) or (body.action == "pin" and body.last <= last)
+
+
+def may_be_moved(drafts: Iterable[Draft]) -> bool:
+    """Whether the numbers that these drafts name records by can be moved. Not where they come out of an export of ours
+    with what was decided there: summaries and stubs name records in words."""
+    return not any(draft.raw is not None and isinstance(draft.body, Decision) and draft.body.detail for draft in drafts)
 
 
 class Asides:

@@ -25,7 +25,7 @@ from ..log import Draft, SessionInfo, Store, check_session_id
 from ..records import MessageRecord, Record, TurnClosed, UnknownRecord
 from ..redaction import Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts
 from ..stores.drafts import blob_names
-from .asides import Asides, is_aside, may_follow
+from .asides import Asides, is_aside, may_be_moved, may_follow
 from .growth import is_older, is_outgrown, names_its_place
 
 __all__ = ["Kept", "keep", "without_secrets"]
@@ -156,13 +156,13 @@ def _held(store: Store, session_id: str, imported: Imported, redactor: Redactor 
         if draft.time != begins:
             begins = ""
         if not _same(record, draft, timed=not begins):
-            if imported.drafts[known].raw is None and is_aside(record, told):  # words of an export name numbers, too
+            if is_aside(record, told) and may_be_moved(imported.drafts[known:]):
                 asides.add(known, record)
                 continue
             if redactor is None or not _same(_without_secrets(record, store, redactor), draft, timed=not begins):
-                rest = tuple(store.read(session_id, first=record.n))
+                rest, moves = tuple(store.read(session_id, first=record.n)), may_be_moved(imported.drafts[known:])
                 # Not the end of a turn that was found open: behind the one that the transcript tells, it would hold.
-                among = [one for one in rest if is_aside(one, told) and not isinstance(one.body, TurnClosed)]
+                among = [one for one in rest if moves and is_aside(one, told) and not isinstance(one.body, TurnClosed)]
                 stay = {one.n for one in among}
                 others = [one for one in rest if one.n not in stay]
                 return _Held(known, asides, others, among, clocks=frozenset(clocks))

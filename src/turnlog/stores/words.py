@@ -105,14 +105,10 @@ def fold(word: str) -> str:
 @lru_cache(maxsize=16384)
 def _base(char: str) -> str:
     """A letter without its accents if it is a Latin or a Greek one."""
-    split = unicodedata.normalize("NFD", char)
-    return (
-        split[0]
-        if split[0].isascii() or "\u0370" <= split[0] <= "\u03ff"
-        else ""
-        if unicodedata.combining(char)
-        else char
-    )
+    base = unicodedata.normalize("NFD", char)[0]
+    if base.isascii() or "\u0370" <= base <= "\u03ff":
+        return base
+    return "" if unicodedata.combining(char) else char
 
 
 def _words(text: str) -> list[str]:
