@@ -18,8 +18,8 @@ import msgspec
 
 from .content import Part, Text, ToolResult, Unknown
 from .errors import CorruptRecord, InputError
+from .first_use import ready
 from .records import Body, MessageRecord, Record, UnknownRecord
-from .structs import ready
 
 __all__ = ["DEPTH_LIMIT", "FORMAT_VERSION", "decode_record", "encode_record"]
 

@@ -19,8 +19,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from .errors import InputError, text_given
+from .first_use import ready
 from .places import config_folder
-from .structs import ready
 
 __all__ = ["CacheRules", "Found", "ModelFacts", "Prices", "VARIABLE", "find_model", "model_facts", "own_file"]
 

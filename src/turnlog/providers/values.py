@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from ..content import nested_deeper, unchanged
 from ..errors import FormatError
-from ..structs import ready
+from ..first_use import ready
 from ..view.shown import Edit
 from .shapes import ANY, Each, Either, Keys, Loose, Many, Shape, Tagged, Value, Words
 

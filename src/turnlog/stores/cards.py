@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import CorruptRecord
+from ..first_use import ready
 from ..log import SessionInfo
-from ..structs import ready
 from .drafts import storable
 from .vault import SALT_BYTES, Vault, new_salt
 

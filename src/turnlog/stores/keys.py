@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import CorruptRecord, InputError, NewerStore, StoreKeyError
-from ..structs import ready
+from ..first_use import ready
 from .vault import KEY_BYTES, SALT_BYTES, cipher, derived
 
 __all__ = [

@@ -33,8 +33,8 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from ..errors import CorruptRecord, NewerStore, SessionNotFound, StoreError
+from ..first_use import ready
 from ..log import Problem, utc_now
-from ..structs import ready
 from .folders import make_private, refusals, write_whole
 from .log_heads import read_head, write_head
 from .log_lines import Tail, find_tail, lines_backwards

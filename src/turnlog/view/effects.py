@@ -23,8 +23,8 @@ import msgspec
 from msgspec import Struct
 
 from ..content import Message, Part, Text, ToolResult
+from ..first_use import ready
 from ..records import Decision, Record
-from ..structs import ready
 from .shown import Edit, Shown, Treatment
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Types that are made ready to be read, by one thread at a time."""
+"""Types made ready before their first use, which two threads may come to at once."""
 
 from __future__ import annotations
 
