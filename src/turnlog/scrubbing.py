@@ -6,16 +6,18 @@ how many secrets it lost, and a note at the end of the session says what was don
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 
 from msgspec import Struct
 
 from .codec import encode_record
+from .content import text_of
 from .errors import BlobMissing, CorruptRecord, SessionNotFound, StoreError
 from .log import Draft, Store
-from .records import Note, Record
-from .redaction import Cleaned, Counts, Redactor, redacted_bytes, redacted_draft
+from .records import MessageRecord, Note, Record
+from .redaction import Cleaned, Counts, Redactor, is_cut, redacted_bytes, redacted_draft, redacted_title
 from .stores.drafts import blob_names
 
 __all__ = ["Leak", "SCRUBBED", "Scrubbed", "scan", "scrub"]
@@ -56,13 +58,19 @@ def scan(store: Store, session_id: str | None = None, redactor: Redactor | None 
 
 
 def _leaks(store: Store, session: str, redactor: Redactor, files: _Files) -> Iterator[Leak]:
-    title = redactor.text(store.info(session).title)[1]
-    yield from (Leak(session, 0, kind, number) for kind, number in title.items())
+    title, whole = store.info(session).title, Counter[str]()
+    said: list[str] = []
+    whole.update(redactor.text(title)[1])
+    yield from (Leak(session, 0, kind, number) for kind, number in whole.items())
     for record in store.read(session):
-        if (found := _clean(record, redactor, files)) is not None:
+        found = _clean(record, redactor, files)
+        said += _said(title, found or record)
+        if found is not None:
             had = record.redacted
             more = {kind: number - had.get(kind, 0) for kind, number in found.redacted.items()}
             yield from (Leak(session, record.n, kind, number) for kind, number in more.items() if number)
+    halves = Counter(redacted_title(title, said, redactor)[1]) - whole
+    yield from (Leak(session, 0, kind, number) for kind, number in halves.items())
 
 
 def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Scrubbed:
@@ -77,17 +85,21 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
     redactor = redactor or Redactor()
     files = _Files(store, redactor)
     info = store.info(session_id)
-    title, counts = redactor.text(info.title)
+    counts: Counts = {}
     changed: dict[int, bytes] = {}
     earlier: set[str] = set()
+    said: list[str] = []
     for record in store.read(session_id):
         earlier |= _listed(record)
         draft = _clean(record, redactor, files)
+        said += _said(info.title, draft or record)
         if draft is None:
             continue
         changed[record.n] = encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted))
         for kind, number in draft.redacted.items():
             counts[kind] = counts.get(kind, 0) + number - record.redacted.get(kind, 0)
+    title, more = redacted_title(info.title, said, redactor)
+    counts = dict(Counter(counts) + Counter(more))
     for data in files.clean.values():
         store.put_blob(data)
     if title != info.title:
@@ -101,6 +113,11 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
     if doomed - needed or not counts:
         store.rewrite(session_id, {}, blobs=sorted(doomed - needed))
     return Scrubbed(session_id, tuple(changed), counts, tuple(sorted(needed & files.renamed.keys())))
+
+
+def _said(title: str, one: Draft | Record) -> list[str]:
+    """The text of a message, if `title` may be no more than its beginning."""
+    return [text_of(one.body.message)] if is_cut(title) and isinstance(one.body, MessageRecord) else []
 
 
 def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: Counts, files: list[str]) -> None:

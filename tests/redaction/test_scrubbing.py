@@ -17,6 +17,7 @@ from turnlog.cli import main
 from turnlog.errors import BlobMissing, CorruptRecord, SessionNotFound, StoreError
 from turnlog.log import Draft, Store
 from turnlog.records import FileChange, MessageRecord, Note, UnknownRecord
+from turnlog.redaction import Redactor, cut_title
 from turnlog.scrubbing import Leak, scan, scrub
 from turnlog.stores import FilesStore, SqliteStore, open_store
 from turnlog.stores.files_rewrite import finish_rewrite
@@ -81,6 +82,34 @@ def test_scan_says_where_and_never_what(place: str, capsys: pytest.CaptureFixtur
     assert {Leak(**row) for row in rows} == found
     assert main(["scan", "nobody", "--store", place]) == 4
     assert main(["scan", "--store", place + "-none"]) == 0
+
+
+@pytest.mark.parametrize("lead", [0, 20, 50, 70, 76])
+def test_a_title_holds_no_half_of_a_secret(place: str, lead: int, tmp_path: Path) -> None:
+    """Most of a key in the listing, and in the store for good: titles are cut off, and nobody can tell half of a key
+    from any word. Neither an import nor a scrub took it out, be it one of a title that was stored before."""
+    text = f"{'x' * lead} {HUB} {'and so on ' * 9}".strip()
+    file = tmp_path / "in.json"
+    file.write_text(json.dumps({"session_id": "new", "request": {"model": "gpt-4o", "messages": [
+        {"role": "user", "content": text}, {"role": "user", "content": f"{NPM} is another"}]}}))  # fmt: skip
+    assert main(["import", str(file), "--store", place]) == 0
+    store = open_store(place)
+    store.create("old", title=cut_title(text))
+    store.append("old", [said(text), said(f"{NPM} is another")])
+    store.create("known", title=cut_title(text))
+    store.append("known", [said(Redactor().text(text)[0])])
+    store.create("mine", title="https://example.com/" + "y" * 59 + "…")
+    store.append("mine", [said("https://example.com/" + "y" * 99), said(f"{NPM} is another")])
+    cut = HUB[:2] in cut_title(text)
+    assert {leak.session for leak in scan(store) if leak.record == 0} == ({"old", "known"} if cut else set())
+    for session in ("old", "known", "mine"):
+        scrub(store, session)
+    titles = {info.id: info.title for info in store.sessions()}
+    assert titles.pop("mine") == "https://example.com/" + "y" * 59 + "…"
+    assert all(Redactor().text(text)[0].startswith(title.removesuffix("…")) for title in titles.values()), titles
+    assert HUB[:5] not in "".join(titles.values())
+    assert list(scan(store)) == [] and store.verify() == []
+    store.close()
 
 
 def test_scrub_leaves_nothing_and_changes_nothing_else(place: str, tmp_path: Path) -> None:

@@ -17,13 +17,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..codec import encode_record
+from ..content import text_of
 from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
 from ..importers import Imported
 from ..importers.drafting import title_from
 from ..intake import check_readable
 from ..log import Draft, SessionInfo, Store, check_session_id
 from ..records import MessageRecord, Record, TurnClosed, UnknownRecord
-from ..redaction import Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts
+from ..redaction import Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts, redacted_title
 from ..stores.drafts import blob_names
 from .asides import Asides, is_aside, may_be_moved, may_follow
 from .growth import is_older, is_outgrown, names_its_place
@@ -51,7 +52,8 @@ class Kept(Struct, frozen=True):
 def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
     """An imported session with marks in place of secrets, in its records, files and title."""
     drafts, blobs = redacted_drafts(imported.drafts, imported.blobs, redactor)
-    return replace(imported, drafts=drafts, blobs=blobs, title=redactor.text(imported.title)[0])
+    said = (text_of(draft.body.message) for draft in drafts if isinstance(draft.body, MessageRecord))
+    return replace(imported, drafts=drafts, blobs=blobs, title=redacted_title(imported.title, said, redactor)[0])
 
 
 class _Held(Struct, frozen=True):

@@ -13,6 +13,7 @@ from ..errors import FormatError
 from ..providers.openai_chat import PROVIDER
 from ..providers.openai_chat.response import usage_of
 from ..records import Configuration, MessageRecord, Usage, UsageRecord, tokens_billed
+from ..redaction import cut_title
 from .drafting import Drafting, result_text, without_repeats
 
 __all__ = ["Answer", "add_answer", "add_configuration", "strings_of", "task_title", "texts_of", "usage_record"]
@@ -152,4 +153,4 @@ def task_title(messages: Iterable[Message]) -> str:
     plain = [line for line in plain if line and not line.startswith("<")]
     told = [line for line in plain if not line.endswith(":") and not line.startswith("/")]
     title = next(iter(told or plain), "")
-    return title if len(title) <= 80 else title[:79].rstrip() + "…"
+    return cut_title(title)

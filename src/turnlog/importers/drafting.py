@@ -12,6 +12,7 @@ from typing import Any
 from ..content import Message, ToolCall, ToolResult, sha256_hex
 from ..log import Draft
 from ..records import Body, MessageRecord, Note, SessionOpened
+from ..redaction import cut_title
 from .file_changes import ChangedFiles
 from .protocol import Damage
 
@@ -144,7 +145,7 @@ def title_from(message: Message | str) -> str:
     for line in text.splitlines():
         plain = line.strip().lstrip("#").strip()
         if plain and not plain.startswith("<"):
-            return plain if len(plain) <= 80 else plain[:79].rstrip() + "…"
+            return cut_title(plain)
     return ""
 
 

@@ -6,6 +6,7 @@ from .bodies import redacted, redacted_bytes
 from .drafts import Cleaned, redacted_draft, redacted_drafts
 from .redactor import Counts, Finding, Redactor, has_mark
 from .storing import RedactingStore
+from .titles import cut_title, is_cut, redacted_title
 
 __all__ = [
     "Cleaned",
@@ -13,9 +14,12 @@ __all__ = [
     "Finding",
     "RedactingStore",
     "Redactor",
+    "cut_title",
     "has_mark",
+    "is_cut",
     "redacted",
     "redacted_bytes",
     "redacted_draft",
     "redacted_drafts",
+    "redacted_title",
 ]

@@ -22,12 +22,12 @@ from .named import find_named, has_name, is_placeholder, looks_random, name_kind
 from .shapes import LONG, RUN, SHAPES, Shape
 from .spelled import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 
-__all__ = ["Counts", "Finding", "Redactor", "has_mark"]
+__all__ = ["Counts", "Finding", "Redactor", "has_mark", "marks_in"]
 
 Counts = dict[str, int]
 """How many secrets were replaced, by kind."""
 
-_MARK = re.compile(r"\[redacted:[a-z0-9-]{1,40}(?::[0-9a-f]{4})?\]")
+_MARK = re.compile(r"\[redacted:([a-z0-9-]{1,40})(?::[0-9a-f]{4})?\]")
 _KIND = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _NOT_RUN = bytes(code if chr(code) in RUN else 0x20 for code in range(256))
 _WHOLE = tuple((needle, shape) for shape in SHAPES if not shape.spread for needle in shape.needles)
@@ -47,6 +47,11 @@ class Finding(NamedTuple):
 def has_mark(text: str) -> bool:
     """Whether something in `text` was redacted."""
     return MARK in text and _MARK.search(text) is not None
+
+
+def marks_in(text: str) -> list[tuple[str, int]]:
+    """The kinds of the secrets that were redacted in `text`, and where their marks begin."""
+    return [(found[1], found.start()) for found in _MARK.finditer(text)] if MARK in text else []
 
 
 class Redactor:
