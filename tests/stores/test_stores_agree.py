@@ -111,6 +111,32 @@ def test_any_order_of_steps_in_encrypted_stores(place: str, steps: list[tuple[ob
             store.close()
 
 
+@given(st.lists(st.tuples(st.sampled_from(("make", "fork", "fork", "delete")), NUMBER, NUMBER), max_size=12))
+@settings(max_examples=60)
+def test_a_search_tells_sessions_in_one_order(steps: list[tuple[str, int, int]]) -> None:
+    """What forks read of a deleted session found where that was made, not where the oldest of them was: with a limit,
+    other hits in one kind of store than in another."""
+    with tempfile.TemporaryDirectory() as folder:
+        stores = [MemoryStore(), SqliteStore(Path(folder, "s.db")), FilesStore(folder + "/s")]
+        for store in stores:
+            made: list[str] = []
+            for place, (kind, which, at) in enumerate(steps):
+                if kind == "delete" and made:
+                    store.delete(made.pop(which % len(made)))
+                    continue
+                if kind == "fork" and made:
+                    parent = made[which % len(made)]
+                    store.fork(parent, f"s{place}", at=min(at, store.info(parent).records))
+                else:
+                    store.create(f"s{place}")
+                made.append(f"s{place}")
+                store.append(f"s{place}", [said("word")] * 3)
+        found = [[(hit.session, hit.record) for hit in store.search("word")] for store in stores]
+        for store in stores:
+            store.close()
+        assert found[1:] == found[:1] * 2
+
+
 @pytest.mark.parametrize("place", [":memory:", "s.db", "files:s"])
 def test_a_record_that_is_copied_is_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """A record that was read out of one session and appended to another with its bytes, taken for one that both share:
