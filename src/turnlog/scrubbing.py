@@ -17,13 +17,27 @@ from .content import text_of
 from .errors import BlobMissing, CorruptRecord, SessionNotFound, StoreError
 from .log import Draft, Store
 from .records import MessageRecord, Note, Record
-from .redaction import Cleaned, Counts, Redactor, is_cut, redacted_bytes, redacted_draft, redacted_title
+from .redaction import (
+    Attentive,
+    Cleaned,
+    Counts,
+    Pieces,
+    Redactor,
+    is_cut,
+    redacted_bytes,
+    redacted_draft,
+    redacted_next,
+    redacted_title,
+)
 from .stores.drafts import blob_names
 
 __all__ = ["Leak", "SCRUBBED", "Scrubbed", "scan", "scrub"]
 
 SCRUBBED = "scrubbed"
 """The topic of the notes that say what was done."""
+
+_TELLING = frozenset({"decision", "summary"})
+"""Records that tell of others, of which what they quote may be cut off."""
 
 
 class Leak(Struct, frozen=True):
@@ -62,8 +76,9 @@ def _leaks(store: Store, session: str, redactor: Redactor, files: _Files) -> Ite
     said: list[str] = []
     whole.update(redactor.text(title)[1])
     yield from (Leak(session, 0, kind, number) for kind, number in whole.items())
+    attentive = Attentive(redactor)
     for record in store.read(session):
-        found = _clean(record, redactor, files)
+        found = _clean(record, attentive, files)
         said += _said(title, found or record)
         if found is not None:
             had = record.redacted
@@ -76,13 +91,13 @@ def _leaks(store: Store, session: str, redactor: Redactor, files: _Files) -> Ite
 def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Scrubbed:
     """Put marks in place of all secrets of a session, for good.
 
-    Records that forks share change there too. Token counts of changed messages are dropped. Where there
-    are no secrets, no record changes, but what an earlier run had to leave is taken away: old bytes in
-    the store's files, files of text that only other sessions named, and, where it was killed, those that
-    no record names any more (see `BlobStore.sweep`). Raises CorruptRecord, with nothing changed, if the
-    log is damaged.
+    Records that forks share change there too, and so does what summaries in forks tell of the secrets. Token
+    counts of changed messages are dropped. Where there are no secrets, no record changes, but what an earlier
+    run had to leave is taken away: old bytes in the store's files, files of text that only other sessions named,
+    and, where it was killed, those that no record names any more (see `BlobStore.sweep`). Raises CorruptRecord,
+    with nothing changed, if the log is damaged.
     """
-    redactor = redactor or Redactor()
+    redactor = Attentive(redactor or Redactor())
     files = _Files(store, redactor)
     info = store.info(session_id)
     counts: Counts = {}
@@ -98,6 +113,8 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
         changed[record.n] = encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted))
         for kind, number in draft.redacted.items():
             counts[kind] = counts.get(kind, 0) + number - record.redacted.get(kind, 0)
+    if redactor.pieces:  # first: who ends it in between finds them again
+        _scrub_relatives(store, session_id, redactor.pieces)
     title, more = redacted_title(info.title, said, redactor)
     counts = dict(Counter(counts) + Counter(more))
     for data in files.clean.values():
@@ -113,6 +130,31 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
     if doomed - needed or not counts:
         store.rewrite(session_id, {}, blobs=sorted(doomed - needed))
     return Scrubbed(session_id, tuple(changed), counts, tuple(sorted(needed & files.renamed.keys())))
+
+
+def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
+    """Take out what is told of the secrets in sessions that share records with this one: where those were cut off,
+    nobody finds them there once what they were cut off from has marks."""
+    infos = {info.id: info for info in store.sessions()}
+
+    def root(name: str) -> str:
+        while name in infos and infos[name].parent_records:
+            name = infos[name].parent
+        return name
+
+    for name in infos:
+        if name == session_id or root(name) != root(session_id):
+            continue
+        changed: dict[int, bytes] = {}
+        counts = Counter[str]()
+        with suppress(SessionNotFound, CorruptRecord):  # it is deleted just now; `verify` says what is damaged
+            for record in store.of_kinds(name, _TELLING):
+                draft = redacted_draft(Draft(record.body, record.time, record.raw, record.redacted), pieces, {})
+                if draft.redacted != record.redacted:
+                    changed[record.n] = encode_record(Record(record.n, record.time, draft.body, None, draft.redacted))
+                    counts += Counter(draft.redacted) - Counter(record.redacted)
+            if changed:
+                _rewrite(store, name, changed, dict(counts), [])
 
 
 def _said(title: str, one: Draft | Record) -> list[str]:
@@ -178,10 +220,10 @@ class _Files:
             self.clean[self.renamed[name].name] = data
 
 
-def _clean(record: Record, redactor: Redactor, files: _Files) -> Draft | None:
+def _clean(record: Record, redactor: Attentive, files: _Files) -> Draft | None:
     """The record without its secrets; None if it has none."""
     for name in blob_names(record):
         files.look(name)
     draft = Draft(record.body, record.time, record.raw, record.redacted)
-    clean = redacted_draft(draft, redactor, files.renamed)
+    clean = redacted_next(draft, redactor, files.renamed)
     return None if clean is draft else clean

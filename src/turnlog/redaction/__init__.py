@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from .bodies import redacted, redacted_bytes
-from .drafts import Cleaned, redacted_draft, redacted_drafts
+from .drafts import Cleaned, redacted_draft, redacted_drafts, redacted_next
+from .pieces import Attentive, Pieces
 from .redactor import Counts, Finding, Redactor, has_mark
 from .storing import RedactingStore
 from .titles import cut_title, is_cut, redacted_title
 
 __all__ = [
+    "Attentive",
     "Cleaned",
     "Counts",
     "Finding",
+    "Pieces",
     "RedactingStore",
     "Redactor",
     "cut_title",
@@ -21,5 +24,6 @@ __all__ = [
     "redacted_bytes",
     "redacted_draft",
     "redacted_drafts",
+    "redacted_next",
     "redacted_title",
 ]

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from ..codec import encode_record
 from ..content import Media, Message, ToolResult, sha256_hex
 from ..log import Draft
-from ..records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, UnknownRecord
+from ..records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, SummaryRecord, UnknownRecord
 from .bodies import redacted, redacted_bytes
+from .pieces import Attentive
 from .redactor import Counts, Redactor
 
-__all__ = ["Cleaned", "Renamed", "redacted_draft", "redacted_drafts", "renamed_blobs"]
+__all__ = ["Cleaned", "Renamed", "redacted_draft", "redacted_drafts", "redacted_next", "renamed_blobs"]
 
 
 class Cleaned(NamedTuple):
@@ -48,7 +49,17 @@ def redacted_drafts(
         if counts:
             renamed[name] = Cleaned.of(kept, counts)
         clean[renamed[name].name if counts else name] = kept
-    return tuple(redacted_draft(draft, redactor, renamed) for draft in drafts), clean
+    attentive = Attentive(redactor)
+    return tuple(redacted_next(draft, attentive, renamed) for draft in drafts), clean
+
+
+def redacted_next(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
+    """As `redacted_draft`, of the next one in a log. Where it tells of records ahead of it, a secret in them may be cut
+    off: an Attentive redactor, which has met them, finds what is left of it."""
+    clean = redacted_draft(draft, redactor, renamed)
+    if isinstance(redactor, Attentive) and isinstance(draft.body, (Decision, SummaryRecord)):
+        clean = redacted_draft(clean, redactor.pieces, {})
+    return clean
 
 
 def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:

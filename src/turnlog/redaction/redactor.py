@@ -22,7 +22,7 @@ from .named import find_named, has_name, is_placeholder, looks_random, name_kind
 from .shapes import LONG, RUN, SHAPES, Shape
 from .spelled import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 
-__all__ = ["Counts", "Finding", "Redactor", "has_mark", "marks_in"]
+__all__ = ["Counts", "Finding", "Redactor", "apart", "has_mark", "marks_in"]
 
 Counts = dict[str, int]
 """How many secrets were replaced, by kind."""
@@ -95,7 +95,7 @@ class Redactor:
             found += [
                 Finding(*named, random=looks_random(text[named.start : named.end], 16)) for named in find_named(text)
             ]
-        return _apart(text, found) if found else []
+        return apart(text, found) if found else []
 
     def text(self, text: str) -> tuple[str, Counts]:
         """`text` with marks in place of secrets, and what was replaced."""
@@ -259,7 +259,7 @@ def _is_blank(secret: str) -> bool:
     return "xxxxxxxx" in secret.lower() or MARK in secret
 
 
-def _apart(text: str, found: list[Finding]) -> list[Finding]:
+def apart(text: str, found: list[Finding]) -> list[Finding]:
     """Findings in order; of those that overlap, one that covers all; none that touches a mark.
 
     Where two begin at one place, the known shape says better than a name where the secret ends.
@@ -267,14 +267,14 @@ def _apart(text: str, found: list[Finding]) -> list[Finding]:
     marks = [match.span() for match in _MARK.finditer(text)] if MARK in text else []
     marks.append((len(text), len(text)))
     next_mark = 0
-    apart: list[Finding] = []
+    alone: list[Finding] = []
     for finding in sorted(found, key=lambda finding: (finding.start, not finding.random, -finding.end)):
         while marks[next_mark][1] <= finding.start < len(text):
             next_mark += 1
         if finding.start == finding.end or marks[next_mark][0] < finding.end:
             continue
-        if not apart or finding.start >= apart[-1].end:
-            apart.append(finding)
-        elif not (apart[-1].random and finding.start == apart[-1].start):
-            apart[-1] = apart[-1]._replace(end=max(apart[-1].end, finding.end))
-    return apart
+        if not alone or finding.start >= alone[-1].end:
+            alone.append(finding)
+        elif not (alone[-1].random and finding.start == alone[-1].start):
+            alone[-1] = alone[-1]._replace(end=max(alone[-1].end, finding.end))
+    return alone

@@ -1,0 +1,98 @@
+"""Pieces of secrets: what is left of one where a text was cut off in it, as the lines of summaries and stubs are.
+
+Of half a key nobody can tell that it is one, but for who has seen the whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .redactor import Finding, Redactor, apart
+
+__all__ = ["Attentive", "Pieces"]
+
+_LEAST, _ENOUGH = 6, 12
+"""So many characters of a random secret tell something of it, and with so many it is that one and no other."""
+_OF_WORDS = 8
+_CUT_BEHIND = re.compile(r"\s*(?:…|\.\.\.|\Z)")
+_CUT_AHEAD = re.compile(r"(?:…|\.\.\.|\A)\s*\Z")
+_CUT_LOOK = 8
+
+
+class Attentive(Redactor):
+    """A redactor that finds what another one does, and can tell pieces of that afterwards, by `pieces`."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.__dict__.update(redactor.__dict__)
+        self._redactor = redactor
+        self.pieces = Pieces()
+
+    def find(self, text: str) -> list[Finding]:
+        """See `Redactor.find`."""
+        return self._redactor.find(text)
+
+    def mark(self, finding: Finding, secret: str) -> str:
+        """See `Redactor.mark`."""
+        mark = self._redactor.mark(finding, secret)
+        self.pieces.learn(finding, secret, mark)
+        return mark
+
+
+class Pieces(Redactor):
+    """Replaces what secrets that it has learned begin or end with, by the marks of the whole."""
+
+    def __init__(self) -> None:
+        super().__init__(known=False)
+        self._marks: dict[str, tuple[Finding, str]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._marks)
+
+    def learn(self, finding: Finding, secret: str, mark: str) -> None:
+        """A secret, of which each line may be met alone."""
+        for line in secret.split():
+            if len(line) >= (_LEAST if finding.random else _OF_WORDS):
+                self._marks[line] = finding, mark
+
+    def find(self, text: str) -> list[Finding]:
+        """See `Redactor.find`."""
+        known = tuple(self._marks.items())  # other threads may learn more
+        found = [finding for secret, (whole, _) in known for finding in _met(secret, whole, text)]
+        return apart(text, found) if found else []
+
+    def mark(self, finding: Finding, secret: str) -> str:
+        """See `Redactor.mark`."""
+        known = tuple(self._marks.items())
+        whole = (mark for line, (_, mark) in known if line.startswith(secret) or line.endswith(secret))
+        return next(whole, f"[redacted:{finding.kind}]")
+
+    def _could_hold(self, text: str) -> bool:
+        return bool(self._marks)
+
+
+def _met(secret: str, whole: Finding, text: str) -> Iterator[Finding]:
+    """Where a text has the beginning or the end of a secret. Of one that is made of words only where the text is
+    cut: the same words stand elsewhere, too."""
+    if not whole.random:
+        least = max(_OF_WORDS, len(secret) // 2)
+    else:
+        least = min(_ENOUGH, max(_LEAST, len(secret) // 2))
+    at = text.find(secret[:least])
+    while at >= 0:
+        end = at + _same(secret, text[at : at + len(secret)])
+        if whole.random or _CUT_BEHIND.match(text, end):
+            yield whole._replace(start=at, end=end)
+        at = text.find(secret[:least], end)
+    at = text.find(secret[-least:])
+    while at >= 0:
+        end = at + least
+        start = end - _same(secret[::-1], text[max(0, end - len(secret)) : end][::-1])
+        if whole.random or _CUT_AHEAD.search(text[max(0, start - _CUT_LOOK) : start]):
+            yield whole._replace(start=start, end=end)
+        at = text.find(secret[-least:], end)
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    return next((n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), len(other))
