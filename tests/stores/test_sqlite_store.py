@@ -464,6 +464,36 @@ def test_media_that_cannot_be_written_are_a_clear_error(path: Path) -> None:
     store.close()
 
 
+def test_a_write_that_failed_keeps_no_file_open(path: Path) -> None:
+    """Three open files and a write-ahead log for as long as a program refers to what it closed, where the last append
+    failed: what is deleted to make room gives none."""
+    resource = pytest.importorskip("resource")
+    store = SqliteStore(path)
+    filled(store, "s", 3)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.with_name("log.db-wal").stat().st_size, hard))
+    try:
+        with pytest.raises(StoreError):
+            store.append("s", [said("a" * 100_000)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    store.close()
+    assert [file.name for file in path.parent.iterdir()] == ["log.db"]
+    with closing(SqliteStore(path)) as again:
+        assert len(texts(again.read("s"))) == 3 and again.verify() == []
+
+
+def test_a_search_needs_no_room_for_its_index(path: Path) -> None:
+    """No search on a full disk, where it is looked for what may go."""
+    store = SqliteStore(path)
+    filled(store, "s", 3)
+    store.append("s", [said(" ".join(["needle", *(f"w{n:x}" for n in range(k, k + 99))])) for k in range(0, 9000, 100)])
+    with store._database.reading() as db:
+        db.execute(f"pragma max_page_count = {db.execute('pragma page_count').fetchone()[0]}")
+    assert len(store.search("needle", limit=None)) == 90
+    store.close()
+
+
 def test_a_store_that_is_linked_to_is_one_store(tmp_path: Path) -> None:
     """Media that are put beside the link, where nobody finds them who opens the store itself; and a scrub that looks
     for old bytes in a write-ahead log that is not there, and says that none are left."""

@@ -266,6 +266,7 @@ class Transaction:
             raise store_error(error, self._database.path) from error
 
     def _roll_back(self) -> None:
+        self._execute = self._db.cursor().execute  # the old one has what failed, which keeps the file open for good
         if self._db.in_transaction:
             with suppress(sqlite3.Error):  # what ended the transaction is what gets raised
                 self._db.execute("rollback")

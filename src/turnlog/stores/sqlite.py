@@ -11,7 +11,7 @@ from time import time
 
 from ..content import sha256_hex
 from ..costs import Bills
-from ..errors import InputError, StoreKeyError
+from ..errors import InputError, StoreError, StoreKeyError
 from ..log import (
     Draft,
     Hit,
@@ -252,7 +252,10 @@ class SqliteStore(SqliteRetention):
         if behind and self._database.read_only:
             return self._scan(search, session, limit)
         if behind:
-            catch_up(self._database)
+            try:
+                catch_up(self._database)
+            except StoreError:  # the disk is full, others are writing all the time: all can be read
+                return self._scan(search, session, limit)
         with self._database.reading() as db:
             if behind:
                 self._indexed = _state(db)
