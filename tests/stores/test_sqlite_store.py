@@ -483,6 +483,14 @@ def test_a_write_that_failed_keeps_no_file_open(path: Path) -> None:
         assert len(texts(again.read("s"))) == 3 and again.verify() == []
 
 
+def test_a_store_that_cannot_be_written_beside_is_told_why(path: Path) -> None:
+    """`unable to open database file` for a file on a read-only disk, which is there and can be read."""
+    SqliteStore(path).close()
+    path.with_name(path.name + "-wal").mkdir()
+    with pytest.raises(StoreError, match="the file and its folder have to be writable"):
+        SqliteStore(path)
+
+
 def test_a_search_needs_no_room_for_its_index(path: Path) -> None:
     """No search on a full disk, where it is looked for what may go."""
     store = SqliteStore(path)

@@ -42,6 +42,7 @@ _WAL_LIMIT_BYTES = 4 << 20
 _PAGE_CACHE_KB = 1000  # half of what SQLite takes: the system has the file in memory anyway
 _WRITES_BETWEEN_LOOKS = 64
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_LOCKED_AWAY = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 
 
 class Database:
@@ -332,4 +333,6 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None and code & 0xFF in _DAMAGED:
         return CorruptRecord(f"{path}: {error}; the file is damaged or no store, `verify` says where")
+    if code is not None and code & 0xFF in _LOCKED_AWAY:
+        return StoreError(f"{path}: {error}; the file and its folder have to be writable here")
     return StoreError(f"{path}: {error}")
