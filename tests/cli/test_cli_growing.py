@@ -155,9 +155,71 @@ def test_a_session_that_is_made_again_is_never_gone() -> None:
         with pytest.raises(OSError, match="no room"):
             keep(store, GROWN)
         held = {info.id: raws(store, info.id) for info in store.sessions() if info.records}
-        assert held == ({"s": begun} if fails == 1 else {"s.2": raws(whole)})
+        assert held == ({"s": begun} if fails == 1 else {"s.being-made": raws(whole)})
         assert keep(store, GROWN).session == "s"
-        assert raws(store) == raws(whole)
+        assert (raws(store), [info.id for info in store.sessions()]) == (raws(whole), ["s"])
+
+
+class Dying(SqliteStore):
+    """A store of a process that is killed ahead of the change of this number: nothing is changed from there on."""
+
+    left = 1 << 30
+
+    def _changed(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+
+    def create(self, session_id: str, **values: Any) -> SessionInfo:
+        self._changed()
+        return super().create(session_id, **values)
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        self._changed()
+        return super().append(session_id, drafts, expected=expected)
+
+    def keep(self, session_id: str, *, kept: bool = True) -> None:
+        self._changed()
+        super().keep(session_id, kept=kept)
+
+    def delete(self, session_id: str, *, expected: int | None = None) -> None:
+        self._changed()
+        super().delete(session_id, expected=expected)
+
+
+def test_a_killed_import_is_ended_by_the_next(tmp_path: Path) -> None:
+    """A copy of the session, `s.2`, for good; or the notes, the title and the mark of somebody in that alone, since the
+    next import made a new one out of the transcript."""
+    ended = []
+    for steps in range(10):
+        with closing(Dying(tmp_path / f"{steps}.db")) as store:
+            keep(store, BEGUN)
+            store.append("s", [Draft(Note("mine"), "2026-01-01T00:00:00.000Z")])
+            store.keep("s")
+            store.rename("s", "Mine")
+            store.left = steps
+            try:
+                keep(store, GROWN)
+            except KeyboardInterrupt:
+                store.left = 1 << 30
+                assert keep(store, GROWN).session == "s"
+            else:
+                ended.append(steps)
+            ids, kept = [info.id for info in store.sessions()], store.inventory().kept
+            assert (ids, kept, store.info("s").title) == (["s"], frozenset({"s"}), "Mine"), steps
+            assert [record.body for record in store.read("s")][-1] == Note("mine")
+            assert len(raws(store)) == len(GROWN.drafts) + 1 and store.verify() == []
+    assert ended == [8, 9]
+
+
+def test_a_session_of_that_name_is_left_alone(tmp_path: Path) -> None:
+    """A session of somebody's own that is taken for what a killed import left, and deleted."""
+    with closing(SqliteStore(tmp_path / "s.db")) as store:
+        keep(store, BEGUN)
+        store.create("s.being-made")
+        store.append("s.being-made", [Draft(Note("mine"))])
+        assert keep(store, BEGUN).status == "unchanged"
+        assert {info.id for info in store.sessions()} == {"s", "s.being-made"}
 
 
 def test_two_imports_at_once_agree() -> None:

@@ -95,6 +95,7 @@ def keep(store: Store, imported: Imported, redactor: Redactor | None = None) -> 
 def _keep(store: Store, imported: Imported, redactor: Redactor | None) -> Kept:
     for number in count(1):
         session_id = imported.session_id if number == 1 else _numbered(imported.session_id, number)
+        _end_making(store, session_id, imported)
         held = _held(store, session_id, imported, redactor)
         fresh = len(imported.drafts) - held.known
         if held.others:
@@ -207,11 +208,11 @@ def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) 
     """Put the imported session in the place of what was imported of it before, with the asides; forks of that stay
     whole.
 
-    It is written under another id first, so that all of it is in the store whatever fails: a process that is killed in
-    the midst of this leaves that one.
+    It is written under another id first, so that all of it is in the store whatever fails. If something does, or the
+    process is killed, the next import goes on with it (`_end_making`).
     """
     _check(imported, 0)
-    whole = replace(imported, drafts=tuple(held.asides.among(imported.drafts, held.among)))
+    drafts = tuple(held.asides.among(imported.drafts, held.among))
     alone = store.hold(session_id, alone=True)
     if alone is None:
         raise InputError(
@@ -220,32 +221,65 @@ def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) 
         )
     try:
         title, kept = store.info(session_id).title, session_id in store.inventory().kept
-        title = _title(title, imported) or title
-        spare = _free_id(store, session_id)
+        spare = _spare_id(session_id)
         try:
-            _write(store, spare, whole, title)
+            for data in imported.blobs.values():
+                store.put_blob(data)
+            _make(store, spare, replace(imported, parent=session_id), _title(title, imported) or title)
+            store.append(spare, drafts, expected=0)
+            store.keep(spare, kept=kept)
             store.delete(session_id, expected=held.there + len(held.others) + len(held.among))
         except BaseException:
             with suppress(SessionNotFound):
                 store.delete(spare)
             raise
-        _write(store, session_id, whole, title)
-        store.keep(session_id, kept=kept)
-        store.delete(spare)
+        _put_in_place(store, session_id, imported, kept=kept)
     finally:
         alone.close()
 
 
-def _free_id(store: Store, session_id: str) -> str:
-    taken = {info.id for info in store.sessions()}
-    return next(name for number in count(2) if (name := _numbered(session_id, number)) not in taken)
+def _end_making(store: Store, session_id: str, imported: Imported) -> None:
+    """End what somebody did not who made this session again."""
+    try:
+        spare = store.info(_spare_id(session_id))
+    except SessionNotFound:
+        return
+    alone = store.hold(session_id, alone=True) if spare.parent == session_id else None
+    if alone is None:  # they are at it
+        return
+    try:
+        there = _first(store, session_id)
+        if spare.records and there is None:
+            _put_in_place(store, session_id, imported, kept=spare.id in store.inventory().kept)
+        elif not spare.records or there == _first(store, spare.id):  # what was deleted would not begin so any more
+            if there is not None and store.info(session_id).records == spare.records:
+                store.keep(session_id, kept=spare.id in store.inventory().kept)
+            store.delete(spare.id)
+    finally:
+        alone.close()
 
 
-def _write(store: Store, session_id: str, imported: Imported, title: str) -> None:
-    for data in imported.blobs.values():
-        store.put_blob(data)
-    _make(store, session_id, imported, title)
-    store.append(session_id, imported.drafts, expected=0)
+def _put_in_place(store: Store, session_id: str, imported: Imported, *, kept: bool) -> None:
+    """Have the session that was made again under its own id."""
+    spare = _spare_id(session_id)
+    with suppress(SessionExists):  # and empty: this was begun before
+        _make(store, session_id, imported, store.info(spare).title)
+    drafts = [Draft(record.body, record.time, record.raw, record.redacted) for record in store.read(spare)]
+    store.append(session_id, drafts, expected=0)
+    store.keep(session_id, kept=kept)
+    store.delete(spare)
+
+
+def _first(store: Store, session_id: str) -> bytes | None:
+    """The bytes of a session's first record, if there is one."""
+    with suppress(SessionNotFound):
+        return next((record.raw for record in store.read(session_id, last=1)), None)
+    return None
+
+
+def _spare_id(session_id: str) -> str:
+    """The id under which a session stands while it is made again."""
+    return f"{session_id[:117]}.being-made"
 
 
 def _numbered(session_id: str, number: int) -> str:
