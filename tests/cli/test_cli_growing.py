@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -33,6 +34,7 @@ from turnlog.records import (
     UsageRecord,
 )
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
+from turnlog.stores.holds import Hold
 from turnlog.turns import LEFT_OPEN
 
 NO_TIMES = {("", "agent_message"): "message"}
@@ -212,6 +214,30 @@ def test_a_killed_import_is_ended_by_the_next(tmp_path: Path) -> None:
     assert ended == [8, 9]
 
 
+def test_an_import_waits_for_another_of_the_same(tmp_path: Path) -> None:
+    """A session that is made anew out of the transcript by a second import, in the moment in which the first has
+    deleted it to make it again: notes of somebody's own lost."""
+    with closing(SqliteStore(tmp_path / "s.db")) as elsewhere:
+        others = threading.Thread(target=keep, args=(elsewhere, GROWN))
+
+        class First(SqliteStore):
+            """A store of a process that another one catches up with once the session is deleted."""
+
+            def delete(self, session_id: str, *, expected: int | None = None) -> None:
+                super().delete(session_id, expected=expected)
+                if session_id == "s":
+                    others.start()
+                    others.join(0.2)  # where it waits, it does not end
+
+        with closing(First(tmp_path / "s.db")) as store:
+            keep(store, BEGUN)
+            store.append("s", [Draft(Note("mine"), "2026-01-01T00:00:00.000Z")])
+            assert keep(store, GROWN).status == "continued"
+            others.join()
+            assert [info.id for info in store.sessions()] == ["s"]
+            assert [record.body for record in store.read("s")][-1] == Note("mine")
+
+
 def test_a_session_of_that_name_is_left_alone(tmp_path: Path) -> None:
     """A session of somebody's own that is taken for what a killed import left, and deleted."""
     with closing(SqliteStore(tmp_path / "s.db")) as store:
@@ -226,9 +252,12 @@ def test_two_imports_at_once_agree() -> None:
     """Both fail, each because the other was there; or the session comes twice."""
 
     class Shared(MemoryStore):
-        """A store into which somebody else imports the same just before each of the first two changes."""
+        """A store without locks, into which somebody imports the same just before each of the first two changes."""
 
         others = 2
+
+        def hold(self, session_id: str, *, alone: bool = False) -> Hold:
+            return Hold()
 
         def create(self, session_id: str, **values: Any) -> SessionInfo:
             self._other()

@@ -9,7 +9,7 @@ are nobody's words, stay where they stand.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import count
 from typing import Literal
 
@@ -22,7 +22,7 @@ from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionId
 from ..importers import Imported
 from ..importers.drafting import title_from
 from ..intake import check_readable
-from ..log import Draft, SessionInfo, Store, check_session_id
+from ..log import Draft, Held, SessionInfo, Store, check_session_id
 from ..records import MessageRecord, Record, TurnClosed, UnknownRecord
 from ..redaction import Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts, redacted_title
 from ..stores.drafts import blob_names
@@ -86,10 +86,23 @@ def keep(store: Store, imported: Imported, redactor: Redactor | None = None) -> 
     check_session_id(imported.session_id)
     if imported.parent:
         check_session_id(imported.parent)
-    for _ in range(_RACES):
-        with suppress(Conflict, SessionExists):  # somebody else imports it, too: look what is there by now
-            return _keep(store, imported, redactor)
-    return _keep(store, imported, redactor)
+    with closing(_turn_of(store, imported.session_id)):
+        for _ in range(_RACES):
+            with suppress(
+                Conflict, SessionExists
+            ):  # where nobody waits for others, somebody imports it, too: look again
+                return _keep(store, imported, redactor)
+        return _keep(store, imported, redactor)
+
+
+def _turn_of(store: Store, session_id: str) -> Held:
+    """That nobody else imports this session just now: whoever does is waited for. While it is made again there is a
+    moment in which it is not there, and would be made a second time."""
+    name = _spare_id(session_id)
+    while (held := store.hold(name, alone=True)) is None:
+        if (others := store.hold(name)) is not None:
+            others.close()
+    return held
 
 
 def _keep(store: Store, imported: Imported, redactor: Redactor | None) -> Kept:
