@@ -23,6 +23,7 @@ from .redaction import (
     Counts,
     Pieces,
     Redactor,
+    has_mark,
     is_cut,
     redacted_bytes,
     redacted_draft,
@@ -158,8 +159,10 @@ def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
 
 
 def _said(title: str, one: Draft | Record) -> list[str]:
-    """The text of a message, if `title` may be no more than its beginning."""
-    return [text_of(one.body.message)] if is_cut(title) and isinstance(one.body, MessageRecord) else []
+    """The lines of a message that tell what `title` was cut off in, if it was."""
+    if not is_cut(title) or not isinstance(one.body, MessageRecord):
+        return []
+    return [line for line in text_of(one.body.message).splitlines() if has_mark(line) or title[:-1] in line]
 
 
 def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: Counts, files: list[str]) -> None:
