@@ -508,3 +508,19 @@ later
 *4. usage*
 """
     )
+
+
+def test_a_full_disk_is_told_by_the_name_of_the_output(tmp_path: Path) -> None:
+    """`No space left on device`, of the store's disk or of another one; half a page, or what is left of it."""
+    resource = pytest.importorskip("resource")
+    store, out = MemoryStore(), tmp_path / "page.html"
+    store.create("s")
+    out.write_text("before")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(OSError, match=re.escape(str(out))):
+            save(store, "s", "html", out)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("page.html", "before")]

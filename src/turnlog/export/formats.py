@@ -48,9 +48,11 @@ def save(store: Store, session_id: str, form: str, path: str | Path) -> list[Pro
         with open(handle, "wb") as file:
             file.writelines(FORMATS[form](store, session_id, problems))
         os.replace(name, place)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(name)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(place)  # a full disk has no name: nobody could tell whether it is the store's
         raise
     return problems
 
