@@ -93,7 +93,4 @@ def media_of(data: bytes, mime: str, name: str = "") -> Media:
     """The media part of these bytes, which have to be put into a store."""
     if not isinstance(data, bytes) or not isinstance(mime, str):
         raise InputError("media is given as bytes and a MIME type, e.g. media(data, 'image/png')")
-    kind = media_kind(mime)
-    if kind == "document" and mime not in ("application/pdf", "text/plain"):  # of texts, plain ones alone
-        kind = "file"
-    return Media(kind, mime=mime, sha256=sha256_hex(data), size=len(data), name=name)
+    return Media(media_kind(mime), mime=mime, sha256=sha256_hex(data), size=len(data), name=name)
