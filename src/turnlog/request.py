@@ -315,8 +315,9 @@ def translate(configuration: Configuration, to: Provider) -> tuple[Configuration
     choice = source.tool_choice(configuration.settings)
     if choice is not None:
         settings = to.with_tool_choice(settings, choice)
-        without = source.with_tool_choice({}, choice)
-        left = {path: value for path, value in left.items() if path[0] not in without}
+        said = _choosing(source, configuration.settings, choice)
+        left = {path: value for path, value in left.items() if path[0] not in said}
+        left.update(_beside_choice(source, configuration.settings, said, choice))
     losses = [
         Loss("setting", f"{'.'.join(path)} is a setting of {source.name} only")
         for path in left
@@ -324,6 +325,45 @@ def translate(configuration: Configuration, to: Provider) -> tuple[Configuration
     ]
     local = Configuration(provider=to.name, model=configuration.model, settings=settings, tools=configuration.tools)
     return local, losses
+
+
+def _choosing(source: Provider, settings: Mapping[str, Any], choice: str) -> list[str]:
+    """The settings that a tool choice stands in, under whichever of its names."""
+    usual = source.with_tool_choice({}, choice)
+    return [key for key in settings if key in usual or source.tool_choice(_without(settings, (key,))) != choice]
+
+
+def _beside_choice(
+    source: Provider, settings: Mapping[str, Any], said: Sequence[str], choice: str
+) -> dict[tuple[str, ...], Any]:
+    """What stands beside a tool choice and is not told by its common word: tools that alone are allowed, calls one at a
+    time, places to search at. The choice is the same without it."""
+    found: dict[tuple[str, ...], Any] = {}
+    open_paths: list[tuple[str, ...]] = [(key,) for key in said]
+    while open_paths:
+        path = open_paths.pop()
+        holder = _at(settings, path)
+        for key, value in holder.items() if isinstance(holder, dict) else ():
+            if key == "type" or value is None:
+                continue
+            if source.tool_choice(_without(settings, (*path, key))) != choice:
+                open_paths.append((*path, key))
+            else:
+                found[(*path, key)] = value
+    return found
+
+
+def _at(settings: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        settings = settings[key]
+    return settings
+
+
+def _without(settings: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    key, *rest = path
+    if rest:
+        return {**settings, key: _without(settings[key], rest)}
+    return {name: value for name, value in settings.items() if name != key}
 
 
 def _leaves(settings: Mapping[str, Any], paths: SettingPaths) -> dict[tuple[str, ...], Any]:
