@@ -182,8 +182,11 @@ class Journal:
         for data in reply.blobs.values():
             self._store.put_blob(data)
         body: MessageRecord | PartialAnswer
-        if not reply.complete:
-            reason = reason or reply.error or "the stream ended early"
+        if not reply.complete and not reason:
+            reason = reply.error or "the stream ended early"
+            if not _says_anything(reply):
+                other = "if another target was asked, hand it over as `aim`"
+                reason = f"{reason}; nothing in it is an answer of {asked.provider}: {other}"
         elif reply.fragments:
             reason = reason or "the answer ended before all of it had come" + (f" ({reply.stop})" if reply.stop else "")
         if not reason:
@@ -210,6 +213,11 @@ class Journal:
         else:
             answer = count_message(reply.message, counter, self._store.get_blob).tokens
         return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
+
+
+def _says_anything(reply: Reply) -> bool:
+    """Whether a stream was one of its provider's at all: what another provider streams holds no known words."""
+    return bool(reply.message.parts or reply.fragments or reply.model or reply.response_id or reply.stop)
 
 
 def _is_named_as(part: ToolCall, call: ToolCall) -> bool:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turnlog.content import Form, Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import FormatError
@@ -224,6 +226,31 @@ def test_streamed_arguments_make_one_call() -> None:
             "thoughtSignature": "AAAA",
         }
     ]
+
+
+_PATHS = st.sampled_from(["$", "$.a", "$.a.b", "$.a[0]", "$.a[0].b", "$.b"])
+_PIECES = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.just("f"),
+        "willContinue": st.booleans(),
+        "args": st.sampled_from([{}, {"a": 1}, {"a": []}, {"a": {"b": "w"}}]),
+        "partialArgs": st.lists(
+            st.fixed_dictionaries(
+                {"jsonPath": _PATHS},
+                optional={"stringValue": st.just("w"), "numberValue": st.just(5), "willContinue": st.booleans()},
+            ),
+            max_size=2,
+        ),
+    },
+)
+
+
+@given(st.lists(_PIECES, max_size=5))
+def test_pieces_that_contradict_each_other_are_put_together_all_the_same(pieces: list[dict[str, Any]]) -> None:
+    """A text that went on where a number had come since, or arguments behind what was no object, ended the stream in
+    an AttributeError or TypeError, though the answer could be read."""
+    assembled([chunk({"functionCall": piece}) for piece in pieces])
 
 
 def test_a_half_call_is_a_fragment() -> None:
