@@ -331,6 +331,15 @@ def test_misspelt_arguments_are_no_settings(tmp_path: Path) -> None:
     session.close()
 
 
+@pytest.mark.parametrize("name", ["summary_timeout", "checkpoint", "redact", "summarizer", "target"])
+def test_what_only_open_takes_is_no_setting_of_a_request(name: str) -> None:
+    """It went into every request, was dropped from there, and secrets were not redacted that somebody thought were."""
+    with turnlog.open("s", store=":memory:", target=CHAT) as session:
+        with pytest.raises(InputError, match=f"'{name}' is no setting of a request: use "):
+            session.configure(**{name: True})
+        assert session.configuration.settings == {}
+
+
 def test_a_summarizer_that_fails_is_told_of(tmp_path: Path) -> None:
     """A wrong key of a model that is asked for summaries stays unnoticed for weeks."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from .content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
@@ -13,7 +14,17 @@ from .providers.protocol import Reply
 from .providers.refusals import is_refusal
 from .records import MessageRecord, Record
 
-__all__ = ["Answer", "Content", "is_stream", "media_of", "messages_of", "parts_of", "target_of", "whole_of"]
+__all__ = [
+    "Answer",
+    "Content",
+    "is_stream",
+    "media_of",
+    "messages_of",
+    "parts_of",
+    "settings_given",
+    "target_of",
+    "whole_of",
+]
 
 Content = str | Part | Sequence[str | Part]
 """What a message is given as: text, a part, or several."""
@@ -75,6 +86,25 @@ def target_of(aim: Target) -> Target:
     if not isinstance(aim, Target):
         raise InputError(f"a target is made by turnlog.target(PROVIDER, MODEL), this is {type(aim).__name__}")
     return aim
+
+
+_ELSEWHERE = {
+    **dict.fromkeys(("provider", "model", "target"), "switch() for the model"),
+    **dict.fromkeys(("messages", "input", "contents", "system", "instructions"), "system() and user() for text"),
+    **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "the argument of turnlog.open()"),
+}
+"""Names that a provider's settings do not have, and what is meant by each."""
+
+
+def settings_given(settings: Iterable[str], held: Iterable[str]) -> None:
+    """Raises InputError for names that are no settings of a request: it would go without them, and nothing else would
+    follow from them. `held` are settings that are there already."""
+    for name in settings:
+        if name in _ELSEWHERE:
+            raise InputError(f"{name!r} is no setting of a request: use {_ELSEWHERE[name]}")
+        near = get_close_matches(name, ("tools", "budget", "strategy"), 1, 0.75)
+        if near and name not in held:
+            raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
 
 
 def is_stream(answer: Any) -> bool:

@@ -7,7 +7,6 @@ the log, so that a session opened again after a crash makes the same one.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import msgspec
 from .compaction import Compaction, Compactor
 from .content import Media, Message, Outcome, Tool, ToolCall
 from .errors import InputError, text_given
-from .exchange import Answer, Content, media_of, messages_of, parts_of, target_of
+from .exchange import Answer, Content, media_of, messages_of, parts_of, settings_given, target_of
 from .filewatch import FileRecorder, folder_given
 from .inspection import broken_down, explained
 from .lifecycle import Lifecycle
@@ -144,15 +143,7 @@ class Session(Lifecycle):
         those not named stay as they are, a setting given as None goes."""
         self._context.refresh()
         self._aim(None)  # first: who has no target is told so
-        reserved = {"provider", "model", "messages", "input", "contents", "system", "instructions"} & settings.keys()
-        if reserved:
-            raise InputError(
-                f"{min(reserved)!r} is no setting: use switch() for the model, system() and user() for text"
-            )
-        for name in settings:
-            near = get_close_matches(name, ("tools", "budget", "strategy"), 1, 0.75)
-            if near and name not in self.configuration.settings:
-                raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
+        settings_given(settings, self.configuration.settings)
         given = {
             **({} if tools is None else {"tools": read_tools(tools)}),
             **({} if budget is None else {"budget": read_budget(budget)}),
