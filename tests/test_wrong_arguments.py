@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -150,6 +151,25 @@ def test_a_store_that_no_file_can_be_named_like_is_an_input_error() -> None:
         turnlog.open("s", store="/")
     with pytest.raises(turnlog.InputError, match="a name that a file can have"):
         turnlog.open("s", store="a\ud800b.db")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there a working directory cannot be deleted")
+@pytest.mark.parametrize("store", ["trips.db", "trips/"])
+def test_a_working_directory_that_is_gone_is_told(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent deletes the folder that it works in: the next relative path was a FileNotFoundError that named none."""
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(turnlog.InputError, match="begins in the working directory, which is gone"):
+        turnlog.open("s", store=store)
+    with turnlog.open("s", store=tmp_path / "here.db", target=AIM) as session:
+        with pytest.raises(turnlog.InputError, match=r"'\.' begins in the working directory, which is gone"):
+            session.files(".")
+        with pytest.raises(turnlog.InputError, match="which is gone"), session.turn("hi", watch="src"):
+            pass
+        assert session.turns() == []
+        with session.turn("hi", watch=tmp_path / "here"):
+            pass
 
 
 def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,19 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["config_folder", "data_folder"]
+from .errors import InputError
+
+__all__ = ["config_folder", "data_folder", "from_here"]
+
+
+def from_here(path: str | Path) -> Path:
+    """`path` from the root of the disk on. Raises InputError where it begins in a working directory that is gone."""
+    try:
+        return Path(path).absolute()
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{str(path)!r} begins in the working directory, which is gone: name it from the root on"
+        ) from error
 
 
 def config_folder() -> Path:
