@@ -226,6 +226,29 @@ def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
         assert said == [("system", "Answer in German."), ("user", "Hello!")]
 
 
+@pytest.mark.parametrize("said", [2, 600], ids=["short", "with a gap"])
+@pytest.mark.parametrize("then", [lambda _: None, lambda session: session.compact(), lambda session: session.clear()])
+def test_system_text_is_said_once_however_often_a_session_is_opened_with_it(
+    said: int, then: Callable[[Session], object], tmp_path: Path
+) -> None:
+    """A conversation that began without any, as imported ones do, got the text once more with each opening, and no
+    opening told of it."""
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        for n in range(said):
+            session.user(f"{n}. " + "Is it warm in Oslo? " * 60)
+            session.assistant("It is not. " * 100)
+    told = []
+    for text in ("Be brief.", "Be brief.", "Be kind.", "Be kind."):
+        with turnlog.open("trip", store=tmp_path / "a.db", system=text) as session:
+            told.append([str(change) for change in session.changes])
+            session.user("And in Bergen?")
+            shown = session.request().request["messages"]
+            assert [m["content"] for m in shown if m["role"] == "system"] == [text]
+            session.assistant("It rains.")
+            then(session)
+    assert told == [["system text added"], [], ["system text changed"], []]
+
+
 @pytest.mark.parametrize(
     "look",
     [

@@ -190,18 +190,20 @@ class Session(Lifecycle):
 
     def replace_system(self, text: str) -> Record:
         """Have this system text at the beginning of the conversation from here on, in place of what stands there;
-        the log keeps that. Recorded as a system message if there is none."""
+        the log keeps that. A conversation that began without any has it where it is now, and the next in its place."""
 
-        def replaced(_: int) -> tuple[Body]:  # also what others recorded since
+        def replaced(n: int) -> tuple[Body, ...]:  # also what others recorded since
             old = [(shown, i) for shown in self._context.head for i, part in enumerate(shown.message.parts)]
             if not old:
-                return (MessageRecord(Message("system", parts_of(text))),)
+                said = MessageRecord(Message("system", parts_of(text)))
+                return (said, Decision("system", n, n, "system text")) if self._context.has_begun else (said,)
             first, last = old[0][0].records[0], old[-1][0].records[0]
             places = [[shown.records[0], [i], "" if k else text] for k, (shown, i) in enumerate(old)]
             detail = {"texts": places, "changes_from": first}
             return (Decision("system", first, last, "another system text", detail),)
 
-        return self._journal.append_at(replaced, exact=False)[0]
+        exact = self._context.has_begun and not self._context.head  # a decision names the number
+        return self._journal.append_at(replaced, exact=exact)[0]
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""
