@@ -354,6 +354,15 @@ def test_misspelt_arguments_are_no_settings(tmp_path: Path) -> None:
     session.close()
 
 
+@pytest.mark.parametrize("name", ["messages", "contents", "system", "systemInstruction", "tools", "model", "redact"])
+def test_a_target_says_nothing_of_the_conversation(name: str) -> None:
+    """Messages that were given with a target stood in the place of the session's, its system text or tools gave way
+    to those of the session, another model was asked than the target says: each in silence."""
+    for make in (lambda said: turnlog.target("openai-chat", "gpt-4o", **said), lambda said: CHAT.with_settings(**said)):
+        with pytest.raises(InputError, match=f"'{name}' is no setting of a request: use "):
+            make({name: []})
+
+
 @pytest.mark.parametrize("name", ["summary_timeout", "checkpoint", "redact", "summarizer", "target"])
 def test_what_only_open_takes_is_no_setting_of_a_request(name: str) -> None:
     """It went into every request, was dropped from there, and secrets were not redacted that somebody thought were."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from .content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
 from .costs import Cost, cost
 from .errors import InputError
-from .models import Target
+from .models import Target, check_settings
 from .providers.protocol import Reply
 from .providers.refusals import is_refusal
 from .records import MessageRecord, Record
@@ -88,20 +88,11 @@ def target_of(aim: Target) -> Target:
     return aim
 
 
-_ELSEWHERE = {
-    **dict.fromkeys(("provider", "model", "target"), "switch() for the model"),
-    **dict.fromkeys(("messages", "input", "contents", "system", "instructions"), "system() and user() for text"),
-    **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "the argument of turnlog.open()"),
-}
-"""Names that a provider's settings do not have, and what is meant by each."""
-
-
-def settings_given(settings: Iterable[str], held: Iterable[str]) -> None:
-    """Raises InputError for names that are no settings of a request: it would go without them, and nothing else would
-    follow from them. `held` are settings that are there already."""
+def settings_given(settings: Collection[str], held: Collection[str]) -> None:
+    """Raises InputError for names that are no settings of a request, nor ours. `held` are settings that are there
+    already."""
+    check_settings(settings)
     for name in settings:
-        if name in _ELSEWHERE:
-            raise InputError(f"{name!r} is no setting of a request: use {_ELSEWHERE[name]}")
         near = get_close_matches(name, ("tools", "budget", "strategy"), 1, 0.75)
         if near and name not in held:
             raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
