@@ -163,7 +163,7 @@ def test_switching_carries_settings_and_names_what_it_cannot(session: Session) -
     """A limit or a temperature that vanished on the way would change what the next model does."""
     session.configure(max_completion_tokens=50, temperature=0.3, seed=7)
     session.user("hello")
-    assert [loss.detail for loss in session.switch(CLAUDE)] == ["seed is a setting of openai-chat only"]
+    assert [loss.detail for loss in session.switch(CLAUDE)] == ["setting seed of openai-chat left out"]
     request = session.request().request
     assert (request["max_tokens"], request["temperature"]) == (50, 0.3)
     session.switch(MINI)

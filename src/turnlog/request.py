@@ -318,11 +318,8 @@ def translate(configuration: Configuration, to: Provider) -> tuple[Configuration
         said = _choosing(source, configuration.settings, choice)
         left = {path: value for path, value in left.items() if path[0] not in said}
         left.update(_beside_choice(source, configuration.settings, said, choice))
-    losses = [
-        Loss("setting", f"{'.'.join(path)} is a setting of {source.name} only")
-        for path in left
-        if left[path] is not None
-    ]
+    lost = [".".join(path) for path in left if left[path] is not None]
+    losses = [Loss("setting", f"setting {name} of {source.name} left out") for name in lost]
     local = Configuration(provider=to.name, model=configuration.model, settings=settings, tools=configuration.tools)
     return local, losses
 

@@ -159,8 +159,8 @@ class Session(Lifecycle):
         return self._journal.append_at(configured, exact=False)[0]
 
     def switch(self, aim: Target, *, why: str = "") -> tuple[Loss, ...]:
-        """Make requests for another target from here on. Settings that both providers have are carried
-        over, `aim.settings` laid over them. Returns what the target cannot take of settings and of the
+        """Make requests for another target from here on. Settings that both providers have, whatever the model, are
+        carried over, `aim.settings` laid over them. Returns what the target cannot take of settings and of the
         conversation so far. Switching back brings back what it could not take of the conversation and of the tools,
         but for what a request decided for a smaller window (`undo_compaction`); settings that only one provider has
         are to be given again, with `aim` or `configure`."""
