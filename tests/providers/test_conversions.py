@@ -209,6 +209,15 @@ def test_a_name_is_named_wherever_no_media_have_one() -> None:
             assert "NAMED.png" in said and "NAMED.pdf" in said, (to, said)
 
 
+def test_text_that_is_not_plain_is_sent_as_plain_with_a_word() -> None:
+    """Anthropic's documents of text are plain: that one was Markdown or CSV was gone."""
+    source, body = BODIES["file with a name"]
+    made = convert(body, to="anthropic", source=source)
+    assert [loss.detail for loss in made.losses] == ["document declared as text/csv sent as text/plain"]
+    plain = convert(BODIES["text document"][1], to="anthropic", source="anthropic")
+    assert plain.losses == ()
+
+
 def test_a_choice_goes_along_under_its_older_name_without_a_loss() -> None:
     """`function_call` was told as lost beside the choice that was made of it."""
     body = {

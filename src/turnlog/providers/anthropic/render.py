@@ -223,6 +223,9 @@ class _Renderer:
             label = part.name or part.mime or part.kind
             self._lose("media", f"{part.kind} {label} left out: {why}")
             return {"type": "text", "text": f"[{part.kind} left out: {label}]"}
+        declared = block["source"].get("media_type", part.mime)
+        if declared != part.mime:
+            self._lose("media_type", f"{part.kind} declared as {part.mime} sent as {declared}")
         return spelled(block, part.form)
 
     def _payload(self, part: Media) -> str:
