@@ -228,6 +228,21 @@ def test_streamed_arguments_make_one_call() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "aside", [{}, {"createTime": "2026-11-23T10:00:00Z"}, {"modelStatus": {"modelStage": "STABLE"}}]
+)
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_chunk_that_says_nothing_of_the_answer_is_passed_over(aside: dict[str, Any], at: int) -> None:
+    """It ended the stream with an error: the rest of the answer was paid for and gone."""
+    chunks: list[Any] = [chunk({"text": "Cold, "}), chunk({"text": "4 degrees."}, finish="STOP")]
+    reply = assembled([*chunks[:at], aside, *chunks[at:]])
+    assert (reply.complete, reply.message.parts) == (True, (Text("Cold, 4 degrees."),))
+    assert assembled([*chunks[:1], {"new": {"of": "theirs"}}, *chunks[1:]]).complete
+    for whole in (aside, {"choices": []}):
+        with pytest.raises(FormatError, match="this is no generateContent response"):
+            PROVIDER.parse_response(whole)
+
+
 _PATHS = st.sampled_from(["$", "$.a", "$.a.b", "$.a[0]", "$.a[0].b", "$.b"])
 _PIECES = st.fixed_dictionaries(
     {},
