@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from .content import Media, Message, Opaque, Outcome, Text, ToolCall, ToolResult
+from .content import Media, Message, Opaque, Outcome, Text, ToolCall, ToolResult, unchanged
 from .context import Context
 from .errors import Conflict, InputError, described
 from .exchange import Answer, Content, is_stream, parts_of, whole_of
@@ -21,6 +21,7 @@ from .records import Body, Count, MessageRecord, PartialAnswer, Record, Usage, U
 from .redaction import has_mark
 from .streaming import Checkpoints
 from .tokens.counters import count_message, counter_for
+from .view.clean import sendable_name
 
 __all__ = ["Journal"]
 
@@ -179,6 +180,7 @@ class Journal:
         return self._keep(assembler.reply(), asked)
 
     def _keep(self, reply: Reply, asked: Target, *, reason: str = "") -> Answer:
+        reply = self._by_own_names(reply, asked)
         for data in reply.blobs.values():
             self._store.put_blob(data)
         body: MessageRecord | PartialAnswer
@@ -200,6 +202,25 @@ class Journal:
             bodies = [kept, self._bill(reply, reply.usage, asked, kept.count)]
         records = self._append(bodies, asked=asked)
         return Answer(reply, records[0], asked.model)
+
+    def _by_own_names(self, reply: Reply, asked: Target) -> Reply:
+        """The answer with its calls under the names that the tools were given: a provider that does not take those is
+        sent others, which nobody else knows."""
+        names = {tool.name for tool in self._context.configuration.tools if tool.kind != "hosted"}
+        called = {part.name for part in reply.message.parts if isinstance(part, ToolCall)}
+        if called <= names or not names:
+            return reply
+        rules = provider(asked.provider).rules(asked, asked.settings)
+        given = {sent: name for name in names if (sent := sendable_name(name, rules)) not in names}
+        parts = tuple(
+            msgspec.structs.replace(part, name=given[part.name])
+            if isinstance(part, ToolCall) and part.name in given
+            else part
+            for part in reply.message.parts
+        )
+        if unchanged(parts, reply.message.parts):
+            return reply
+        return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, parts=parts))
 
     def _bill(self, reply: Reply, usage: Usage, asked: Target, size: Count | None) -> UsageRecord:
         """What the request cost, beside what it was counted as before it was sent; `size` is the answer's on record."""
