@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from typing import Any
@@ -16,6 +17,7 @@ from judging import TARGETS
 from turnlog.calls import CallInfo, ToolUse, calls_of, tools_used
 from turnlog.content import Message, Outcome, Text, ToolCall, ToolResult
 from turnlog.models import DEFAULT_MODELS, Target
+from turnlog.providers import provider as provider_named
 from turnlog.records import Approval, Body, Count, MessageRecord, Record, ToolFinished, ToolStarted
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import HistoryWriter
@@ -184,3 +186,16 @@ def test_a_tool_is_called_by_the_name_that_it_was_given(provider: str, name: str
         for other in DEFAULT_MODELS:
             session.switch(turnlog.target(other, DEFAULT_MODELS[other]))
             assert len(set(re.findall(r'"name":"([^"]+)"', session.request().body().decode()))) == 1
+
+
+@pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])
+def test_a_choice_names_the_tool_as_it_is_declared(provider: str) -> None:
+    """A choice of a tool that is declared under another name is one of no tool: OpenAI refuses it, and for the others
+    it was left out."""
+    speaker, aim = provider_named(provider), turnlog.target(provider, DEFAULT_MODELS[provider])
+    with turnlog.open("s", store=":memory:", target=aim, tools=[{"name": "read a file"}, {"name": "ls"}]) as session:
+        for name in ("read a file", "ls"):
+            session.configure(**speaker.with_tool_choice({}, f"tool:{name}"))
+            request = session.request().request
+            chosen = (speaker.tool_choice(request) or "").removeprefix("tool:")
+            assert chosen.startswith(name[:2]) and f'"name": "{chosen}"' in json.dumps(request["tools"])

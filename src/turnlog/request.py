@@ -17,6 +17,7 @@ from .providers.protocol import BlobReader, Provider, SettingPaths
 from .records import Configuration
 from .rules import Rules
 from .view.arrange import Fate, with_parts
+from .view.clean import sendable_name
 from .view.repair import declare_tools, named_tools, repair
 from .view.shown import Edit, Loss, Shown
 from .view.sniff import sniff
@@ -178,10 +179,21 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
     elsewhere = [tool for tool in local.tools if tool.kind == "hosted" and tool.provider != to.name]
     lost += [Loss("tool", f"tool {tool.name!r} is run by {tool.provider or 'nobody'}: left out") for tool in elsewhere]
     tools = tuple(tool for tool in local.tools if tool not in elsewhere)
-    local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
     rules = to.rules(target, settings)
+    settings = _chosen_as_sent(to, settings, tools, rules)
+    local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
     rules = msgspec.structs.replace(rules, results_together=rules.results_together and complete)
     return Plan(to, target, local, rules, tuple(lost), complete)
+
+
+def _chosen_as_sent(to: Provider, settings: dict[str, Any], tools: Sequence[Tool], rules: Rules) -> dict[str, Any]:
+    """Settings whose tool choice names a tool as it is declared."""
+    choice = to.tool_choice(settings) or ""
+    name = choice.removeprefix("tool:")
+    sent = sendable_name(name, rules)
+    if name == choice or sent == name or all(tool.name != name for tool in tools):
+        return settings
+    return to.with_tool_choice(settings, f"tool:{sent}")
 
 
 def prepare(
