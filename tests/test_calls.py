@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import turnlog
 from agents import says, session_in
 from judging import TARGETS
 from turnlog.calls import CallInfo, ToolUse, calls_of, tools_used
 from turnlog.content import Message, Outcome, Text, ToolCall, ToolResult
-from turnlog.models import Target
+from turnlog.models import DEFAULT_MODELS, Target
+from turnlog.providers import provider as provider_named
 from turnlog.records import Approval, Body, Count, MessageRecord, Record, ToolFinished, ToolStarted
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import HistoryWriter
@@ -146,3 +151,51 @@ def test_putting_answers_on_record_changes_no_request(aim: Target, fate: tuple[B
     late = session.request(aim)
     assert "4 degrees after all" in late.body().decode()
     assert (session.calls()[0].outcome, session.calls()[0].synthetic) == ("ok", False)
+
+
+def _calling(provider: str, name: str) -> dict[str, Any]:
+    """An answer that calls a tool, as each provider's API gives it."""
+    if provider == "anthropic":
+        call = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
+        return {"type": "message", "role": "assistant", "content": [call], "stop_reason": "tool_use"}
+    if provider == "google":
+        said = {"role": "model", "parts": [{"functionCall": {"name": name, "args": {}}}]}
+        return {"candidates": [{"content": said, "finishReason": "STOP"}]}
+    if provider == "openai-responses":
+        item = {"type": "function_call", "call_id": "call_1", "name": name, "arguments": "{}"}
+        return {"id": "resp_1", "status": "completed", "output": [item]}
+    function = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    return {"choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [function]}}]}
+
+
+@pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])
+@pytest.mark.parametrize("name", ["fs.read", "read a file", "Lies €", "x" * 200, "read"])
+def test_a_tool_is_called_by_the_name_that_it_was_given(provider: str, name: str) -> None:
+    """A server's tools have names that a provider does not take: the model was offered another, called that, and the
+    agent knew no such tool; the next provider was shown calls of a tool that it had not."""
+    aim = turnlog.target(provider, DEFAULT_MODELS[provider])
+    with turnlog.open("s", store=":memory:", target=aim, tools=[{"name": name}]) as session:
+        session.user("Read it.")
+        first = session.request().body().decode()
+        offered = next(iter(re.findall(r'"name":"([^"]+)"', first)))
+        (call,) = session.receive(_calling(provider, offered)).tool_calls
+        assert call.name == name
+        session.tool_result(call, "It says nothing.")
+        session.user("Well?")
+        assert set(re.findall(r'"name":"([^"]+)"', session.request().body().decode())) == {offered}
+        for other in DEFAULT_MODELS:
+            session.switch(turnlog.target(other, DEFAULT_MODELS[other]))
+            assert len(set(re.findall(r'"name":"([^"]+)"', session.request().body().decode()))) == 1
+
+
+@pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])
+def test_a_choice_names_the_tool_as_it_is_declared(provider: str) -> None:
+    """A choice of a tool that is declared under another name is one of no tool: OpenAI refuses it, and for the others
+    it was left out."""
+    speaker, aim = provider_named(provider), turnlog.target(provider, DEFAULT_MODELS[provider])
+    with turnlog.open("s", store=":memory:", target=aim, tools=[{"name": "read a file"}, {"name": "ls"}]) as session:
+        for name in ("read a file", "ls"):
+            session.configure(**speaker.with_tool_choice({}, f"tool:{name}"))
+            request = session.request().request
+            chosen = (speaker.tool_choice(request) or "").removeprefix("tool:")
+            assert chosen.startswith(name[:2]) and f'"name": "{chosen}"' in json.dumps(request["tools"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import subprocess
 import sys
@@ -23,13 +24,14 @@ from turnlog.cli.config import _plain, _toml
 from turnlog.configuration import loaded, project_file, unknown_variables, user_file
 from turnlog.content import text_of
 from turnlog.errors import InputError
+from turnlog.facts import own_file
 from turnlog.log import Draft
 from turnlog.policy import Budget
 from turnlog.quantities import age_text, read_age, read_size
 from turnlog.records import Note
 from turnlog.retention import limits_of
 from turnlog.settings import Settings, keys
-from turnlog.stores import MemoryStore, open_store
+from turnlog.stores import MemoryStore, default_path, open_store
 
 DAY = timedelta(days=1)
 
@@ -272,6 +274,21 @@ def test_places_win_in_their_order(key: str, home: Path, monkeypatch: pytest.Mon
     given_ = getattr(Settings(), key) if getattr(Settings(), key) is not None else first[0]
     assert now(**{key: given_}) == (given_, "argument")
     assert now(**{key: None})[1] == f"TURNLOG_{key.upper()}"
+
+
+def test_who_has_no_home_goes_on_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's user without a name, where HOME is not set: whatever asked for a file of the user's ended in a
+    RuntimeError, of a target or a conversion too."""
+
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA", "LOCALAPPDATA", "TURNLOG_CONFIG", "TURNLOG_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", nobody)
+    assert user_file() == Path(os.sep, ".config", "turnlog", "config.toml")
+    assert default_path().parts[:2] == (os.sep, ".local")
+    assert own_file().name == "models.json"
 
 
 def test_patterns_of_all_places_are_put_together(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,6 +197,20 @@ def test_records_are_followed(store: MemoryStore) -> None:
         session.on_records("print")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("follow", [Session.on_event, Session.on_records])
+def test_an_asynchronous_listener_is_refused(follow: Any, store: MemoryStore) -> None:
+    """Nobody awaits what it returns: it heard of nothing, and nothing said so."""
+
+    async def heard(event: Any) -> None: ...
+
+    class Heard:
+        async def __call__(self, event: Any) -> None: ...
+
+    for listener in (heard, Heard()):
+        with pytest.raises(InputError, match="asynchronous: give a plain one, or follow `async for`"):
+            follow(session_in(store), listener)
+
+
 def test_resuming_is_told_with_what_was_left_open(store: MemoryStore) -> None:
     """Whoever opens a session after a crash hears of it, though it happened before anybody could listen."""
     session_in(store).turn("go").__enter__()

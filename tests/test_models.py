@@ -182,6 +182,14 @@ def test_the_users_file_comes_first(own: Callable[[Any], Path]) -> None:
     assert (later.known, later.taken_for) == (True, "nova-1")
 
 
+def test_null_says_that_nothing_is_known(own: Callable[[Any], Path]) -> None:
+    """As documented, of any field; of `prices` and `cache` it was a mistake in the file."""
+    own({"gpt-4o": {"prices": None, "cache": None, "media": None}})
+    facts = model_facts("gpt-4o")
+    assert facts is not None
+    assert (facts.prices, facts.cache, facts.media, facts.input) == (Prices(), CacheRules(), None, 128_000)
+
+
 @pytest.mark.parametrize(
     ("held", "said"),
     [

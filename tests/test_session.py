@@ -226,6 +226,29 @@ def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
         assert said == [("system", "Answer in German."), ("user", "Hello!")]
 
 
+@pytest.mark.parametrize("said", [2, 600], ids=["short", "with a gap"])
+@pytest.mark.parametrize("then", [lambda _: None, lambda session: session.compact(), lambda session: session.clear()])
+def test_system_text_is_said_once_however_often_a_session_is_opened_with_it(
+    said: int, then: Callable[[Session], object], tmp_path: Path
+) -> None:
+    """A conversation that began without any, as imported ones do, got the text once more with each opening, and no
+    opening told of it."""
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        for n in range(said):
+            session.user(f"{n}. " + "Is it warm in Oslo? " * 60)
+            session.assistant("It is not. " * 100)
+    told = []
+    for text in ("Be brief.", "Be brief.", "Be kind.", "Be kind."):
+        with turnlog.open("trip", store=tmp_path / "a.db", system=text) as session:
+            told.append([str(change) for change in session.changes])
+            session.user("And in Bergen?")
+            shown = session.request().request["messages"]
+            assert [m["content"] for m in shown if m["role"] == "system"] == [text]
+            session.assistant("It rains.")
+            then(session)
+    assert told == [["system text added"], [], ["system text changed"], []]
+
+
 @pytest.mark.parametrize(
     "look",
     [
@@ -329,6 +352,24 @@ def test_misspelt_arguments_are_no_settings(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"'bugdet' is no setting of a request: did you mean 'budget'\?"):
         session.configure(bugdet=100)
     session.close()
+
+
+@pytest.mark.parametrize("name", ["messages", "contents", "system", "systemInstruction", "tools", "model", "redact"])
+def test_a_target_says_nothing_of_the_conversation(name: str) -> None:
+    """Messages that were given with a target stood in the place of the session's, its system text or tools gave way
+    to those of the session, another model was asked than the target says: each in silence."""
+    for make in (lambda said: turnlog.target("openai-chat", "gpt-4o", **said), lambda said: CHAT.with_settings(**said)):
+        with pytest.raises(InputError, match=f"'{name}' is no setting of a request: use "):
+            make({name: []})
+
+
+@pytest.mark.parametrize("name", ["summary_timeout", "checkpoint", "redact", "summarizer", "target"])
+def test_what_only_open_takes_is_no_setting_of_a_request(name: str) -> None:
+    """It went into every request, was dropped from there, and secrets were not redacted that somebody thought were."""
+    with turnlog.open("s", store=":memory:", target=CHAT) as session:
+        with pytest.raises(InputError, match=f"'{name}' is no setting of a request: use "):
+            session.configure(**{name: True})
+        assert session.configuration.settings == {}
 
 
 def test_a_summarizer_that_fails_is_told_of(tmp_path: Path) -> None:

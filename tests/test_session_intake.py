@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -69,6 +72,24 @@ AIMS = {
     "google": turnlog.target("google", "gemini-2.5-pro"),
 }
 QUOTA = {"error": {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED"}}
+
+
+@pytest.mark.parametrize("value", [b"\xff out", UUID(int=5), date(2026, 1, 2), Decimal("1.5")], ids=repr)
+@pytest.mark.parametrize(
+    ("where", "record"),
+    [
+        ("message.parts[1].text", lambda s, value: s.user(["Look:", Text(value)])),
+        ("message.parts[0].parts[0].text", lambda s, value: s.tool_result("c", Text(value))),
+        ("message.parts[0].url", lambda s, value: s.user(Media("image", url=value))),
+        ("message.name", lambda s, value: s.add(Message("user", (Text("x"),), name=value))),
+        ("text", lambda s, value: s.note("topic", value)),
+    ],
+)
+def test_what_would_come_back_as_another_text_is_refused(session: Session, where: str, record: Any, value: Any) -> None:
+    """What a program printed, handed over as bytes, was put on record as base64, and the model was shown that."""
+    with pytest.raises(InputError, match=f"{re.escape(where)} is {type(value).__name__}"):
+        record(session, value)
+    assert len(session.history()) == 1
 
 
 @pytest.mark.parametrize("provider", AIMS)
@@ -142,7 +163,7 @@ def test_switching_carries_settings_and_names_what_it_cannot(session: Session) -
     """A limit or a temperature that vanished on the way would change what the next model does."""
     session.configure(max_completion_tokens=50, temperature=0.3, seed=7)
     session.user("hello")
-    assert [loss.detail for loss in session.switch(CLAUDE)] == ["seed is a setting of openai-chat only"]
+    assert [loss.detail for loss in session.switch(CLAUDE)] == ["setting seed of openai-chat left out"]
     request = session.request().request
     assert (request["max_tokens"], request["temperature"]) == (50, 0.3)
     session.switch(MINI)

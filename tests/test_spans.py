@@ -423,6 +423,8 @@ def test_mistakes_say_what_to_do(store: MemoryStore) -> None:
         spans.attach("s")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"content is True, False or a turnlog\.Redactor, not str"):
         spans.attach(session_in(store), content="all")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"agent is a string, not int"):
+        spans.attach(session_in(store), agent=5)  # type: ignore[arg-type]
 
 
 def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from turnlog.errors import FormatError
 from turnlog.models import Target, target
 from turnlog.providers import provider
 from turnlog.providers.protocol import Reply
+from turnlog.records import PartialAnswer
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
 
@@ -214,3 +217,16 @@ def test_a_session_goes_on_behind_any_cut(
     sent = {word for part in got.message.parts if isinstance(part, (Text, ToolCall)) for word in words(part)}
     assert sent <= words(json.dumps(made.request))
     assert turnlog.check(made.request, provider=name) == []
+
+
+@pytest.mark.parametrize(("came", "asked"), list(permutations(sorted(APIS), 2)))
+@pytest.mark.filterwarnings("ignore::turnlog.UnknownModelWarning")
+def test_a_stream_of_another_provider_is_told_as_that(came: str, asked: str) -> None:
+    """Received without the target that was asked, an answer was gone, and the log told of a stream that had ended."""
+    session = turnlog.open("wrong", target=APIS[asked][0], store=MemoryStore())
+    session.user("hi")
+    with suppress(FormatError):
+        session.receive(iter(APIS[came][1](answer([("text", 3)]), whole=True)))
+    told = next(record.body for record in session.history() if isinstance(record.body, PartialAnswer))
+    assert not told.message.parts
+    assert "FormatError" in told.reason or "`aim`" in told.reason

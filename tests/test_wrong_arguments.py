@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,8 +16,11 @@ from turnlog.facts import model_facts
 from turnlog.records import Usage
 from turnlog.stores import MemoryStore
 from turnlog.summarize import Digest
+from turnlog.tokens import FactoredCounter, Tally
+from turnlog.tokens.families import claude_family
 
-BODY = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}
+BODY: dict[str, Any] = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 AIM = turnlog.target("openai-chat", "gpt-4o")
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 ANSWER = {
@@ -103,12 +108,68 @@ def test_a_counter_that_lacks_what_counters_have_is_told_by_that(tmp_path: Path)
             turnlog.count(BODY, counter=wrong)  # type: ignore[arg-type]
 
 
+def _counter(name: str, said: Any) -> Any:
+    """A counter all of whose answers are numbers of tokens, but for one."""
+    good = {
+        "id": "mine:1",
+        "text": lambda text: 400 + len(text),
+        "messages": lambda messages, blob=None: Tally(user=400 * len(messages)),
+        "tools": lambda tools, choice="auto": Tally(tools=5 * len(tools)),
+        "frame": lambda *, system, tools: Tally(framing=3),
+    }
+    return SimpleNamespace(**{**good, name: said if name == "id" else lambda *given, **named: said})
+
+
+_NO_TOKENS = [None, -1, 2.5, float("nan"), "5", {"user": 5}, Tally(user=-5), Tally(user=2.5), Tally(user="5")]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["id", "text", "messages", "tools", "frame"])
+@pytest.mark.parametrize("said", [*_NO_TOKENS, Tally(certainty="sure")], ids=repr)  # type: ignore[arg-type]
+def test_whatever_a_counter_says_that_is_no_size_is_told(name: str, said: Any) -> None:
+    """An answer about tools, or a part of a tally, was added up as it was: an AttributeError, a count that is NaN or
+    below the truth, a request taken to fit that did not."""
+    long = {**BODY, "tools": TOOLS, "messages": BODY["messages"] * 40}
+    if (name, said) == ("id", "5"):
+        return  # which is one
+    with pytest.raises(turnlog.InputError, match="a counter is"):
+        turnlog.count(long, counter=_counter(name, said))
+    with pytest.raises(turnlog.InputError, match="a counter is"):
+        turnlog.fit(long, max_tokens=2_000, counter=_counter(name, said))
+
+
+@pytest.mark.parametrize("said", [None, -1, 2.5, "5"])
+def test_a_tokenizer_that_gives_no_number_is_told(said: Any) -> None:
+    """It ended in a TypeError from within the sums, or was a count below the truth."""
+    counter = FactoredCounter(claude_family("claude-sonnet-4-5"), texts=lambda text: said, name="mine")
+    with pytest.raises(turnlog.InputError, match="`texts` is a function"):
+        turnlog.count(BODY, counter=counter)
+
+
 def test_a_store_that_no_file_can_be_named_like_is_an_input_error() -> None:
     """Without it a name with half a character ends in UnicodeEncodeError, and the root in ValueError."""
     with pytest.raises(turnlog.InputError, match="allowed is the name of a file"):
         turnlog.open("s", store="/")
     with pytest.raises(turnlog.InputError, match="a name that a file can have"):
         turnlog.open("s", store="a\ud800b.db")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there a working directory cannot be deleted")
+@pytest.mark.parametrize("store", ["trips.db", "trips/"])
+def test_a_working_directory_that_is_gone_is_told(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent deletes the folder that it works in: the next relative path was a FileNotFoundError that named none."""
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(turnlog.InputError, match="begins in the working directory, which is gone"):
+        turnlog.open("s", store=store)
+    with turnlog.open("s", store=tmp_path / "here.db", target=AIM) as session:
+        with pytest.raises(turnlog.InputError, match=r"'\.' begins in the working directory, which is gone"):
+            session.files(".")
+        with pytest.raises(turnlog.InputError, match="which is gone"), session.turn("hi", watch="src"):
+            pass
+        assert session.turns() == []
+        with session.turn("hi", watch=tmp_path / "here"):
+            pass
 
 
 def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:

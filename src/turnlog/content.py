@@ -33,6 +33,7 @@ __all__ = [
     "ToolResult",
     "Unknown",
     "compact_json",
+    "extra_keys",
     "free_text",
     "images_in",
     "is_finite_json",
@@ -203,6 +204,19 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     provider: str = ""
     data: Any = None
     form: Form | None = None
+
+
+def extra_keys(form: Form | None) -> tuple[str, ...]:
+    """The keys that ride along in a form with a value, with their path: what another provider cannot take."""
+    return () if form is None else tuple(_extra(form.delta, ""))
+
+
+def _extra(delta: Mapping[str, Any] | None, path: str) -> Iterator[str]:
+    for key, value in (delta or {}).get("+", {}).items():
+        if value not in (None, [], {}, ""):
+            yield path + key
+    for key, inner in (delta or {}).get("~", {}).items():
+        yield from _extra(inner, f"{path}{key}.")
 
 
 def free_text() -> dict[str, Any]:

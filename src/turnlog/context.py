@@ -372,8 +372,16 @@ class Context:
 
     @property
     def head(self) -> tuple[Shown, ...]:
-        """The system messages that the conversation begins with."""
-        return tuple(item.shown for item in self._items[: self._lead])
+        """The system messages that the conversation begins with; of one that began without any, those which a decision
+        made its system text since."""
+        given = {decision.first for decision in self.decisions.values() if decision.action == "system"}
+        later = () if self._lead or not given else (item for item in self._items if item.n in given)
+        return tuple(item.shown for item in (*self._items[: self._lead], *later))
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it shows anything."""
+        return bool(self._items)
 
     def newest(self) -> Iterable[Shown]:
         """The messages at hand as they are on record, newest first."""

@@ -23,6 +23,7 @@ error: it comes back as values (`Violation`, `Edit`, `Loss`).
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,6 +46,7 @@ __all__ = [
     "UnknownProvider",
     "cancellations",
     "described",
+    "is_async",
     "text_given",
 ]
 
@@ -185,6 +187,11 @@ def text_given(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InputError(f"{name} is a string, not {type(value).__name__}")
     return value
+
+
+def is_async(call: Any) -> bool:
+    """Whether a call gives what would have to be awaited: of a function, or of an object that can be called."""
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
 
 
 def described(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
-from .errors import InputError, described
+from .errors import InputError, described, is_async
 from .models import Target
 from .records import (
     Approval,
@@ -274,6 +274,8 @@ def _enter(listeners: list[Any], callback: Callable[[Any], object], takes: str) 
     """Put a listener on a list; returns what takes it off again."""
     if not callable(callback):
         raise InputError(f"{takes}, not {type(callback).__name__}")
+    if is_async(callback):  # nobody would await what it returns
+        raise InputError(f"{takes}; this one is asynchronous: give a plain one, or follow `async for` of events()")
     listeners.append(callback)
 
     def stop() -> None:

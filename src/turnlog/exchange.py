@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from .content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
 from .costs import Cost, cost
 from .errors import InputError
-from .models import Target
+from .models import Target, check_settings
 from .providers.protocol import Reply
 from .providers.refusals import is_refusal
 from .records import MessageRecord, Record
 
-__all__ = ["Answer", "Content", "is_stream", "media_of", "messages_of", "parts_of", "target_of", "whole_of"]
+__all__ = [
+    "Answer",
+    "Content",
+    "is_stream",
+    "media_of",
+    "messages_of",
+    "parts_of",
+    "settings_given",
+    "target_of",
+    "whole_of",
+]
 
 Content = str | Part | Sequence[str | Part]
 """What a message is given as: text, a part, or several."""
@@ -77,6 +88,16 @@ def target_of(aim: Target) -> Target:
     return aim
 
 
+def settings_given(settings: Collection[str], held: Collection[str]) -> None:
+    """Raises InputError for names that are no settings of a request, nor ours. `held` are settings that are there
+    already."""
+    check_settings(settings)
+    for name in settings:
+        near = get_close_matches(name, ("tools", "budget", "strategy"), 1, 0.75)
+        if near and name not in held:
+            raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
+
+
 def is_stream(answer: Any) -> bool:
     """Whether an answer comes in chunks: an iterable that is no whole response, nor a list of one error."""
     if isinstance(whole_of(answer), (Mapping, str, bytes)) or hasattr(answer, "model_dump"):
@@ -93,7 +114,4 @@ def media_of(data: bytes, mime: str, name: str = "") -> Media:
     """The media part of these bytes, which have to be put into a store."""
     if not isinstance(data, bytes) or not isinstance(mime, str):
         raise InputError("media is given as bytes and a MIME type, e.g. media(data, 'image/png')")
-    kind = media_kind(mime)
-    if kind == "document" and mime not in ("application/pdf", "text/plain"):  # of texts, plain ones alone
-        kind = "file"
-    return Media(kind, mime=mime, sha256=sha256_hex(data), size=len(data), name=name)
+    return Media(media_kind(mime), mime=mime, sha256=sha256_hex(data), size=len(data), name=name)

@@ -80,7 +80,10 @@ class Found(NamedTuple):
 _DEAREST = 1_000_000
 """A dollar a token: what is dearer is a slip."""
 
-_NESTED = ("cache", "prices")
+_NESTED: dict[str, tuple[str, ...]] = {
+    "cache": CacheRules.__struct_fields__,
+    "prices": Prices.__struct_fields__,
+}
 _VENDOR = re.compile(r"^([a-z-]+\.)?anthropic\.")  # Bedrock: `us.anthropic.claude-...-v1:0`
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")  # OpenRouter: `claude-sonnet-4.5`
 _AZURE = re.compile(r"^gpt-35\b")  # names of deployments on Azure have no point
@@ -170,6 +173,9 @@ def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
     if not isinstance(models, dict):
         raise InputError(f'{path}: expected {{"models": {{NAME: {{...}}}}}}')
     for name, entry in models.items():
+        for key, fields in _NESTED.items():
+            if isinstance(entry, dict) and entry.get(key, ...) is None:  # none of it is known
+                entry[key] = dict.fromkeys(fields)
         try:
             prices = msgspec.convert(entry, ModelFacts).prices
         except msgspec.ValidationError as error:

@@ -21,6 +21,7 @@ from .content import sha256_hex
 from .diffs import is_inside, place_of, relative_to
 from .errors import InputError
 from .filelook import Folder, Seen, differences
+from .places import from_here
 from .records import Body, FileChange, Note, Record
 
 __all__ = ["FILE_LIMIT", "FileRecorder", "IGNORED", "LeftOut", "TOTAL_LIMIT", "Watched", "Watches", "folder_given"]
@@ -52,6 +53,7 @@ def folder_given(root: str | Path) -> str | Path:
         raise InputError(f"a folder is given as a path (str or Path), not {root!r}")
     if os.path.lexists(root) and not os.path.isdir(root):
         raise InputError(f"{text!r} is no folder: name the folder that the file is in")
+    from_here(root)
     return root
 
 

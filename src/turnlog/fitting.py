@@ -22,7 +22,7 @@ from .request import Plan, Prepared, follow, messages_of, plan, spelled, tools_f
 from .sizing import as_declared, choice_of, schemas_of
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
-from .tokens.counted import Counter
+from .tokens.counted import Counter, tokens_said
 from .tokens.counters import (
     WORD,
     checked_counter,
@@ -30,7 +30,6 @@ from .tokens.counters import (
     count_message,
     count_tools,
     counter_for,
-    tokens_said,
 )
 from .view.blocks import Item
 from .view.effects import failures_of, lasting

@@ -6,7 +6,12 @@ A value that would not come back from the log as it went in is refused with the 
 from __future__ import annotations
 
 import math
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
+
+from msgspec import Struct
 
 from .codec import decode_record, encode_record
 from .content import Message, Opaque, ToolCall
@@ -27,10 +32,29 @@ def admitted(body: Body) -> Body:
 def check_readable(body: Body) -> Body:
     """What the record that holds `body` is read as. Raises InputError if it could not be read again."""
     try:
-        return decode_record(encode_record(Record(1, "", body))).body
+        read = decode_record(encode_record(Record(1, "", body))).body
+        if read != body:  # most often a list where a tuple comes back
+            _check_texts(body, "")
+        return read
     except (CorruptRecord, AttributeError, TypeError) as error:
         what = str(error).removeprefix("record 1 is damaged: ")
         raise InputError(f"this cannot be recorded as a {type(body).__name__}: {what}") from error
+
+
+_AS_TEXT = (bytes, bytearray, memoryview, date, time, timedelta, Decimal, UUID)
+"""Types that are written as a text of some kind, and that a field for texts would so take in silence."""
+
+
+def _check_texts(value: Any, where: str) -> None:
+    """Raises InputError for what comes back as another text than anybody meant: bytes as base64, say."""
+    if isinstance(value, _AS_TEXT):
+        raise InputError(f"this cannot be recorded: {where} is {type(value).__name__}; give a text, bytes decoded")
+    if isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            _check_texts(getattr(value, name), f"{where}.{name}".removeprefix("."))
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            _check_texts(item, f"{where}[{i}]")
 
 
 def _free_form(body: Body) -> list[tuple[str, Any, bool]]:

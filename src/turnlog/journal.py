@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from .content import Media, Message, Opaque, Outcome, Text, ToolCall, ToolResult
+from .content import Media, Message, Opaque, Outcome, Text, ToolCall, ToolResult, unchanged
 from .context import Context
 from .errors import Conflict, InputError, described
 from .exchange import Answer, Content, is_stream, parts_of, whole_of
@@ -21,6 +21,7 @@ from .records import Body, Count, MessageRecord, PartialAnswer, Record, Usage, U
 from .redaction import has_mark
 from .streaming import Checkpoints
 from .tokens.counters import count_message, counter_for
+from .view.clean import sendable_name
 
 __all__ = ["Journal"]
 
@@ -179,11 +180,15 @@ class Journal:
         return self._keep(assembler.reply(), asked)
 
     def _keep(self, reply: Reply, asked: Target, *, reason: str = "") -> Answer:
+        reply = self._by_own_names(reply, asked)
         for data in reply.blobs.values():
             self._store.put_blob(data)
         body: MessageRecord | PartialAnswer
-        if not reply.complete:
-            reason = reason or reply.error or "the stream ended early"
+        if not reply.complete and not reason:
+            reason = reply.error or "the stream ended early"
+            if not _says_anything(reply):
+                other = "if another target was asked, hand it over as `aim`"
+                reason = f"{reason}; nothing in it is an answer of {asked.provider}: {other}"
         elif reply.fragments:
             reason = reason or "the answer ended before all of it had come" + (f" ({reply.stop})" if reply.stop else "")
         if not reason:
@@ -198,6 +203,25 @@ class Journal:
         records = self._append(bodies, asked=asked)
         return Answer(reply, records[0], asked.model)
 
+    def _by_own_names(self, reply: Reply, asked: Target) -> Reply:
+        """The answer with its calls under the names that the tools were given: a provider that does not take those is
+        sent others, which nobody else knows."""
+        names = {tool.name for tool in self._context.configuration.tools if tool.kind != "hosted"}
+        called = {part.name for part in reply.message.parts if isinstance(part, ToolCall)}
+        if called <= names or not names:
+            return reply
+        rules = provider(asked.provider).rules(asked, asked.settings)
+        given = {sent: name for name in names if (sent := sendable_name(name, rules)) not in names}
+        parts = tuple(
+            msgspec.structs.replace(part, name=given[part.name])
+            if isinstance(part, ToolCall) and part.name in given
+            else part
+            for part in reply.message.parts
+        )
+        if unchanged(parts, reply.message.parts):
+            return reply
+        return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, parts=parts))
+
     def _bill(self, reply: Reply, usage: Usage, asked: Target, size: Count | None) -> UsageRecord:
         """What the request cost, beside what it was counted as before it was sent; `size` is the answer's on record."""
         counter = counter_for(asked.provider, asked.model)
@@ -210,6 +234,11 @@ class Journal:
         else:
             answer = count_message(reply.message, counter, self._store.get_blob).tokens
         return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
+
+
+def _says_anything(reply: Reply) -> bool:
+    """Whether a stream was one of its provider's at all: what another provider streams holds no known words."""
+    return bool(reply.message.parts or reply.fragments or reply.model or reply.response_id or reply.stop)
 
 
 def _is_named_as(part: ToolCall, call: ToolCall) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
@@ -14,7 +15,7 @@ from msgspec import Struct
 from .errors import InputError, UnknownProvider
 from .facts import find_model, own_file
 
-__all__ = ["DEFAULT_MODELS", "Target", "UnknownModelWarning", "target"]
+__all__ = ["DEFAULT_MODELS", "Target", "UnknownModelWarning", "check_settings", "target"]
 
 DEFAULT_MODELS = {
     "openai-chat": "gpt-4o",
@@ -27,6 +28,24 @@ DEFAULT_MODELS = {
 
 class UnknownModelWarning(UserWarning):
     """A model is in no table: its limits are another's, or its provider's common ones."""
+
+
+_TEXT = ("messages", "input", "contents", "system", "instructions", "systemInstruction", "system_instruction")
+_ELSEWHERE = {
+    **dict.fromkeys(("provider", "model", "target"), "switch() for the model"),
+    **dict.fromkeys(_TEXT, "system() and user() for text"),
+    "tools": "configure(tools=)",
+    **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "the argument of turnlog.open()"),
+}
+"""Names that a provider's settings do not have, and what is meant by each."""
+
+
+def check_settings(names: Iterable[str]) -> None:
+    """Raises InputError for names that are no settings of a request: what they say would stand in the place of the
+    conversation or of its tools, or nothing would follow from it."""
+    for name in names:
+        if name in _ELSEWHERE:
+            raise InputError(f"{name!r} is no setting of a request: use {_ELSEWHERE[name]}")
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -50,6 +69,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
     def with_settings(self, **settings: Any) -> Target:
         """This target with more request settings laid over it."""
+        check_settings(settings)
         return msgspec.structs.replace(self, settings={**self.settings, **settings})
 
     @property
@@ -86,6 +106,7 @@ def target(provider: str, model: str, /, **settings: Any) -> Target:
         raise InputError(f"a target is a provider's name and a model's, not {provider!r} and {model!r}")
     if provider not in _COMMON:
         raise UnknownProvider(f"unknown provider {provider!r}; use one of {', '.join(_COMMON)}")
+    check_settings(settings)
     found = find_model(model)
     input_limit, output_limit, media = _COMMON[provider]
     if found is not None:

@@ -7,7 +7,6 @@ the log, so that a session opened again after a crash makes the same one.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import msgspec
 from .compaction import Compaction, Compactor
 from .content import Media, Message, Outcome, Tool, ToolCall
 from .errors import InputError, text_given
-from .exchange import Answer, Content, media_of, messages_of, parts_of, target_of
+from .exchange import Answer, Content, media_of, messages_of, parts_of, settings_given, target_of
 from .filewatch import FileRecorder, folder_given
 from .inspection import broken_down, explained
 from .lifecycle import Lifecycle
@@ -144,15 +143,7 @@ class Session(Lifecycle):
         those not named stay as they are, a setting given as None goes."""
         self._context.refresh()
         self._aim(None)  # first: who has no target is told so
-        reserved = {"provider", "model", "messages", "input", "contents", "system", "instructions"} & settings.keys()
-        if reserved:
-            raise InputError(
-                f"{min(reserved)!r} is no setting: use switch() for the model, system() and user() for text"
-            )
-        for name in settings:
-            near = get_close_matches(name, ("tools", "budget", "strategy"), 1, 0.75)
-            if near and name not in self.configuration.settings:
-                raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
+        settings_given(settings, self.configuration.settings)
         given = {
             **({} if tools is None else {"tools": read_tools(tools)}),
             **({} if budget is None else {"budget": read_budget(budget)}),
@@ -168,8 +159,8 @@ class Session(Lifecycle):
         return self._journal.append_at(configured, exact=False)[0]
 
     def switch(self, aim: Target, *, why: str = "") -> tuple[Loss, ...]:
-        """Make requests for another target from here on. Settings that both providers have are carried
-        over, `aim.settings` laid over them. Returns what the target cannot take of settings and of the
+        """Make requests for another target from here on. Settings that both providers have, whatever the model, are
+        carried over, `aim.settings` laid over them. Returns what the target cannot take of settings and of the
         conversation so far. Switching back brings back what it could not take of the conversation and of the tools,
         but for what a request decided for a smaller window (`undo_compaction`); settings that only one provider has
         are to be given again, with `aim` or `configure`."""
@@ -199,18 +190,20 @@ class Session(Lifecycle):
 
     def replace_system(self, text: str) -> Record:
         """Have this system text at the beginning of the conversation from here on, in place of what stands there;
-        the log keeps that. Recorded as a system message if there is none."""
+        the log keeps that. A conversation that began without any has it where it is now, and the next in its place."""
 
-        def replaced(_: int) -> tuple[Body]:  # also what others recorded since
+        def replaced(n: int) -> tuple[Body, ...]:  # also what others recorded since
             old = [(shown, i) for shown in self._context.head for i, part in enumerate(shown.message.parts)]
             if not old:
-                return (MessageRecord(Message("system", parts_of(text))),)
+                said = MessageRecord(Message("system", parts_of(text)))
+                return (said, Decision("system", n, n, "system text")) if self._context.has_begun else (said,)
             first, last = old[0][0].records[0], old[-1][0].records[0]
             places = [[shown.records[0], [i], "" if k else text] for k, (shown, i) in enumerate(old)]
             detail = {"texts": places, "changes_from": first}
             return (Decision("system", first, last, "another system text", detail),)
 
-        return self._journal.append_at(replaced, exact=False)[0]
+        exact = self._context.has_begun and not self._context.head  # a decision names the number
+        return self._journal.append_at(replaced, exact=exact)[0]
 
     def clear(self, *, why: str = "cleared") -> Record:
         """Start the conversation afresh: system text stays, all else leaves the view, not the log."""

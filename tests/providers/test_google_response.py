@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turnlog.content import Form, Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import FormatError
@@ -224,6 +226,46 @@ def test_streamed_arguments_make_one_call() -> None:
             "thoughtSignature": "AAAA",
         }
     ]
+
+
+@pytest.mark.parametrize(
+    "aside", [{}, {"createTime": "2026-11-23T10:00:00Z"}, {"modelStatus": {"modelStage": "STABLE"}}]
+)
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_chunk_that_says_nothing_of_the_answer_is_passed_over(aside: dict[str, Any], at: int) -> None:
+    """It ended the stream with an error: the rest of the answer was paid for and gone."""
+    chunks: list[Any] = [chunk({"text": "Cold, "}), chunk({"text": "4 degrees."}, finish="STOP")]
+    reply = assembled([*chunks[:at], aside, *chunks[at:]])
+    assert (reply.complete, reply.message.parts) == (True, (Text("Cold, 4 degrees."),))
+    assert assembled([*chunks[:1], {"new": {"of": "theirs"}}, *chunks[1:]]).complete
+    for whole in (aside, {"choices": []}):
+        with pytest.raises(FormatError, match="this is no generateContent response"):
+            PROVIDER.parse_response(whole)
+
+
+_PATHS = st.sampled_from(["$", "$.a", "$.a.b", "$.a[0]", "$.a[0].b", "$.b"])
+_PIECES = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.just("f"),
+        "willContinue": st.booleans(),
+        "args": st.sampled_from([{}, {"a": 1}, {"a": []}, {"a": {"b": "w"}}]),
+        "partialArgs": st.lists(
+            st.fixed_dictionaries(
+                {"jsonPath": _PATHS},
+                optional={"stringValue": st.just("w"), "numberValue": st.just(5), "willContinue": st.booleans()},
+            ),
+            max_size=2,
+        ),
+    },
+)
+
+
+@given(st.lists(_PIECES, max_size=5))
+def test_pieces_that_contradict_each_other_are_put_together_all_the_same(pieces: list[dict[str, Any]]) -> None:
+    """A text that went on where a number had come since, or arguments behind what was no object, ended the stream in
+    an AttributeError or TypeError, though the answer could be read."""
+    assembled([chunk({"functionCall": piece}) for piece in pieces])
 
 
 def test_a_half_call_is_a_fragment() -> None:

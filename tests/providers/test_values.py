@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from turnlog.content import ARGUMENTS_DEPTH, nested_deeper, parse_arguments
 from turnlog.errors import FormatError
-from turnlog.oneshot import convert
+from turnlog.oneshot import check, convert
+from turnlog.providers.anthropic import values as anthropic
 from turnlog.providers.openai_chat.shapes import READABLE_MESSAGE, request_shape
 from turnlog.providers.openai_responses.shapes import REQUEST
 from turnlog.providers.shapes import OBJECT, STRING, Each, Either, Keys, Many, Shape, Tagged, Value, record, words
-from turnlog.providers.values import check_depth, check_types, fit, prune
+from turnlog.providers.values import check_depth, check_types, fit, misfit, prune
 from turnlog.view.shown import Edit
 
 
@@ -139,3 +140,20 @@ def test_a_key_inside_an_object_is_a_declared_loss() -> None:
     }
     losses = convert(body, to="anthropic", model="claude-sonnet-4-5", source="openai-chat").losses
     assert [(loss.kind, loss.records) for loss in losses if "function.strictness" in loss.detail] == [("extra", (2,))]
+
+
+@pytest.mark.parametrize("table", ["INSIDE", "OWN", "SETTINGS", "TOOL_KEYS", "TOOLS", "OPTIONAL"])
+def test_any_value_can_be_asked_of_every_type(table: str) -> None:
+    """A type that could not be made was found by whoever used its setting first: `fallbacks` of the Messages API, and
+    any request with it, ended in a TypeError about `Later`."""
+    for kind in getattr(anthropic, table).values():
+        for inner in kind.values() if table == "OPTIONAL" else [kind[1] if table == "TOOLS" else kind]:
+            for value in (None, 1, "default", [{"model": "claude-opus-4-8"}], {"type": "text"}, []):
+                assert isinstance(misfit(value, inner), str)
+
+
+@pytest.mark.parametrize("fallbacks", ["default", [{"model": "claude-opus-4-8"}]])
+def test_fallbacks_are_taken_as_documented(fallbacks: Any) -> None:
+    """Either form of the setting is sent on as it is."""
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+    assert check({**body, "fallbacks": fallbacks}, "anthropic") == []

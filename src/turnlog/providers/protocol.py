@@ -18,7 +18,17 @@ from ..records import Configuration, Usage
 from ..rules import Rules
 from ..view.shown import Edit, Loss, Shown
 
-__all__ = ["Assembler", "BlobReader", "Parsed", "Provider", "Rendered", "Renderer", "Reply", "SettingPaths"]
+__all__ = [
+    "Assembler",
+    "BlobReader",
+    "OPENAI_SETTINGS",
+    "Parsed",
+    "Provider",
+    "Rendered",
+    "Renderer",
+    "Reply",
+    "SettingPaths",
+]
 
 BlobReader = Callable[[str], bytes]
 """Media bytes by hex SHA-256; raises BlobMissing."""
@@ -26,7 +36,22 @@ BlobReader = Callable[[str], bytes]
 SettingPaths = Mapping[str, tuple[str, ...]]
 """Where a provider keeps the settings that all share: common name -> path of keys in the body.
 
-Common names: `max_output_tokens`, `temperature`, `top_p`, `stop` (a list of strings)."""
+Common names: `max_output_tokens`, `temperature`, `top_p`, `stop` (a list of strings), `stream`; where several have it
+and each of their models takes it, others."""
+
+OPENAI_SETTINGS: SettingPaths = {
+    name: (name,)
+    for name in (
+        "metadata",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "safety_identifier",
+        "service_tier",
+        "store",
+        "user",
+    )
+}
+"""What both of OpenAI's APIs have under one name."""
 
 
 class Parsed(Struct, frozen=True, kw_only=True):

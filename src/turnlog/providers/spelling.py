@@ -12,12 +12,12 @@ A delta is a dict of up to four entries:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..content import Form
 
-__all__ = ["difference", "extra_keys", "formed", "same", "spell"]
+__all__ = ["difference", "formed", "same", "spell"]
 
 
 def same(left: Any, right: Any) -> bool:
@@ -96,19 +96,6 @@ def formed(provider: str, default: Mapping[str, Any], seen: Mapping[str, Any], s
     """The form of a value whose default rendering is `default` and that was seen as `seen`."""
     delta = difference(default, seen)
     return Form(provider=provider, shape=shape, delta=delta) if delta or shape else None
-
-
-def extra_keys(form: Form | None) -> tuple[str, ...]:
-    """The keys that ride along in a form with a value, with their path: what another provider cannot take."""
-    return () if form is None else tuple(_extra(form.delta, ""))
-
-
-def _extra(delta: Mapping[str, Any] | None, path: str) -> Iterator[str]:
-    for key, value in (delta or {}).get("+", {}).items():
-        if value not in (None, [], {}, ""):
-            yield path + key
-    for key, inner in (delta or {}).get("~", {}).items():
-        yield from _extra(inner, f"{path}{key}.")
 
 
 _IDENTITY = frozenset({"call_id", "id", "name", "tool_call_id", "tool_use_id"})

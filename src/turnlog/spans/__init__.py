@@ -12,7 +12,7 @@ except ImportError as error:
     raise ImportError("spans need OpenTelemetry's API: pip install 'turnlog[otel]'") from error
 
 from .._version import __version__
-from ..errors import InputError
+from ..errors import InputError, text_given
 from ..redaction import Redactor
 from ..session import Session
 from .content import Contents
@@ -37,6 +37,7 @@ def attach(
     """
     if not isinstance(session, Session):
         raise InputError(f"spans are made of a turnlog.Session, not of {type(session).__name__}")
+    text_given("agent", agent)
     if not isinstance(content, (bool, Redactor)):
         raise InputError(f"content is True, False or a turnlog.Redactor, not {type(content).__name__}")
     redactor = content if isinstance(content, Redactor) else session.redactor or Redactor()

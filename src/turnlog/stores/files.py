@@ -36,6 +36,7 @@ from ..log import (
     check_session_id,
     utc_now,
 )
+from ..places import from_here
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name, whole_blob
 from .database import Durability
@@ -74,7 +75,7 @@ class FilesStore(FilesRetention):
     ) -> None:
         if durability not in ("normal", "full"):
             raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
-        self.path = Path(path).absolute()
+        self.path = from_here(path)
         self.torn: list[Problem] = []
         self._read_only = read_only
         self._closed = False

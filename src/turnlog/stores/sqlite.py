@@ -23,6 +23,7 @@ from ..log import (
     is_landmark,
     utc_now,
 )
+from ..places import from_here
 from ..records import Record
 from .blobs import BlobFolder, is_blob_name, whole_blob
 from .database import Database, Durability
@@ -77,7 +78,7 @@ class SqliteStore(SqliteRetention):
     ) -> None:
         if durability not in ("normal", "full"):
             raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
-        self.path = Path(path).absolute()
+        self.path = from_here(path)
         real = Path(os.path.realpath(self.path))  # SQLite's own side files stand beside that too, whatever links to it
         if not real.name:
             raise InputError(f"store: found {str(path)!r}, allowed is the name of a file")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import CellType
 from typing import Any
 
 from ..content import sha256_hex
-from ..errors import InputError
+from ..errors import InputError, is_async
 from .digest import Digest
 from .prompt import PROMPT_VERSION, prompt_for
 from .protocol import Material, Summarizer
@@ -43,7 +42,7 @@ class ModelSummarizer:
 
     def __init__(self, call: Complete, *, name: str, input_limit: int = 100_000, reflective: bool = False) -> None:
         """Raises InputError if `call` is asynchronous or no function, or there is no name or no limit."""
-        if not callable(call) or _is_async(call):
+        if not callable(call) or is_async(call):
             raise InputError(
                 "call: give a plain function from a prompt to a text; of an asynchronous client, the sync one"
             )
@@ -83,17 +82,12 @@ def as_ladder(given: Summarizer | Complete | None) -> tuple[Summarizer, ...]:
     name = type(given).__name__
     if not callable(summarizer.summarize):
         raise InputError(f"{name}.summarize is no method: give one from a material to a text")
-    if _is_async(summarizer.summarize):
+    if is_async(summarizer.summarize):
         raise InputError(f"{name}.summarize is asynchronous: give a plain method from a material to a text")
     made_by = getattr(summarizer, "id", None)
     if not isinstance(made_by, str) or not made_by.strip():
         raise InputError(f"{name}.id is to be a name, which results are kept by, not {made_by!r}")
     return (summarizer,)
-
-
-def _is_async(call: Any) -> bool:
-    """Whether a call gives what would have to be awaited: of a function, or of an object that can be called."""
-    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
 
 
 def _name_of(call: Any) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
 from ..content import Message, Tool, ToolResult
+from ..errors import InputError
 
-__all__ = ["BlobReader", "Certainty", "Choice", "Counter", "Tally", "last_turn"]
+__all__ = ["BlobReader", "CERTAINTIES", "Certainty", "Choice", "Counter", "Tally", "last_turn", "tokens_said"]
 
 Certainty = Literal["exact", "calibrated", "estimated"]
 """`exact`: what the provider bills, as far as was ever seen. `calibrated`: an estimate corrected by
@@ -62,6 +64,17 @@ class Tally(Struct, frozen=True, gc=False, kw_only=True):
         )
 
 
+def tokens_said(said: Any, wanted: str) -> int:
+    """What a counter returned, if it is a number of tokens; else InputError, which says what is `wanted`."""
+    try:
+        tokens = operator.index(said)
+    except TypeError:
+        tokens = -1
+    if tokens < 0:
+        raise InputError(f"{wanted}; this one returned {said!r}, where a whole number from 0 on is wanted")
+    return tokens
+
+
 def last_turn(messages: Sequence[Message]) -> int:
     """Where the last turn begins: the index after the last message in which a user speaks.
 
@@ -76,10 +89,11 @@ def last_turn(messages: Sequence[Message]) -> int:
 
 
 def _weaker(left: Certainty, right: Certainty) -> Certainty:
-    return left if left == right else max(left, right, key=_TRUST.index)
+    return left if left == right else max(left, right, key=CERTAINTIES.index)
 
 
-_TRUST: tuple[Certainty, ...] = ("exact", "calibrated", "estimated")
+CERTAINTIES: tuple[Certainty, ...] = ("exact", "calibrated", "estimated")
+"""How far counts can be trusted, the most first."""
 
 
 class Counter(Protocol):

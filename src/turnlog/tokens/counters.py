@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from ..content import Message, Text, Tool, ToolCall, ToolResult
 from ..errors import InputError
 from ..records import Count
-from .counted import BlobReader, Choice, Counter, Tally
+from .counted import CERTAINTIES, BlobReader, Choice, Counter, Tally, tokens_said
 from .factored import FactoredCounter
 from .families import claude_family, gemini_family, openai_family, unknown_family
 from .openai import OpenAICounter
@@ -24,7 +23,6 @@ __all__ = [
     "count_tools",
     "counter_for",
     "joins_results",
-    "tokens_said",
 ]
 
 WORD = Message("user", (Text("a word"),))
@@ -62,23 +60,53 @@ def checked_counter(counter: Any, wanted: str) -> Counter:
     if missing or isinstance(counter, type):
         lacks = f": it has no {', '.join(map(repr, missing))}" if missing else ", but a class: make one of it"
         raise InputError(f"{wanted}; {counter!r} is neither{lacks}")
-    for name, said in (("messages", counter.messages((WORD,))), ("frame", counter.frame(system=True, tools=False))):
-        if not isinstance(said, Tally):
-            raise InputError(f"{wanted}; this one's {name!r} returned {said!r}, not a turnlog.tokens.Tally")
-        tokens_said(said.tokens, wanted)
-    found: Counter = counter
+    if not isinstance(counter.id, str) or not counter.id:
+        raise InputError(f"{wanted}; the 'id' of this one is {counter.id!r}, not its name and version")
+    found = _Checked(counter, wanted)
+    found.messages((WORD,))
+    found.frame(system=True, tools=False)
+    found.text("a word")
     return found
 
 
-def tokens_said(said: Any, wanted: str) -> int:
-    """What a counter returned, if it is a number of tokens; else InputError, which says what is `wanted`."""
-    try:
-        tokens = operator.index(said)
-    except TypeError:
-        tokens = -1
-    if tokens < 0:
-        raise InputError(f"{wanted}; this one returned {said!r}, where a whole number from 0 on is wanted")
-    return tokens
+class _Checked:
+    """A counter that somebody brought: each of its answers is looked at, since a wrong one would be taken for a size
+    far from where it was given."""
+
+    def __init__(self, counter: Any, wanted: str) -> None:
+        self._counter = counter
+        self._wanted = wanted
+
+    @property
+    def id(self) -> str:
+        """Its own."""
+        return str(self._counter.id)
+
+    def text(self, text: str) -> int:
+        """Tokens of a text."""
+        return tokens_said(self._counter.text(text), self._wanted)
+
+    def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
+        """Messages as part of a request."""
+        return self._tally("messages", self._counter.messages(messages, blob))
+
+    def tools(self, tools: Sequence[Tool], choice: Choice = "auto") -> Tally:
+        """Tool declarations."""
+        return self._tally("tools", self._counter.tools(tools, choice))
+
+    def frame(self, *, system: bool, tools: bool) -> Tally:
+        """What stands beside messages and tools."""
+        return self._tally("frame", self._counter.frame(system=system, tools=tools))
+
+    def _tally(self, name: str, said: Any) -> Tally:
+        if not isinstance(said, Tally):
+            raise InputError(f"{self._wanted}; this one's {name!r} returned {said!r}, not a turnlog.tokens.Tally")
+        for tokens in said.parts.values():
+            tokens_said(tokens, self._wanted)
+        if said.certainty not in CERTAINTIES:
+            words = ", ".join(CERTAINTIES)
+            raise InputError(f"{self._wanted}; {name!r} of this one is {said.certainty!r}, which is none of {words}")
+        return said
 
 
 def count_message(message: Message, counter: Counter, blob: BlobReader | None = None) -> Count:

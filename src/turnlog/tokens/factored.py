@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from math import ceil
 
 from ..content import Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
-from .counted import BlobReader, Choice, Tally, last_turn
+from .counted import BlobReader, Choice, Tally, last_turn, tokens_said
 from .declared import flat_json, names_only, nested_objects, spaced_json
 from .families import VERSION, FactoredFamily
 from .media import count_media, media_text
@@ -61,7 +61,7 @@ class FactoredCounter:
 
     def _spelled(self, text: str, factor: float) -> int:
         if self._texts is not None:
-            return self._texts(text)
+            return tokens_said(self._texts(text), "`texts` is a function from a text to its tokens")
         blobs = sum(count_pieces(_VOCABULARY, run) for run in _BLOB.findall(text))
         rest = count_pieces(_VOCABULARY, _BLOB.sub("", text) if blobs else text)
         return ceil(rest * factor + blobs * self._family.base64 - 0.5)

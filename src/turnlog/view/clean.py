@@ -17,7 +17,7 @@ import msgspec
 from ..content import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult, Unknown, unchanged
 from ..redaction import has_mark
 from ..rules import Rules
-from .shown import Edit, Loss, Shown
+from .shown import Edit, Loss, Shown, without_extras
 
 __all__ = ["BLANK", "clean", "is_blank", "sendable_name"]
 
@@ -173,7 +173,8 @@ class _Cleaner:
             return media
         label = media.name or media.mime or media.kind
         size = f", {media.size:,} bytes" if media.size else ""
-        self.losses.append(Loss("media", f"{media.kind} {label}{size} shown as a placeholder: {why}", self.records))
+        bare = f"{media.kind} {label}{size} shown as a placeholder{without_extras(media.form)}"
+        self.losses.append(Loss("media", f"{bare}: {why}", self.records))
         return Text(f"[{media.kind} left out ({label}{size}): {why}]")
 
     def _why_not(self, media: Media, allowed: frozenset[str]) -> str:

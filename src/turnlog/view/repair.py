@@ -34,7 +34,7 @@ from .arrange import Fate, arrange, with_parts
 from .clean import clean, is_blank, sendable_name
 from .own_calls import own_calls
 from .pairing import pair
-from .shown import Edit, Loss, Shown
+from .shown import Edit, Loss, Shown, without_extras
 
 __all__ = [
     "CONTINUE",
@@ -173,7 +173,8 @@ def _system(view: list[Shown], rules: Rules, losses: list[Loss], *, leading: boo
         legal = i > 0 and view[i - 1].message.role != "assistant" and next_role != "user"
         if rules.system == "top_or_after_user" and legal:
             continue
-        losses.append(Loss("place", "system text in mid-conversation shown as a user message", shown.records))
+        left = without_extras(shown.message.form, name=shown.message.name, own=rules.provider)
+        losses.append(Loss("place", f"system text in mid-conversation shown as a user message{left}", shown.records))
         out[i] = Shown(as_users(shown.message), shown.records, "repaired")
     return out
 
@@ -263,7 +264,8 @@ def _media_count(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Sh
             for inner in part.parts if isinstance(part, ToolResult) else (part,):
                 if isinstance(inner, Media) and surplus > 0:
                     surplus -= 1
-                    losses.append(Loss("media", f"{inner.kind} beyond the {most} a request may hold", shown.records))
+                    why = f"{inner.kind} beyond the {most} a request may hold{without_extras(inner.form)}"
+                    losses.append(Loss("media", why, shown.records))
                     inner = Text(f"[{inner.kind} left out: more than {most} in one request]")
                 replaced.append(inner)
             if isinstance(part, ToolResult):

@@ -6,9 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..content import Message, ToolResult
+from ..content import Form, Message, ToolResult, extra_keys
 
-__all__ = ["Edit", "Loss", "Shown", "Treatment", "starts_turn"]
+__all__ = ["Edit", "Loss", "Shown", "Treatment", "starts_turn", "without_extras"]
 
 Treatment = Literal[
     "verbatim", "repaired", "joined", "synthetic", "cut", "masked", "placeholder", "replaced", "summarised"
@@ -52,6 +52,14 @@ class Loss(Struct, frozen=True, gc=False, omit_defaults=True):
     kind: str
     detail: str
     records: tuple[int, ...] = ()
+
+
+def without_extras(form: Form | None, *, name: str = "", own: str = "") -> str:
+    """The end of a sentence about something that is shown as a text: what was said of it goes along. In a form of
+    the provider `own` that is how it spells it."""
+    keys = () if form is None or form.provider == own else extra_keys(form)
+    left = [*keys, *([f"the name {name!r}"] if name else ())]
+    return f", without {', '.join(left)}" if left else ""
 
 
 def starts_turn(shown: Shown) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from ..content import Media, Part, Text, ToolResult, media_parts, unchanged
 from ..errors import StoreError
 from .arrange import with_parts
-from .shown import Loss, Shown
+from .shown import Loss, Shown, without_extras
 
 __all__ = ["image_type", "sniff"]
 
@@ -75,7 +75,8 @@ def _as_text(media: Media, data: bytes, shown: Shown, losses: list[Loss]) -> Med
     if not text:
         return media
     label = media.name or media.mime
-    losses.append(Loss("media", f"{media.kind} {label} shown as the text that it holds", shown.records))
+    bare = f"{media.kind} {label} shown as the text that it holds{without_extras(media.form)}"
+    losses.append(Loss("media", bare, shown.records))
     return Text(f"[{media.kind} {label}]\n{text}")
 
 
@@ -83,7 +84,8 @@ def _true_media(media: Media, blob: Callable[[str], bytes], shown: Shown, losses
     try:
         data = blob(media.sha256)
     except StoreError as error:
-        losses.append(Loss("media", f"{media.kind} shown as a placeholder: {error}", shown.records))
+        bare = f"{media.kind} shown as a placeholder{without_extras(media.form)}"
+        losses.append(Loss("media", f"{bare}: {error}", shown.records))
         return Text(f"[{media.kind} left out ({media.name or media.mime or media.kind}): its bytes are missing]")
     if not data or media.kind != "image" or media.mime not in _CHECKED:
         return media

@@ -6,13 +6,25 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from ...content import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown, free_text
+from ...content import (
+    Form,
+    Media,
+    Message,
+    Opaque,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    extra_keys,
+    free_text,
+)
 from ...errors import BlobMissing
 from ...models import Target
 from ...records import Configuration
 from ...view.shown import Edit, Loss, Shown
 from ..protocol import BlobReader, Rendered
-from ..spelling import extra_keys
 from .blocks import (
     NAME,
     call_block,
@@ -102,13 +114,19 @@ class _Renderer:
             for key in extra_keys(form):
                 self._lose("extra", f"{key!r} of a {what} as {form.provider} had it left out")
 
+    def _begin(self, shown: Shown) -> None:
+        """Declares what has no place here of a message as a whole."""
+        message, self.records = shown.message, shown.records
+        self._extras(message.form, f"{message.role} message")
+        if message.name:
+            self._lose("extra", f"author's name {message.name!r} left out: this provider has no place for it")
+
     def system(self, leading: Sequence[Shown]) -> str | _Blocks:
         """Top-level system text: a string if it is one plain text that was not seen as a list."""
         blocks: _Blocks = []
         listed = False
         for shown in leading:
-            self.records = shown.records
-            self._extras(shown.message.form, "system message")
+            self._begin(shown)
             listed = listed or content_shape(shown.message.form) == "list"
             if is_inline(shown.message.form):
                 self.edits.append(
@@ -128,10 +146,8 @@ class _Renderer:
 
     def message(self, shown: Shown, last_results: bool) -> dict[str, Any] | None:
         """A message, or None if nothing of it could be expressed."""
-        message, self.records = shown.message, shown.records
-        self._extras(message.form, f"{message.role} message")
-        if message.name:
-            self._lose("extra", f"author's name {message.name!r} left out: this provider has no place for it")
+        message = shown.message
+        self._begin(shown)
         shape = content_shape(message.form)
         blocks = self._ordered(message, shape, last_results)
         if message.parts and not blocks:
@@ -207,6 +223,9 @@ class _Renderer:
             label = part.name or part.mime or part.kind
             self._lose("media", f"{part.kind} {label} left out: {why}")
             return {"type": "text", "text": f"[{part.kind} left out: {label}]"}
+        declared = block["source"].get("media_type", part.mime)
+        if declared != part.mime:
+            self._lose("media_type", f"{part.kind} declared as {part.mime} sent as {declared}")
         return spelled(block, part.form)
 
     def _payload(self, part: Media) -> str:

@@ -210,7 +210,7 @@ SETTINGS: Mapping[str, Any] = {
     "context_management": _OBJECT | None,
     "diagnostics": _object(previous_message_id=_may(str | None)) | None,
     "fallback_credit_token": str | _object(token=str) | None,
-    "fallbacks": Literal["default"] | _list(_object(model=str)) | None,
+    "fallbacks": _list(_object(model=str)) | Literal["default"] | None,
     "inference_geo": str | None,
     "max_tokens": Annotated[int, Meta(ge=0)],
     "mcp_servers": _list(_tagged("url", name=str, url=str)),

@@ -41,7 +41,8 @@ class PartialCall:
         self._inner.update({key: call[key] for key in ("id", "name") if call.get(key)})
         self.name = self._inner.get("name", "")
         if isinstance(call.get("args"), dict):
-            self._arguments.update(call["args"])
+            had = self._arguments if isinstance(self._arguments, dict) else {}
+            self._arguments = {**had, **call["args"]}
         for i, piece in enumerate(call.get("partialArgs") or ()):
             if isinstance(piece, dict):
                 self._set(piece, f"{where}.partialArgs[{i}]")
@@ -77,8 +78,12 @@ def _path(text: str, where: str) -> tuple[str | int, ...]:
 
 
 def _get(value: Any, path: tuple[str | int, ...]) -> str:
+    """The text at `path`; empty where something else came in its way since."""
     for step in path:
-        value = value[step]
+        try:
+            value = value[step]
+        except (IndexError, KeyError, TypeError):
+            return ""
     return value if isinstance(value, str) else ""
 
 

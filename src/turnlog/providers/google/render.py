@@ -8,12 +8,24 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
+from ...content import (
+    Form,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    extra_keys,
+)
 from ...models import Target
 from ...records import Configuration
 from ...view.shown import Edit, Loss, Shown
 from ..protocol import BlobReader, Rendered
-from ..spelling import extra_keys, spell
+from ..spelling import spell
 from . import wire
 from .keys import NAME, camel, camel_deep
 from .media import file_uri
@@ -102,12 +114,18 @@ class _Writer:
             if lost:
                 self.lose("extra", f"{', '.join(lost)} of {what} left out")
 
+    def begin(self, shown: Shown, what: str) -> None:
+        """Declares what has no place here of a message as a whole."""
+        self.records = shown.records
+        self.extras(shown.message.form, what)
+        if shown.message.name:
+            self.lose("extra", f"the name {shown.message.name!r} of an author left out")
+
     def system(self, messages: Sequence[Shown]) -> Any:
         """The system instruction: all leading system text, in order; None without any."""
         texts: list[Text] = []
         for shown in messages:
-            self.records = shown.records
-            self.extras(shown.message.form, "a system message")
+            self.begin(shown, "a system message")
             for part in shown.message.parts:
                 if isinstance(part, Text):
                     texts.append(part)
@@ -128,11 +146,9 @@ class _Writer:
 
     def add(self, shown: Shown) -> None:
         """One message as one content; results of one step that stand in several join."""
-        message, self.records = shown.message, shown.records
+        message = shown.message
         self._follow(message)
-        self.extras(message.form, f"a {message.role} message")
-        if message.name:
-            self.lose("extra", f"the name {message.name!r} of an author left out")
+        self.begin(shown, f"a {message.role} message")
         parts = [entry for part in message.parts for entry in self.part(part)]
         results = bool(message.parts) and all(isinstance(part, ToolResult) for part in message.parts)
         words = shape_of(message.form).split()
@@ -231,6 +247,8 @@ class _Writer:
 
     def _media(self, media: Media) -> dict[str, Any] | None:
         self.extras(media.form, f"a {media.kind}")
+        if media.name:
+            self.lose("extra", f"the name {media.name!r} of a {media.kind} left out")
         if media.file_id and media.provider != NAME:
             self.lose("media", f"a file of {media.provider or 'another provider'} cannot be sent to Google")
             return None

@@ -25,6 +25,9 @@ from .parts import PartReader
 __all__ = ["ResponseAssembler", "parse_response"]
 
 _KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "modelVersion", "responseId"})
+_BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"})
+"""What else a response holds. A chunk of a stream may hold nothing but that, or nothing at all."""
+_NO_RESPONSE = "no candidates: this is no generateContent response"
 _PARTS = ("text", "thought")
 _CANDIDATE = "response.candidates[0]"
 _URLSAFE = str.maketrans("-_", "+/")
@@ -38,6 +41,8 @@ def parse_response(response: Any) -> Reply:
         refuse_error(whole)
     assembler = ResponseAssembler()
     assembler.feed(response)
+    if not assembler.begun:
+        raise FormatError(_NO_RESPONSE, path="response")
     return assembler.reply()
 
 
@@ -53,6 +58,8 @@ class ResponseAssembler:
         self._response_id = ""
         self._stop = ""
         self._error = ""
+        self.begun = False
+        """Whether anything of an answer has come."""
         self._reader.answering()
 
     def feed(self, chunk: Any) -> None:
@@ -64,8 +71,10 @@ class ResponseAssembler:
         wire = _plain(chunk)
         for key in ("modelVersion", "responseId"):
             typed(wire, key, str, "response")
-        if not _KNOWN & wire.keys():
-            raise FormatError("no candidates: this is no generateContent response", path="response")
+        if _KNOWN & wire.keys():
+            self.begun = True
+        elif not self.begun and not wire.keys() <= _BESIDE:
+            raise FormatError(_NO_RESPONSE, path="response")
         self._model = wire.get("modelVersion") or self._model
         self._response_id = wire.get("responseId") or self._response_id
         self._usage.update(_fields(wire.get("usageMetadata")))

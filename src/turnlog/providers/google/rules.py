@@ -16,6 +16,7 @@ __all__ = ["SETTING_PATHS", "is_gemini_3", "rules", "tool_choice", "with_tool_ch
 
 SETTING_PATHS: Mapping[str, tuple[str, ...]] = {
     "max_output_tokens": ("generationConfig", "maxOutputTokens"),
+    "seed": ("generationConfig", "seed"),
     "stop": ("generationConfig", "stopSequences"),
     "temperature": ("generationConfig", "temperature"),
     "top_p": ("generationConfig", "topP"),

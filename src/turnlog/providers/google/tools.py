@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
 
-from ...content import Tool, free_text
+from ...content import Tool, extra_keys, free_text
 from ...errors import FormatError
 from ...view.shown import Loss
-from ..spelling import extra_keys, formed
+from ..spelling import formed
 from .checked import typed
 from .keys import NAME, camel, find
 from .wire import own, shape_of, spelled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..protocol import Provider
+from ..protocol import OPENAI_SETTINGS, Provider
 from .choice import tool_choice, with_tool_choice
 from .known import knows
 from .parse import parse
@@ -24,6 +24,8 @@ PROVIDER = Provider(
         "top_p": ("top_p",),
         "stop": ("stop",),
         "stream": ("stream",),
+        "seed": ("seed",),
+        **OPENAI_SETTINGS,
     },
     older_paths={"max_output_tokens": ("max_tokens",)},
     parse=parse,

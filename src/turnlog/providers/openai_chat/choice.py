@@ -21,7 +21,7 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
         return None
     allowed = value.get("allowed_tools")
     if isinstance(allowed, Mapping):
-        return "required" if allowed.get("mode") == "required" else "auto"
+        return {"auto": "auto", "required": "required"}.get(str(allowed.get("mode")))
     named = value.get("function") or value.get("custom") or value
     name = named.get("name") if isinstance(named, Mapping) else None
     return f"tool:{name}" if isinstance(name, str) and name else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ...content import Form, Media, sha256_hex
+from ...content import Form, Media, media_kind, sha256_hex
 from ..protocol import BlobReader
 from ..spelling import formed
 from .form import spelled, words
@@ -109,7 +109,7 @@ def _read_file(box: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None:
     media = _from_data_url("file", text, blobs, [])
     if media is None:
         return None
-    kind = "document" if media.mime in _EXTENSIONS else "file"
+    kind = "document" if media_kind(media.mime) == "document" else "file"
     return msgspec.structs.replace(media, kind=kind, name="" if name == _default_name(media.mime) else name)
 
 

@@ -17,13 +17,14 @@ from ...content import (
     ToolCall,
     ToolResult,
     Unknown,
+    extra_keys,
     shown_apart,
 )
 from ...models import Target
 from ...records import Configuration
 from ...view.shown import Loss, Shown
 from ..protocol import BlobReader, Rendered
-from ..spelling import extra_keys, spell
+from ..spelling import spell
 from .form import spelled, words
 from .media import media_wire
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
@@ -157,6 +158,8 @@ class _Writer:
             match part:
                 case ToolCall():
                     self._extras(part.form, f"call {part.id}")
+                    if part.signature:
+                        self._lose("reasoning", f"{part.provider} signature of call {part.id!r} left out")
                     if "legacy" in words(part.form) and not part.id and "function_call" not in wire:
                         wire["function_call"] = spelled(function_wire(part), part.form)
                     else:
@@ -239,6 +242,8 @@ class _Writer:
     def _media(self, media: Media) -> dict[str, Any]:
         """The content part of media, or a text in place of what this API cannot take."""
         self._extras(media.form, media.kind)
+        if media.name and media.kind not in ("document", "file"):
+            self._lose("extra", f"name {media.name!r} of {media.kind} left out")
         wire = media_wire(media, self._blob)
         if wire is not None:
             return wire

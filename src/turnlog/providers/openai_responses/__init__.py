@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..protocol import Provider
+from ..protocol import OPENAI_SETTINGS, Provider
 from .known import knows
 from .parse import parse
 from .render import render
@@ -23,6 +23,7 @@ PROVIDER = Provider(
         "temperature": ("temperature",),
         "top_p": ("top_p",),
         "stream": ("stream",),
+        **OPENAI_SETTINGS,
     },
     parse=parse,
     parse_response=parse_response,

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec.structs import replace
 
-from ...content import Form, Media, sha256_hex
+from ...content import Form, Media, media_kind, sha256_hex
 from ..protocol import BlobReader
 from ..spelling import formed
 from .wire import NAME, has_word, word_value, words
@@ -137,14 +137,9 @@ def _mime_of(name: str) -> str:
 
 
 def _kind(mime: str, is_file: bool) -> _Kind:
-    main = mime.split("/")[0]
-    if not is_file or main == "image":
+    if not is_file:
         return "image"
-    if main == "audio":
-        return "audio"
-    if main == "video":
-        return "video"
-    return "document" if not mime or main == "text" or mime in DOCUMENT_ENDINGS else "file"
+    return media_kind(mime) if mime else "document"
 
 
 def _derived_name(media: Media) -> str:

@@ -7,12 +7,23 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...content import Form, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
+from ...content import (
+    Form,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    extra_keys,
+)
 from ...models import Target
 from ...records import Configuration
 from ...view.shown import Edit, Loss, Shown
 from ..protocol import BlobReader, Rendered
-from ..spelling import extra_keys
 from ..values import fits
 from .calls import call_type, result_type, said_type, write_call, write_result
 from .items import write_message, write_reasoning
@@ -140,6 +151,7 @@ class _Writer:
             self._lose_part(part, shown)
         for part in message.parts:
             self._note_extras(getattr(part, "form", None), "part", shown)
+            self._note_name(part, shown)
         if item is None:
             self._mark_open()
             return
@@ -166,6 +178,8 @@ class _Writer:
             self._mark_open()
 
     def _add_call(self, call: ToolCall, shown: Shown) -> None:
+        if call.signature:
+            self._lose("reasoning", f"{call.provider} signature of call {call.id!r} left out", shown)
         kind = call_type(call, self._told)
         item = write_call(call, kind)
         own = fits(item, ITEM) and (kind in ID_MAY_GO or id_fits(item))
@@ -199,6 +213,7 @@ class _Writer:
             self._lose_part(part, shown)
         for part in result.parts:
             self._note_extras(getattr(part, "form", None), "part of a result", shown)
+            self._note_name(part, shown)
         if (
             result.outcome != "ok"
             and not result.synthetic
@@ -224,6 +239,10 @@ class _Writer:
         extras = extra_keys(form) if form is not None and form.provider != NAME else ()
         if extras:
             self._lose("extra", f"{what}: {', '.join(extras)} of {_maker(form)} left out", shown)
+
+    def _note_name(self, part: Part, shown: Shown) -> None:
+        if isinstance(part, Media) and part.name and part.kind == "image" and not has_word(part.form, "file"):
+            self._lose("extra", f"name {part.name!r} of an image left out", shown)
 
     def _lose_part(self, part: Part, shown: Shown) -> None:
         if isinstance(part, Media):

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...content import Tool
-from ..spelling import extra_keys, formed, spell
+from ...content import Tool, extra_keys
+from ..spelling import formed, spell
 from .wire import NAME, own_delta
 
 __all__ = ["choice_in_common_words", "choice_on_the_wire", "read_tools", "tool_extras", "write_tool"]
