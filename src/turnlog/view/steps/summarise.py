@@ -276,21 +276,24 @@ def _cut(situation: Situation) -> _Cut:
 
 
 def _with_kept(situation: Situation, start: int, end: int, head: int, target: int) -> _Cut:
-    """The cut in which the strategy's turns and results stay. Where they do not fit beside half of the summary, they
-    would have to leave: then they are told instead, the oldest results first, until the goal is met. Not so where
-    somebody asked for these turns, of a view that has room for them."""
+    """The cut in which the strategy's turns and results stay. Where they do not fit beside half of the summary and some
+    room, they would have to leave soon: then they are told instead, the oldest results first, until the goal is met.
+    Not so where somebody asked for these turns, of a view that has room for them."""
     blocks, marks = situation.blocks, situation.marks
     results = [block for block in blocks[start:end] if situation.strategy.keep_results and block.has_results]
     results = [block for block in results if not block.stays]
     staying = sum(block.tokens for block in blocks[start:end] if block.stays)
     held = staying + total(blocks[end:])
-    if held + total(results) <= marks.limit - head - target // 2:
-        target = min(target, marks.limit - head - held - total(results))
+    # Nearer to the limit, the next turn would have this done again; a summary made ahead waits for some turns more.
+    most = (marks.goal + marks.limit) // 2 - max(0, marks.trigger - situation.size) - head
+    if held + total(results) <= most - target // 2:
+        target = min(target, most - held - total(results))
         return _Cut(start, end, tuple(results), target)
     if situation.promised:  # half of what leaves is told, if that is enough to be told at all
         return _Cut(start, end, tuple(results), min(target, (marks.limit - head - held - total(results)) // 2))
     room = marks.goal - head - target
     if held > room:
+        staying += sum(block.tokens for block in blocks[end:] if block.stays)
         end = newest_start(blocks, end, room - staying, beside_kept=True)
         return _Cut(start, end, (), target)
     while total(results) > room - held:
