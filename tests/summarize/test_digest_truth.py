@@ -508,3 +508,47 @@ def test_of_what_earlier_digests_told_the_newest_stays() -> None:
         assert len(turns) < 20
         newest = list(range(60 - len(turns), 60))
         assert turns == (newest[::-1] if name == "Files changed" else newest), name
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("bash", {"command": 'grep "borderColor" src/editor.ts'}, "Command exited with code 1"),
+        ("exec_command", {"cmd": "rg -n '[ ]+$' a.md"}, "Chunk ID: 1\nProcess exited with code 1\nOutput:\n"),
+        ("shell", {"command": ["bash", "-lc", "cd src && git diff --no-index a b 2>&1"]}, "exit code: 1\n+- a line"),
+        ("bash", {"command": "cat a | grep -c 'x|y'"}, "0\n\nCommand exited with code 1"),
+    ],
+)
+def test_a_search_that_found_nothing_is_no_error(tool: str, arguments: dict[str, Any], said: str) -> None:
+    """Ten times `Command exited with code 1; not seen to work since` for ten searches that found nothing: the agent
+    looks for what is broken, and what is has no room."""
+    assert section(digest(steps((tool, arguments, said))), "Errors") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("grep x missing.ts", "grep: missing.ts: No such file or directory\nCommand exited with code 2"),
+        ("grep x a.ts", "grep: (standard input): Permission denied\nCommand exited with code 1"),
+        ("grep x a && make", "Command exited with code 1"),
+        ("make # | grep x", "Command exited with code 1"),
+    ],
+)
+def test_other_commands_that_failed_are_errors(command: str, said: str) -> None:
+    """The same looked at from the other side."""
+    assert len(section(digest(steps(("bash", {"command": command}, said))), "Errors")) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ERROR:\nNo replacement was performed\nexit code: 1", "No replacement was performed"),
+        ("EXIT CODE: -15\nSTDOUT:\n/usr/bin/wmctrl\nSTDERR:\n", "EXIT CODE: -15"),
+        ("warning: cannot access ignore file\nCommit aborted. Remove the string.\nexit code: 1", "Commit aborted."),
+        ("\x1b[31m\x1b[1m FAIL \x1b[22m total is wrong\x1b[39m\nexit code: 1", "exit code: 1"),
+    ],
+)
+def test_an_error_is_told_by_what_says_it(said: str, told: str) -> None:
+    """`ERROR:;`, `STDERR:;` and a warning that is there every time say nothing of what went wrong; colours neither."""
+    (line,) = section(digest(steps(("bash", {"command": "make"}, said))), "Errors")
+    assert f": {told}" in line and "\x1b" not in line

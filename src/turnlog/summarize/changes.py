@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ..content import ToolCall
 from .reading import clip
 
-__all__ = ["BY_SHELL", "changes_of", "words_of"]
+__all__ = ["BY_SHELL", "changes_of", "last_program", "words_of"]
 
 _ENDS = 1500  # characters of a command that are looked at
 _PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath)$")
@@ -37,6 +37,7 @@ _QUOTED = re.compile(
 )  # and what is remarked
 _QUOTED_NAME = re.compile(r"['\"]([\w./~@+-]*\w\.\w{1,10})['\"]")  # ends as no program of `sed` does
 _REDIRECTED = re.compile(r"(?<!\S)\d+[<>]|[<>]")
+_REDIRECTION = re.compile(r"\d?>&\d|&?>{1,2}\s*\S+")
 _INTO = re.compile(r"(?<![<>&\d=-])>{1,2}[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|([\w./~-]*\w))")
 _NEXT = re.compile(r"[;&|\n()]+")
 _PATH = re.compile(r"[\w./~@+-]*[\w/]")
@@ -106,6 +107,16 @@ def _command(call: ToolCall, named: dict[str, object], *, shell: bool) -> str:
         if isinstance(value, list) and value:  # as `["bash", "-lc", "..."]`
             return str(value[-1]) if len(value) == 3 and str(value[1]).startswith("-") else "\n".join(map(str, value))
     return ""
+
+
+def last_program(call: ToolCall) -> str:
+    """The last command of those that a call has a shell run, whose status is the call's; "" if it has none run."""
+    name = words_of(call.name)
+    named = call.arguments if isinstance(call.arguments, dict) else {}
+    command = _command(call, named, shell=_SHELL.search(name) is not None) if not _OTHER.search(name) else ""
+    plain = _REDIRECTION.sub(" ", _QUOTED.sub(_unquoted, command[-_ENDS:]))
+    commands = [one.strip() for one in _NEXT.split(plain) if one.strip()]
+    return commands[-1] if commands else ""
 
 
 def _by_shell(command: str) -> Iterator[tuple[str, str]]:
