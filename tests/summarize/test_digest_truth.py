@@ -45,6 +45,14 @@ def steps(*calls: tuple[str, dict[str, Any], str]) -> list[Message]:
         ("bash", {"command": "psql <<SQL\nselect 1 where o.total > o.paid\nSQL"}),
         ("bash", {"command": "ls a.txt 2>&1 > /dev/null; sed -n '1,3p' b.py"}),
         ("bash", {"command": "if [[ $n > 2.1 ]]; then echo $((3 > 2.5)); fi  # rm a.py"}),
+        (
+            "bash",
+            {"command": "echo 1 > src/a\\ b.py; rm x\\ y.py"},
+        ),  # of names with spaces nothing is told, and no half
+        ("bash", {"command": "git apply --check <<'EOF'\n+++ b/x.py\nEOF"}),
+        ("bash", {"command": "python - <<'EOF'\ns = open('a.py').read()\nprint(s, file=open(q, 'w'))\nEOF"}),
+        ("bash", {"command": "grep -n x <<'EOF'\npython -c \"open('a.py', 'w')\"\nEOF"}),
+        ("powershell", {"command": "New-Item -ItemType Directory src\\new; Get-Content a.py | Select-String x"}),
         ("bash", {"command": "git restore --staged a.py; git checkout main; cat a.py | perl -ne 'print'"}),
     ],
 )
@@ -101,6 +109,40 @@ def test_a_file_that_was_not_changed_is_not_told_as_changed(tool: str, arguments
         ("move_file", {"source": "a", "destination": "b"}, ["b: move_file [2]", "a: move_file [2]"]),
         ("write_files", {"files": [{"path": "a.py", "content": "x"}]}, ["a.py: write_files [2]"]),
         ("Edit", {"file_path": "a.md", "new_string": "As in\n*** Update File: b.py\n"}, ["a.md: Edit [2]"]),
+        ("powershell", {"command": "Set-Content -Path src\\a.py -Value 'x' -Force"}, ["src\\a.py: written [2]"]),
+        (
+            "shell",
+            {
+                "command": [
+                    "pwsh",
+                    "-Command",
+                    "(cat a.txt) -replace 'x','y' | Out-File -FilePath 'C:\\w\\o.txt' -Encoding utf8",
+                ]
+            },
+            ["C:\\w\\o.txt: written [2]"],
+        ),
+        (
+            "powershell",
+            {"command": "Remove-Item -Recurse a.py, b.py; Move-Item c.py d.py; Copy-Item e.py -Destination f.py"},
+            ["f.py: written [2]", "d.py: moved [2]", "c.py: moved [2]", "b.py: removed [2]", "a.py: removed [2]"],
+        ),
+        ("bash", {"command": "rm src\\old.py"}, ["src\\old.py: removed [2]"]),
+        ("bash", {"command": "rm -f a.py \\\n  b.py"}, ["b.py: removed [2]", "a.py: removed [2]"]),
+        (
+            "bash",
+            {"command": "git apply <<'EOF'\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ /dev/null\nEOF"},
+            ["x.py: patched [2]"],
+        ),
+        (
+            "bash",
+            {"command": "python3 - <<'EOF'\np = 'src/a.py'\ns = open(p).read()\nopen(p, 'w').write(s)\nEOF"},
+            ["src/a.py: written by a script [2]"],
+        ),
+        (
+            "bash",
+            {"command": "python - <<E\nf = Path('a.md')\nf.write_text(x)\nPath('b.md').write_text(y)\nE"},
+            ["b.md: written by a script [2]", "a.md: written by a script [2]"],
+        ),
         (
             "bash",
             {"command": "rm -rf old.py; git mv a.py b.py"},
