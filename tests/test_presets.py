@@ -254,6 +254,22 @@ def test_turns_that_nearly_fill_the_window_are_not_summarised_at_every_turn(outp
     assert all(later - earlier < 3 for earlier, later in zip(made, made[3:], strict=False)) and made[-1] <= 30
 
 
+def test_beside_much_that_is_pinned_not_every_request_is_compacted() -> None:
+    """`auto` filled the view to its limit where much was pinned, and what is pinned does not leave: nearly each step of
+    an agent was another summary. So was one made ahead of need, and paid for, that told of one turn more."""
+    session = opened("auto", 4_000, FirstWords())
+    talk(session, range(1, 2))
+    for n in range(3, 15, 2):
+        talk(session, range(n, n + 1), size=20, output=300)
+        session.pin(session.history()[-3].n)
+    made = []
+    for n in range(15, 65):
+        talk(session, range(2 * n + 1, 2 * n + 2), size=20, output=50)
+        session.request()
+        made.append(len(session.explain().rulings))
+    assert all(later - earlier < 3 for earlier, later in zip(made, made[3:], strict=False)) and made[-1] <= 25
+
+
 @pytest.mark.parametrize("name", ["auto", "codex", "gemini-cli", "graded", "spec", "summarise"])
 @pytest.mark.parametrize("budget", [4_000, 8_000])
 def test_an_order_outlives_the_turn_in_which_it_was_given(name: str, budget: int) -> None:

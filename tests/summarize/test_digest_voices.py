@@ -80,7 +80,7 @@ def test_the_first_of_what_is_summarised_is_no_task_where_the_task_stays() -> No
     talk.append(user("I want the flight HAT266 instead, and no bag."))
 
     def asked(*kept: Message) -> list[str]:
-        material = Material(messages=shown(talk, 2), target=60, count=words, kept=shown(list(kept)))
+        material = Material(messages=shown(talk, 2), target=125, count=words, kept=shown(list(kept)))
         return section(Digest().summarize(material), "Asked")
 
     assert asked(user("I have to change a flight.")) == ["[15] I want the flight HAT266 instead, and no bag."]

@@ -32,7 +32,6 @@ _EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files c
 _DECIDED, _DONE, _ERRORS, _OPEN = "## Decided", "## Done and found", "## Errors", "## Open"
 _SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _DECIDED: 0.03, _ERRORS: 0.05, _OPEN: 0.04}
 _TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
-_WISH = 120  # characters that even a short digest has for what the user said last, as far as the task's share goes
 _ACTS = 0.12  # of the room, at most, for the calls that changed something
 _FEW = 800  # characters of a digest in which quotes say more than such calls
 _ACT = 60  # characters of the arguments of such a call
@@ -147,11 +146,10 @@ class _Draft:
 
     def fill(self, room: float) -> None:
         """Say as much as goes into about `room` characters."""
-        wish = min(_WISH, _TASK_SHARE * room)
         self._texts = {  # of the sections
             name: _with_the_task(lines, room)
             if name == _ASKED and self._tells_the_task
-            else _fitting(lines, max(room * _SHARES[name] - len(name), wish if name == _ASKED else 0))
+            else _fitting(lines, room * _SHARES[name] - len(name))
             for name, lines in self._sections.items()
         }
         lines = [line for texts in self._texts.values() for line in texts]
