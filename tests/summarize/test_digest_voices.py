@@ -96,6 +96,12 @@ def test_of_a_call_that_failed_it_is_said_that_it_did() -> None:
     assert told[0].startswith("[2] Edit file_path=CLAUDE.md") and "→ [3] failed" in told
 
 
+@pytest.mark.parametrize("said", ["User declined the invitation on 3 May.", "The user denied that he was there."])
+def test_what_a_tool_tells_of_users_is_no_refusal(said: str) -> None:
+    """A customer's record read as if the user had refused the call."""
+    assert section(digest([user("Who came?"), call("a", "get_guest", guest=7), result("a", said)]), "Errors") == []
+
+
 MINI = [
     user("Mend the parser."),
     assistant("THOUGHT: I'll look.\n\n```bash\ncat > fix.py <<'EOF'\nprint(1)\nEOF\n```"),

@@ -19,7 +19,7 @@ _ENDS = 2_000  # characters at the beginning of a result in which a refusal is l
 # As Claude Code, cline and its kin, gemini-cli and turnlog itself tell a model of it.
 _REFUSAL = re.compile(
     r"\s*(?:the user (?:doesn't want to (?:proceed with this tool use|take this action)|denied this operation"
-    r"|did not allow this call)|user (?:denied|rejected|declined|did not allow)\b)",
+    r"|did not allow this call)|user (?:denied execution|rejected tool use|did not allow tool call)\b)",
     re.IGNORECASE,
 )
 _WORDS = re.compile(
