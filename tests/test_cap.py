@@ -317,3 +317,28 @@ def test_crowded_turns_keep_the_laws_of_budgets(aim: Target, request: pytest.Fix
     assert [f"{seed}: {one}" for seed, play in played.items() for one in play.run()] == []
     tally = sum((play.tally for play in played.values()), Counter[str]())
     assert min(tally[name] for name in ("cuts", "shared", "cut again", "refused")) > 0, tally
+
+
+@pytest.mark.parametrize("name", ["auto", "cap"])
+def test_a_giant_that_fits_once_it_is_cut_moves_nothing_ahead_of_it(name: str) -> None:
+    """Where each output was larger than the window, every other step summarised all that stood ahead as well, though
+    the giant cut short was enough: little came from the prompt cache, and each summary might have been paid for."""
+    session = opened(name, 4_000)
+    shares = []
+    for n in range(24):
+        batch(session, [lines(600, f"step{n}")])
+        cache = session.request().cache
+        shares.append(cache is None or cache.shared == cache.previous)
+    assert sum(shares) >= 15
+    assert session.token_count <= 4_000
+
+
+def test_a_giant_that_was_sent_before_is_not_cut_alone() -> None:
+    """What moves the prompt cache's prefix anyway goes all the way to the goal: else the next request does it again."""
+    session = opened("auto", 4_000)
+    batch(session, [lines(150)])
+    while not session.explain().rulings:
+        session.request()
+        batch(session, [lines(10)])
+        session.request()
+    assert session.token_count < 3_000

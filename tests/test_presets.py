@@ -30,6 +30,15 @@ class Numbers:
         return f"of {given}" + (" and more" if material.previous else "")
 
 
+class FirstWords:
+    """A summarizer that uses all of the room."""
+
+    id = "first-words/1"
+
+    def summarize(self, material: Material, /) -> str:
+        return " so" * (material.target - 1)
+
+
 def opened(strategy: Strategy | str, budget: int, summarizer: Summarizer | None = None) -> Session:
     store = MemoryStore()
     store.create("s")
@@ -128,9 +137,10 @@ GOLDEN: dict[str, list[str]] = {
 @pytest.mark.parametrize("name", sorted(GOLDEN))
 def test_what_a_preset_keeps(name: str) -> None:
     """Each keeps what its name promises; a change here changes what users' models see."""
-    # 20 for the declaration of `read`; `spec` keeps what it promises where half of its summary fits beside
-    session = opened(name, 1_150 if name == "spec" else 1_020)
-    talk(session, range(1, 7))
+    # 20 for the declaration of `read`; `spec` keeps what it promises where half of its summary and more fits beside
+    session = opened(name, 1_500 if name == "spec" else 1_020)
+    talk(session, range(1, 3), size=140 if name == "spec" else 50)
+    talk(session, range(3, 7))
     session.user("question last")
     assert shown(session) == GOLDEN[name]
 
@@ -223,12 +233,41 @@ def test_a_second_summary_at_the_end_spares_the_newest_word() -> None:
 
 def test_results_that_a_strategy_keeps_leave_last_and_are_named() -> None:
     """`spec` that drops what it says it keeps, without a word, fails here: the decision says that results left."""
-    session = opened("spec", 1_000)
+    session = opened("spec", 1_600)
     for n in range(1, 40):
         talk(session, range(n, n + 1), output=20 if n < 14 else 120)
         session.request()
     left = ["results that the strategy keeps are among them" in one.decision.why for one in session.explain().rulings]
     assert not left[0] and any(left)
+
+
+@pytest.mark.parametrize("output", [120, 200, 280, 330, 400])
+def test_turns_that_nearly_fill_the_window_are_not_summarised_at_every_turn(output: int) -> None:
+    """Where the five turns that `spec` keeps left the view at its limit, each turn began with a decision that gained
+    next to nothing, as often as not four times in a row, and nothing was ever read from the prompt cache."""
+    session = opened("spec", 4_000, FirstWords())
+    made = []
+    for n in range(60):
+        talk(session, range(2 * n + 1, 2 * n + 2), size=20, output=output)
+        session.request()
+        made.append(len(session.explain().rulings))
+    assert all(later - earlier < 3 for earlier, later in zip(made, made[3:], strict=False)) and made[-1] <= 30
+
+
+def test_beside_much_that_is_pinned_not_every_request_is_compacted() -> None:
+    """`auto` filled the view to its limit where much was pinned, and what is pinned does not leave: nearly each step of
+    an agent was another summary. So was one made ahead of need, and paid for, that told of one turn more."""
+    session = opened("auto", 4_000, FirstWords())
+    talk(session, range(1, 2))
+    for n in range(3, 15, 2):
+        talk(session, range(n, n + 1), size=20, output=300)
+        session.pin(session.history()[-3].n)
+    made = []
+    for n in range(15, 65):
+        talk(session, range(2 * n + 1, 2 * n + 2), size=20, output=50)
+        session.request()
+        made.append(len(session.explain().rulings))
+    assert all(later - earlier < 3 for earlier, later in zip(made, made[3:], strict=False)) and made[-1] <= 25
 
 
 @pytest.mark.parametrize("name", ["auto", "codex", "gemini-cli", "graded", "spec", "summarise"])

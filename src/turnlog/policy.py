@@ -81,7 +81,8 @@ class Strategy(Struct, frozen=True, omit_defaults=True):
     - `keep_turns`: so many newest turns stay verbatim when older ones are summarised.
     - `recent`: share of the conversation, newest first, that stays verbatim when the rest is summarised.
     - `keep_results`: calls and their results stay when what is around them is summarised. Should they no longer fit
-      beside half of the summary, the oldest are told in it, and the decision says so; `keep_turns` gives way next.
+      beside half of the summary and some room, the oldest are told in it, and the decision says so; `keep_turns` gives
+      way next.
     - `user_tokens`: so many tokens of the newest user messages stay when all else is summarised.
     - `grades`: sizes in tokens: under the first nothing is done, up to the second the middle is
       summarised, above it everything but the last three to five exchanges.

@@ -45,6 +45,14 @@ def steps(*calls: tuple[str, dict[str, Any], str]) -> list[Message]:
         ("bash", {"command": "psql <<SQL\nselect 1 where o.total > o.paid\nSQL"}),
         ("bash", {"command": "ls a.txt 2>&1 > /dev/null; sed -n '1,3p' b.py"}),
         ("bash", {"command": "if [[ $n > 2.1 ]]; then echo $((3 > 2.5)); fi  # rm a.py"}),
+        (
+            "bash",
+            {"command": "echo 1 > src/a\\ b.py; rm x\\ y.py"},
+        ),  # of names with spaces nothing is told, and no half
+        ("bash", {"command": "git apply --check <<'EOF'\n+++ b/x.py\nEOF"}),
+        ("bash", {"command": "python - <<'EOF'\ns = open('a.py').read()\nprint(s, file=open(q, 'w'))\nEOF"}),
+        ("bash", {"command": "grep -n x <<'EOF'\npython -c \"open('a.py', 'w')\"\nEOF"}),
+        ("powershell", {"command": "New-Item -ItemType Directory src\\new; Get-Content a.py | Select-String x"}),
         ("bash", {"command": "git restore --staged a.py; git checkout main; cat a.py | perl -ne 'print'"}),
     ],
 )
@@ -101,6 +109,40 @@ def test_a_file_that_was_not_changed_is_not_told_as_changed(tool: str, arguments
         ("move_file", {"source": "a", "destination": "b"}, ["b: move_file [2]", "a: move_file [2]"]),
         ("write_files", {"files": [{"path": "a.py", "content": "x"}]}, ["a.py: write_files [2]"]),
         ("Edit", {"file_path": "a.md", "new_string": "As in\n*** Update File: b.py\n"}, ["a.md: Edit [2]"]),
+        ("powershell", {"command": "Set-Content -Path src\\a.py -Value 'x' -Force"}, ["src\\a.py: written [2]"]),
+        (
+            "shell",
+            {
+                "command": [
+                    "pwsh",
+                    "-Command",
+                    "(cat a.txt) -replace 'x','y' | Out-File -FilePath 'C:\\w\\o.txt' -Encoding utf8",
+                ]
+            },
+            ["C:\\w\\o.txt: written [2]"],
+        ),
+        (
+            "powershell",
+            {"command": "Remove-Item -Recurse a.py, b.py; Move-Item c.py d.py; Copy-Item e.py -Destination f.py"},
+            ["f.py: written [2]", "d.py: moved [2]", "c.py: moved [2]", "b.py: removed [2]", "a.py: removed [2]"],
+        ),
+        ("bash", {"command": "rm src\\old.py"}, ["src\\old.py: removed [2]"]),
+        ("bash", {"command": "rm -f a.py \\\n  b.py"}, ["b.py: removed [2]", "a.py: removed [2]"]),
+        (
+            "bash",
+            {"command": "git apply <<'EOF'\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ /dev/null\nEOF"},
+            ["x.py: patched [2]"],
+        ),
+        (
+            "bash",
+            {"command": "python3 - <<'EOF'\np = 'src/a.py'\ns = open(p).read()\nopen(p, 'w').write(s)\nEOF"},
+            ["src/a.py: written by a script [2]"],
+        ),
+        (
+            "bash",
+            {"command": "python - <<E\nf = Path('a.md')\nf.write_text(x)\nPath('b.md').write_text(y)\nE"},
+            ["b.md: written by a script [2]", "a.md: written by a script [2]"],
+        ),
         (
             "bash",
             {"command": "rm -rf old.py; git mv a.py b.py"},
@@ -508,3 +550,47 @@ def test_of_what_earlier_digests_told_the_newest_stays() -> None:
         assert len(turns) < 20
         newest = list(range(60 - len(turns), 60))
         assert turns == (newest[::-1] if name == "Files changed" else newest), name
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("bash", {"command": 'grep "borderColor" src/editor.ts'}, "Command exited with code 1"),
+        ("exec_command", {"cmd": "rg -n '[ ]+$' a.md"}, "Chunk ID: 1\nProcess exited with code 1\nOutput:\n"),
+        ("shell", {"command": ["bash", "-lc", "cd src && git diff --no-index a b 2>&1"]}, "exit code: 1\n+- a line"),
+        ("bash", {"command": "cat a | grep -c 'x|y'"}, "0\n\nCommand exited with code 1"),
+    ],
+)
+def test_a_search_that_found_nothing_is_no_error(tool: str, arguments: dict[str, Any], said: str) -> None:
+    """Ten times `Command exited with code 1; not seen to work since` for ten searches that found nothing: the agent
+    looks for what is broken, and what is has no room."""
+    assert section(digest(steps((tool, arguments, said))), "Errors") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("grep x missing.ts", "grep: missing.ts: No such file or directory\nCommand exited with code 2"),
+        ("grep x a.ts", "grep: (standard input): Permission denied\nCommand exited with code 1"),
+        ("grep x a && make", "Command exited with code 1"),
+        ("make # | grep x", "Command exited with code 1"),
+    ],
+)
+def test_other_commands_that_failed_are_errors(command: str, said: str) -> None:
+    """The same looked at from the other side."""
+    assert len(section(digest(steps(("bash", {"command": command}, said))), "Errors")) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ERROR:\nNo replacement was performed\nexit code: 1", "No replacement was performed"),
+        ("EXIT CODE: -15\nSTDOUT:\n/usr/bin/wmctrl\nSTDERR:\n", "EXIT CODE: -15"),
+        ("warning: cannot access ignore file\nCommit aborted. Remove the string.\nexit code: 1", "Commit aborted."),
+        ("\x1b[31m\x1b[1m FAIL \x1b[22m total is wrong\x1b[39m\nexit code: 1", "exit code: 1"),
+    ],
+)
+def test_an_error_is_told_by_what_says_it(said: str, told: str) -> None:
+    """`ERROR:;`, `STDERR:;` and a warning that is there every time say nothing of what went wrong; colours neither."""
+    (line,) = section(digest(steps(("bash", {"command": "make"}, said))), "Errors")
+    assert f": {told}" in line and "\x1b" not in line

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import turnlog
+from reference_model import in_force
 from turnlog.content import Message, ToolCall
 from turnlog.errors import InputError
 from turnlog.policy import PRESETS
@@ -157,7 +158,7 @@ def test_nothing_is_forgotten_whatever_a_user_does() -> None:
             meddle(talk, chance)
         missing = talk.missing()
         records = talk.session.history()
-        made = [r.body for r in records if isinstance(r.body, Decision) and r.body.action == "compact"]
+        made = [decision for decision in in_force(records).values() if decision.action == "compact"]
         if made and not made[-1].detail.get(
             "failures"
         ):  # else the model's notes were too long, and the next is told all

@@ -134,10 +134,10 @@ def _sentences(text: str, sign: re.Pattern[str]) -> Iterator[tuple[int, int]]:
                 yield start, done
 
 
-def most_telling(lines: Sequence[str], orders: Sequence[bool]) -> list[int]:
-    """The positions of `lines`, each something that the user said, the most important first: the first of it, what
-    gives `orders`, the newest; and behind all that what was said in nearly the same words again and again, but for the
-    newest of what was said in the very same."""
+def most_telling(lines: Sequence[str], orders: Sequence[bool], *, task: bool = True) -> list[int]:
+    """The positions of `lines`, each something that the user said, the most important first: the first of it if that
+    is the `task`, what gives `orders`, the newest; and behind all that what was said in nearly the same words again and
+    again, but for the newest of what was said in the very same."""
     words = [frozenset(_WORD.findall(line.lower())) for line in lines]
     newest = {found: at for at, found in enumerate(words)}
     often = Counter(word for found in newest for word in found)
@@ -147,4 +147,5 @@ def most_telling(lines: Sequence[str], orders: Sequence[bool]) -> list[int]:
         new = fsum(1 / often[word] for word in words[at]) / max(1, len(words[at]))
         return newest[words[at]] != at or new < _STALE, not orders[at], -at
 
-    return [*range(len(lines))[:1], *sorted(range(1, len(lines)), key=rank)]
+    first = min(len(lines), int(task))
+    return [*range(first), *sorted(range(first, len(lines)), key=rank)]

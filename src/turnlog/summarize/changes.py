@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ..content import ToolCall
 from .reading import clip
 
-__all__ = ["BY_SHELL", "changes_of", "words_of"]
+__all__ = ["BY_SHELL", "changes_of", "last_program", "words_of"]
 
 _ENDS = 1500  # characters of a command that are looked at
 _PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath)$")
@@ -35,19 +35,41 @@ _DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,40})\1(?![\w<])")  # of `cat <<
 _QUOTED = re.compile(
     r"(\\.)|(?<!\S)#[^\n]*|(>[ \t]*)?(\"(?:[^\"\\]|\\.)*\"|'[^']*')", re.DOTALL
 )  # and what is remarked
-_QUOTED_NAME = re.compile(r"['\"]([\w./~@+-]*\w\.\w{1,10})['\"]")  # ends as no program of `sed` does
+_QUOTED_NAME = re.compile(r"['\"]((?:[A-Za-z]:)?[\w./\\~@+-]*\w\.\w{1,10})['\"]")  # ends as no program of `sed` does
 _REDIRECTED = re.compile(r"(?<!\S)\d+[<>]|[<>]")
-_INTO = re.compile(r"(?<![<>&\d=-])>{1,2}[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|([\w./~-]*\w))")
+_REDIRECTION = re.compile(r"\d?>&\d|&?>{1,2}\s*\S+")
+_INTO = re.compile(r"(?<![<>&\d=-])>{1,2}[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|((?>(?:[A-Za-z]:)?[\w./\\~-]*\w)(?!\0)))")
 _NEXT = re.compile(r"[;&|\n()]+")
-_PATH = re.compile(r"[\w./~@+-]*[\w/]")
+_PATH = re.compile(r"(?:[A-Za-z]:)?[\w./\\~@+-]*[\w/]")
 _SETTING = re.compile(r"\w+=|sudo$|git$|time$|then$|do$|else$")  # what may stand ahead of the name of a command
 _WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED = "written", "edited by sed", "edited by perl", "removed", "moved"
-_RESTORED = "restored by git"
-_PROGRAMS = ("tee ", "sed ", "perl ", "rm ", "mv ", "cp ", "touch ", "checkout ", "restore ")
+_RESTORED, _PATCHED_BY, _SCRIPTED = "restored by git", "patched", "written by a script"
+_PROGRAMS = (
+    *("tee ", "sed ", "perl ", "rm ", "mv ", "cp ", "touch ", "checkout ", "restore "),
+    *("-Content", "-Item", "Out-File"),
+)
+_CMDLETS = {  # of PowerShell, and how many of the words that no parameter is named for are files; 0: all
+    **dict.fromkeys(("set-content", "add-content", "clear-content", "out-file", "new-item"), (_WRITTEN, 1)),
+    **dict.fromkeys(("move-item", "rename-item"), (_MOVED, 2)),
+    "copy-item": (_WRITTEN, 2),
+    "remove-item": (_REMOVED, 0),
+}
+_NAMING = re.compile(r"-(?:path|literalpath|filepath|destination|newname)$", re.IGNORECASE)
+_SWITCH = re.compile(r"-(?:force|recurse|append|nonewline|passthru|whatif|confirm.*)$", re.IGNORECASE)
+# A program that is told in the command itself, and what it writes to: a name, or what stands for one.
+_SCRIPT = re.compile(r"\b(?:python[\d.]*|node)\b[^\n|;&]*(?:<<|\s-[ce]\b)")
+_NAME = r"""(?:(['"])([^'"\n]+)\1|(\w+))"""
+_SCRIPT_WRITES = (
+    re.compile(rf"""\bopen\(\s*{_NAME}\s*,\s*(?:mode\s*=\s*)?['"][wax]"""),
+    re.compile(rf"""(?:\bPath\(\s*(?=['"]))?{_NAME}\)?\.write_(?:text|bytes)\("""),
+    re.compile(rf"""\bwriteFile(?:Sync)?\(\s*{_NAME}"""),
+)
+_APPLIED = re.compile(r"\b(?:git apply|patch)\b(?![^\n]* --(?:check|dry-run|stat|numstat)\b)[^\n]*<<")
+_TO_FILE = re.compile(r"^\+\+\+ (?:b/)?([^\t\n]+)", re.MULTILINE)
 _IN_PLACE = re.compile(r"-[pnlaw0]*i|--in-place")
 _QUOTATION = "''"
 
-BY_SHELL = frozenset({_WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED, _RESTORED})
+BY_SHELL = frozenset({_WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED, _RESTORED, _PATCHED_BY, _SCRIPTED})
 """What a shell command may have done to a file though it failed: another part of it may have."""
 
 
@@ -108,9 +130,20 @@ def _command(call: ToolCall, named: dict[str, object], *, shell: bool) -> str:
     return ""
 
 
+def last_program(call: ToolCall) -> str:
+    """The last command of those that a call has a shell run, whose status is the call's; "" if it has none run."""
+    name = words_of(call.name)
+    named = call.arguments if isinstance(call.arguments, dict) else {}
+    command = _command(call, named, shell=_SHELL.search(name) is not None) if not _OTHER.search(name) else ""
+    plain = _REDIRECTION.sub(" ", _QUOTED.sub(_unquoted, command[-_ENDS:]))
+    commands = [one.strip() for one in _NEXT.split(plain) if one.strip()]
+    return commands[-1] if commands else ""
+
+
 def _by_shell(command: str) -> Iterator[tuple[str, str]]:
     """What a shell command does to files, as far as it can be told from its text. What it quotes, and the documents in
     it, are data: there `>` may be part of a program or of a page."""
+    yield from _by_document(command[: 20 * _ENDS])
     programs = any(name in command for name in _PROGRAMS)
     if ">" not in command and not programs:
         return
@@ -130,6 +163,8 @@ def _by_shell(command: str) -> Iterator[tuple[str, str]]:
 
 def _unquoted(found: re.Match[str]) -> str:
     """What stands for a quotation in a command: itself where it is written to, the name of a file, or a mark."""
+    if found[1]:  # a sign that is none, a space in a name, or a folder of Windows
+        return found[1] if found[1][1].isalnum() else {" ": "\0", "\n": " "}.get(found[1][1], "")
     if found[2] or not found[3]:
         return found[0] if found[2] else ""
     name = _QUOTED_NAME.fullmatch(found[3])
@@ -148,9 +183,56 @@ def _without_documents(lines: Iterable[str]) -> Iterator[str]:
         yield _DOCUMENT.sub("", line) if found else line
 
 
+def _by_document(command: str) -> Iterator[tuple[str, str]]:
+    """What a patch or a program that stands in a command does to files."""
+    if "+++ " in command and _APPLIED.search(command):
+        for path in _TO_FILE.findall(command):
+            if path.strip() != "/dev/null" and _is_name(path):
+                yield path.strip(), _PATCHED_BY
+    if "open(" not in command and "write" not in command:
+        return
+    ahead = command.partition("<<")[0]  # what stands in a document runs nothing
+    script = _SCRIPT.search(command, 0, len(ahead) + 2)
+    if script is not None:
+        for sign in _SCRIPT_WRITES:
+            for found in sign.finditer(command, script.start()):
+                path = found[2] or _assigned(found[3], command[script.start() : found.start()])
+                if path and not path.startswith("/dev/"):
+                    yield path, _SCRIPTED
+
+
+def _assigned(name: str, program: str) -> str:
+    """The name of a file that a program gave to a variable."""
+    value = r"""\s*=\s*(?:[\w.]*Path\(\s*)?['"]([^'"\n]+)['"]\)?\s*(?:$|[;\n])"""
+    given = re.findall(rf"\b{re.escape(name)}{value}", program)
+    return str(given[-1]) if given else ""
+
+
+def _by_cmdlet(words: list[str]) -> Iterator[tuple[str, str]]:
+    """What a command of PowerShell does to the files that are named to it."""
+    done, most = _CMDLETS[words[0].lower()]
+    if "directory" in map(str.lower, words):  # `New-Item -ItemType Directory`
+        return
+    files: list[str] = []
+    before = ""
+    for word in words[1:]:
+        if word.startswith("-"):
+            before = "" if _SWITCH.match(word) else word
+            continue
+        if _NAMING.match(before) or (not before and (not most or len(files) < most)):
+            files.append(word.strip(","))
+        before = ""
+    for word in files[-1:] if words[0].lower() == "copy-item" else files:
+        if _PATH.fullmatch(word):
+            yield word, done
+
+
 def _by_program(words: list[str]) -> Iterator[tuple[str, str]]:
     """What one program does to the files that are named to it."""
     program, given = (words[0], words[1:]) if words else ("", [])
+    if program.lower() in _CMDLETS:
+        yield from _by_cmdlet(words)
+        return
     done = {"tee": _WRITTEN, "touch": _WRITTEN, "cp": _WRITTEN, "rm": _REMOVED, "mv": _MOVED}.get(program, "")
     given = given[-1:] if program == "cp" else given
     if program in ("sed", "perl") and any(map(_IN_PLACE.match, given)):

@@ -22,6 +22,7 @@ from .notes import Memory, Reader
 from .protocol import Material
 from .quotes import Choice, Excerpt, Heading, excerpts
 from .reading import Said, clip
+from .voices import with_calls
 
 __all__ = ["Digest"]
 
@@ -55,7 +56,7 @@ class Digest:
     With a `memory`, what it made of each text serves for the next digest too, which comes to the same.
     """
 
-    id = "digest/6"
+    id = "digest/7"
 
     def __init__(self, memory: Memory | None = None) -> None:
         self._memory = memory
@@ -100,13 +101,14 @@ class _Draft:
         self._material = material
         self._vocabulary = reader.vocabulary
         titled = _TITLED.match(material.previous)
-        messages = material.messages if titled is None else _with_calls(material.messages)
-        self._said = reader.read(messages)
-        staying = reader.read(material.kept)
+        messages = material.messages if titled is None else _without_results_ahead(material.messages)
+        self._said = reader.read(with_calls(messages))
+        staying = reader.read(with_calls(material.kept))
         seen = Seen(self._said, staying)
         self._first_at, self._weights = seen.first, seen.weights()
         answers = (one for one in self._said if one.who == "result" and one.asked is not None and not one.note.error)
         self._newest = {(one.tool, one.brief): one for one in answers if one.brief and " … " not in one.brief}
+        self._failed = {one.call: one.record for one in self._said if one.call is not None and one.note.error}
         self._quotes = list(excerpts(self._said, self._first_at, self._likely(), reader))
         reader.close(self._weights)
         self._headings: dict[int, Heading] = {}
@@ -121,17 +123,19 @@ class _Draft:
         earlier = self._earlier(material.previous, titled, staying)
         changed = [_Line(place, line) for place, line in enumerate(files(self._said))]
         paths = {_path(line) for line in changed}
+        asked = self._asked(earlier[_ASKED])
+        first = min((_about(line.text, 0) for line, _ in asked), default=0)
+        own = (one.record for one in staying if one.who == "user" and one.note.line)
+        self._tells_the_task = first < min(own, default=_NEVER)
         self._sections: dict[str, list[_Line]] = {  # lines, the most important first
             _EARLIER: earlier[_EARLIER],
-            _ASKED: self._asked(earlier[_ASKED]),
+            _ASKED: self._by_weight(asked),
             _FILES: changed + [line for line in _newest_first(earlier[_FILES]) if _path(line) not in paths],
             _DECIDED: self._decided() + earlier[_DECIDED][::-1],
             _ERRORS: [_Line(at, line) for at, line in errors(self._said, staying)]
             + self._since(earlier[_ERRORS], staying)[::-1],
             _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[_OPEN],
         }
-        first = next((_about(line.text, 0) for line in self._sections[_ASKED]), 0)
-        self._tells_the_task = not any(one.who == "user" and one.record < first for one in staying)
 
     def _likely(self) -> Iterable[str]:
         """The identifiers of most weight: those that quotes are looked for."""
@@ -181,11 +185,12 @@ class _Draft:
         return _TITLE.format(self._first, self._last)
 
     def _told(self, chosen: Iterable[Excerpt]) -> list[str]:
-        """The chosen quotes in order, under what they belong to."""
+        """The chosen quotes in order, under what they belong to; of each call that failed, that it did."""
         lines: list[str] = []
         step = at = -1
         for one in sorted(chosen, key=lambda one: (one.step, one.at, one.quote.start)):
             if one.step != step:
+                lines += self._failure(step) if at == step else []
                 step = at = one.step
                 lines.append(self._headings[step].text)
             said = self._said[one.at]
@@ -194,7 +199,12 @@ class _Draft:
                 lines.append(f"→ [{said.record}]{' failed' if said.note.error else self._since_then(said)}")
             if said.who != "call" or one.quote.text not in said.brief:
                 lines.append(_quoted(one.quote.text))
-        return lines
+        return lines + (self._failure(step) if at == step else [])
+
+    def _failure(self, call: int) -> list[str]:
+        """That a call failed, of whose result nothing is quoted: what it was to do would be taken for done."""
+        failed = self._failed.get(call)
+        return [f"→ [{failed}] failed"] if failed is not None else []
 
     def _since_then(self, one: Said) -> str:
         """Where the same call had another answer later, if it had: what is quoted of this one may hold no more."""
@@ -223,12 +233,17 @@ class _Draft:
         told = ended([(line.text, line.about) for line in earlier], [*self._said, *staying])
         return [_Line(line.place, text, line.about) for line, text in zip(earlier, told, strict=True)]
 
-    def _asked(self, earlier: list[_Line]) -> list[_Line]:
+    def _asked(self, earlier: list[_Line]) -> list[tuple[_Line, bool]]:
+        """What the user said, in order, and whether it gives orders."""
+        said = [(at, one) for at, one in enumerate(self._said) if one.note.line and one.who in ("user", "result")]
+        lines = [(_Line(at, _heard(one)), one.note.orders) for at, one in said]
+        return [*((line, gives_orders(line.text)) for line in earlier), *lines]
+
+    def _by_weight(self, asked: list[tuple[_Line, bool]]) -> list[_Line]:
         """What the user said, the most important first."""
-        said = [(at, one) for at, one in enumerate(self._said) if one.who == "user"]
-        lines = [*earlier, *(_Line(at, f"[{one.record}] {one.note.line}") for at, one in said)]
-        orders = [*(gives_orders(line.text) for line in earlier), *(one.note.orders for _, one in said)]
-        return [lines[at] for at in most_telling([line.text.partition("] ")[2] for line in lines], orders)]
+        texts = [line.text.partition("] ")[2] for line, _ in asked]
+        orders = [order for _, order in asked]
+        return [asked[at][0] for at in most_telling(texts, orders, task=self._tells_the_task)]
 
     def _earlier(self, previous: str, titled: re.Match[str] | None, staying: list[Said]) -> dict[str, list[_Line]]:
         """Of an earlier summary what its originals cannot tell any more, by section: what the user said, files,
@@ -275,7 +290,7 @@ class _Draft:
         return (100 + sum(max(_GIVEN, self._weights.get(word, 0)) for word in words)) / (len(line) + 10)
 
 
-def _with_calls(messages: Sequence[Shown]) -> Sequence[Shown]:
+def _without_results_ahead(messages: Sequence[Shown]) -> Sequence[Shown]:
     """`messages` without those ahead that hold results alone: their calls are not at hand, but stand in the digest
     before, with what came of them."""
     first = next((at for at, one in enumerate(messages) if not all(map(_is_result, one.message.parts))), len(messages))
@@ -302,6 +317,11 @@ def _newest_first(files: list[_Line]) -> list[_Line]:
 def _path(line: _Line) -> str:
     """The file that a line of files changed is about."""
     return line.text.partition(": ")[0]
+
+
+def _heard(one: Said) -> str:
+    """The line of something that the user said, and where it was said in the answer to a call."""
+    return f"[{one.record}] {f'refusing {one.tool}: ' if one.who == 'result' else ''}{one.note.line}"
 
 
 def _quoted(text: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from operator import attrgetter
 from typing import Any
 
 from ..content import Outcome, ToolCall
-from .changes import BY_SHELL, words_of
+from .changes import BY_SHELL, last_program, words_of
 from .reading import Said, clip
 
 __all__ = ["acts", "ended", "error_of", "errors", "files", "open_ends", "tasks_of"]
@@ -41,8 +41,17 @@ _NO_ERROR = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"error|exception|failed|failure|fatal|denied|not found|no such|refused|invalid|cannot", re.IGNORECASE
+    r"^(?!.*\bwarning\b).*?(?:error|exception|failed|failure|fatal|denied|not found|no such|refused|invalid|cannot"
+    r"|abort|rejected|unable to|timed out)",
+    re.IGNORECASE,
 )
+_LABEL = re.compile(r"\W*(?:error|stderr|stdout|output)?\W*$", re.IGNORECASE)  # a line that says nothing by itself
+_HEADED = re.compile(r"\W*error\W*$", re.IGNORECASE)
+# Programs that end with 1 where they find nothing, or what they compare differs: no error.
+_SEEKING = re.compile(
+    r"(?:\S*/)?(?:[ef]?grep|rg|ag|ack|pgrep|which|test|\[|diff|cmp|git(?: -C \S+)? (?:grep|diff))(?=\s|$)"
+)
+_COMPARING = re.compile(r"(?:\S*/)?(?:diff|cmp|git(?: -C \S+)? diff)\b")
 _PLAN = re.compile(r"plan|to_?do|task|check_?list|goal|milestone", re.IGNORECASE)
 _UNFINISHED = {"pending", "in_progress", "todo", "to_do", "open", "doing", "blocked", "not_started"}
 _FINISHED = frozenset(
@@ -95,10 +104,21 @@ def _message(text: str, outcome: Outcome) -> str:
     """The last line that names an exception, else the first that sounds like an error."""
     lines = (text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}").splitlines()
     lines = [line for line in lines if line.strip()]
-    raised = [line for line in lines if _is_error(_RAISED, line)][-1:]
-    named = (line for line in lines if _NAMED.search(line) and _NO_ERROR.match(line) is None)
-    ends = lines[-_REPORT:] if lines and _STATUS_ALONE.match(lines[-1]) else []
-    said = raised or list(islice(named, 1)) or list(filter(_exit_of, ends)) or lines[-1:] or [outcome]
+    telling = [line for line in lines if not _LABEL.match(line)]
+    raised = [line for line in telling if _is_error(_RAISED, line)][-1:]
+    named = (line for line in telling if _NAMED.match(line) and _NO_ERROR.match(line) is None)
+    under = [line for label, line in pairwise(lines) if _HEADED.match(label)][:1]
+    bare = bool(lines) and _LABEL.match(lines[-1]) is not None
+    ends = lines[-_REPORT:] if bare or (lines and _STATUS_ALONE.match(lines[-1])) else []
+    said = (
+        raised
+        or list(islice(named, 1))
+        or under
+        or list(filter(_exit_of, ends))
+        or telling[-1:]
+        or lines[-1:]
+        or [outcome]
+    )
     return clip(said[0], 160)
 
 
@@ -116,7 +136,7 @@ def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int
         worked.setdefault(_alike(one), []).append(one)
         worked.setdefault(f"\n{one.tool}\n{one.brief}", []).append(one)
     for at, one in enumerate(said):
-        if one.who != "result" or not one.note.error:
+        if one.who != "result" or not one.note.error or _found_nothing(one):
             continue
         same = (other for other in _since(one, worked.get(f"\n{one.tool}\n{one.brief}", [])) if _same(one, other))
         if (other := next(same, None)) is not None:
@@ -127,6 +147,16 @@ def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int
             known, end = 0, _OPEN
         found.append((known, at, f"[{one.record}] {_alike(one)}: {one.note.error}; {end}"))
     return [(at, line) for _, at, line in sorted(found, key=lambda error: (error[0], -error[1]))]
+
+
+def _found_nothing(one: Said) -> bool:
+    """Whether a call failed by its status alone, which says no more than that a search found nothing, or that two files
+    differ."""
+    if not isinstance(one.asked, ToolCall) or (last := last_program(one.asked)) == "" or not _SEEKING.match(last):
+        return False
+    text = one.text
+    status = _exit_of(text[:_STATUS]) or _exit_of(text[-_STATUS:])
+    return status is not None and int(status[1]) == 1 and bool(_COMPARING.match(last) or _exit_of(one.note.error))
 
 
 def _since(one: Said, others: list[Said]) -> Iterator[Said]:

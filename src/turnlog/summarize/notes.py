@@ -15,6 +15,7 @@ from .changes import changes_of
 from .events import error_of, tasks_of
 from .identifiers import Vocabulary
 from .reading import Note, Said, clip, laid_out, read, spelled, texts_of
+from .voices import REFUSED, is_of_program, refusal_of
 
 __all__ = ["Memory", "Reader"]
 
@@ -82,11 +83,16 @@ class Reader:
             note.changes = tuple(changes_of(part, text))
             note.tasks = tasks_of(part)
         elif isinstance(part, ToolResult):
-            note.error = error_of(text, part.outcome)
+            refusal = refusal_of(text)
+            note.error = REFUSED if refusal is not None else error_of(text, part.outcome)
+            note.line = line_of(refusal) if refusal else ""
+            note.orders = bool(refusal)
+        elif user:
+            note.line = "" if is_of_program(text) else line_of(text)
+            note.orders = gives_orders(note.line)
         else:
-            note.line = line_of(text) if user else clip(text[-600:], 240)
-            note.orders = user and gives_orders(note.line)
-            note.decisions = () if user else decisions_of(text)
+            note.line = clip(text[-600:], 240)
+            note.decisions = decisions_of(text)
         return note
 
 

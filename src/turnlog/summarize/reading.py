@@ -25,6 +25,9 @@ _JSON = 40_000  # a text up to this many characters is tried as JSON
 _NAME = 80  # characters of what a tool is called, which stands on one line whatever that is
 _DEPTH = 12  # levels of JSON that are laid out; what lies deeper stays as it is
 _SCALARS = 200  # characters of one line of keys and values
+_PAINT = re.compile(
+    r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))"
+)  # colours of a terminal, and where its cursor goes
 _LINE_NUMBERS = re.compile(r"\n[ ]*\d+(?:→|\t)")  # of each line but the first; quicker found than by `^`
 _spell = json.JSONEncoder(ensure_ascii=False, default=str).encode  # made once: `json.dumps` would make it each time
 
@@ -35,8 +38,9 @@ class Note(Struct, gc=False):
     `words` are its identifiers, each once; `brief` says a call's arguments in few words, `named` are the identifiers in
     that; `error` is what went wrong, of a result that says that its call failed; `changes` are the files that a call
     changes, each with what is done to it; `tasks` the lines of a list of tasks, and whether each is finished, None if
-    there is no list; `line` is what was said, on one line; `orders` that the user gives some that last; `decisions`
-    tell what the assistant chose. `quotes` has where words stand in the text, None for nowhere, as far as they were
+    there is no list; `line` is what was said, on one line, of a result by the user who refused the call, and nothing
+    where a program speaks in the user's place; `orders` that the user gives some that last; `decisions` tell what the
+    assistant chose. `quotes` has where words stand in the text, None for nowhere, as far as they were
     looked for.
     """
 
@@ -138,6 +142,7 @@ def spelled(part: Text | ToolCall | ToolResult) -> str:
 def laid_out(part: Text | ToolCall | ToolResult, text: str, limit: int) -> str:
     """`text`, what a part says, as it is quoted: JSON as lines of keys and values, and of a long text the two ends,
     `limit` characters."""
+    text = _PAINT.sub("", text) if "\x1b" in text else text
     text = text if len(text) <= limit else f"{text[: limit * 2 // 3]}\n{text[len(text) - limit // 3 :]}"
     return text if isinstance(part, ToolCall) else _laid_out(text)
 

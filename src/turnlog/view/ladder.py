@@ -96,6 +96,8 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     situation = _with_floor(situation)
     if situation.fits and _wait(situation, past):
         return made, situation
+    if (capped := _newest_capped(situation)) is not None:
+        return [*made, capped[0]], capped[1]
     steps = situation.strategy.steps
     last_resort = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
     start, made_before = msgspec.structs.replace(situation, last=True), [*made]
@@ -123,6 +125,16 @@ def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[De
     if stalled:
         made = [msgspec.structs.replace(d, why=f"{d.why}; {_STALLED}") if _made_room(d) else d for d in made]
     return made, situation
+
+
+def _newest_capped(situation: Situation) -> tuple[Decision, Situation] | None:
+    """The decision that cuts giants of the newest messages alone, and the situation after it, if that is enough: what
+    was sent before stays as it is, and in the prompt cache, so that there is no gain in doing more along with it."""
+    decision = STEPS["cap"](situation) if "cap" in situation.strategy.steps else None
+    if decision is None or decision.first < situation.blocks[-1].first:
+        return None
+    finished, after = with_figures(situation, decision)
+    return (finished, after) if after.size <= after.marks.trigger else None
 
 
 def compact(situation: Situation) -> tuple[list[Decision], Situation]:

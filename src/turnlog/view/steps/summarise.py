@@ -27,6 +27,14 @@ _ENDS_HERE = "[The summary ends here: no more of it fits.]"
 _SPARE = 0.05
 """Share of the conversation's room that is left free where a summary is cut to fit."""
 
+_BESIDE_PINS = 0.1
+"""Share of the same room that a summary leaves free beside what is pinned: that does not leave, as the newest messages
+do when others come, and a view full to its limit would be made smaller at nearly every request."""
+
+_WORTH_IT = 0.1
+"""Share of the same room that a summary made ahead of need has to gain: one that covers little more than the summary
+before would be paid for, and the next one needed soon."""
+
 _LONG_LINE = 200
 """Characters: a line that is longer is cut inside."""
 
@@ -121,6 +129,10 @@ def _cut_off(text: str, length: int) -> str:
 
 def summary_ahead(situation: Situation) -> tuple[Ahead, Wanted] | None:
     """What a summary would have to cover if it were needed now."""
+    cut = _cut(situation)
+    going = (block for block in situation.blocks[cut.start : cut.end] if not block.stays and block not in cut.kept)
+    if total(list(going)) - cut.target < _WORTH_IT * (situation.marks.limit - situation.system):
+        return None
     plan = _planned(situation)
     if plan is None or situation.gap is not None:
         return None
@@ -256,7 +268,9 @@ def _cut(situation: Situation) -> _Cut:
     if strategy.tail:
         # What must stay is paid by the newest messages first, then by the summary.
         left = int((strategy.head + strategy.tail) * room) + most - (head - system)
-        target = max(0, min(most, room - (head - system) - kept))
+        pins = sum(block.tokens for block in blocks if block.stays == "pinned messages")
+        spare = min(pins, int(_BESIDE_PINS * room))
+        target = max(0, min(most, room - spare - (head - system) - kept))
         end = newest_start(blocks, start, max(0, left - target - kept), beside_kept=True)
         return _Cut(start, _behind_gap(situation, end), (), target)
     left = max(0, situation.marks.goal - head)
@@ -276,21 +290,24 @@ def _cut(situation: Situation) -> _Cut:
 
 
 def _with_kept(situation: Situation, start: int, end: int, head: int, target: int) -> _Cut:
-    """The cut in which the strategy's turns and results stay. Where they do not fit beside half of the summary, they
-    would have to leave: then they are told instead, the oldest results first, until the goal is met. Not so where
-    somebody asked for these turns, of a view that has room for them."""
+    """The cut in which the strategy's turns and results stay. Where they do not fit beside half of the summary and some
+    room, they would have to leave soon: then they are told instead, the oldest results first, until the goal is met.
+    Not so where somebody asked for these turns, of a view that has room for them."""
     blocks, marks = situation.blocks, situation.marks
     results = [block for block in blocks[start:end] if situation.strategy.keep_results and block.has_results]
     results = [block for block in results if not block.stays]
     staying = sum(block.tokens for block in blocks[start:end] if block.stays)
     held = staying + total(blocks[end:])
-    if held + total(results) <= marks.limit - head - target // 2:
-        target = min(target, marks.limit - head - held - total(results))
+    # Nearer to the limit, the next turn would have this done again; a summary made ahead waits for some turns more.
+    most = (marks.goal + marks.limit) // 2 - max(0, marks.trigger - situation.size) - head
+    if held + total(results) <= most - target // 2:
+        target = min(target, most - held - total(results))
         return _Cut(start, end, tuple(results), target)
     if situation.promised:  # half of what leaves is told, if that is enough to be told at all
         return _Cut(start, end, tuple(results), min(target, (marks.limit - head - held - total(results)) // 2))
     room = marks.goal - head - target
     if held > room:
+        staying += sum(block.tokens for block in blocks[end:] if block.stays)
         end = newest_start(blocks, end, room - staying, beside_kept=True)
         return _Cut(start, end, (), target)
     while total(results) > room - held:

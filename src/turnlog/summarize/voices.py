@@ -1,0 +1,109 @@
+"""Who speaks where the role does not say it: a user who refuses a call, a program that speaks in the user's place, and
+an agent that writes its commands into what it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ..content import Message, Text, ToolCall, ToolResult
+from ..view.shown import Shown
+
+__all__ = ["REFUSED", "is_of_program", "refusal_of", "with_calls"]
+
+REFUSED = "refused by the user"
+
+_ENDS = 2_000  # characters at the beginning of a result in which a refusal is looked for
+# As Claude Code, cline and its kin, gemini-cli and turnlog itself tell a model of it.
+_REFUSAL = re.compile(
+    r"\s*(?:the user (?:doesn't want to (?:proceed with this tool use|take this action)|denied this operation"
+    r"|did not allow this call)|user (?:denied execution|rejected tool use|did not allow tool call)\b)",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(
+    r"(?:the user said:|following reason for the rejection:|following feedback:\s*<feedback>"
+    r"|did not allow this call; it did not run\.)(.+?)(?:</feedback>|\n\nNote:|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+
+# What Claude Code and Codex put on record in the user's name: the whole of a message is made of such.
+_ELEMENT = re.compile(
+    r"\s*(?:<(local-command-(?:caveat|stdout|stderr)|command-(?:name|message|contents)|system-reminder|turn_aborted"
+    r"|environment_context|bash-std(?:out|err)|task-notification|ide_opened_file|ide_selection)>.*?</\1>"
+    r"|<command-args>\s*</command-args>|\[Request interrupted by user[^\]\n]*\])",
+    re.DOTALL,
+)
+
+# mini-swe-agent's and SWE-agent's word for what a command said, and the command in what the agent said before it.
+_STATUS, _KILLED = "<returncode>", "The last command <command>"
+_PROMPT = re.compile(r"\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$\s*\Z")
+_FORM = "Please always provide EXACTLY ONE action in triple backticks"
+_BLOCK = re.compile(r"^```(\w*)[ \t]*\n(.*?)\n?^```[ \t]*$", re.DOTALL | re.MULTILINE)
+_SHELLS = ("bash", "mswea_bash_command", "sh", "")
+_SHELL, _ID = "bash", "said"
+
+
+def refusal_of(text: str) -> str | None:
+    """What a user said who refused a call, of which this is the result: "" if no more than that, None if nobody refused
+    it."""
+    if _REFUSAL.match(text) is None:
+        return None
+    found = _WORDS.search(text, 0, _ENDS)
+    return found[1].strip() if found is not None else ""
+
+
+def is_of_program(text: str) -> bool:
+    """Whether a program wrote the whole of what stands there in the user's name."""
+    if text.lstrip()[:1] not in ("<", "["):
+        return text.startswith(_FORM)
+    at = 0
+    while (found := _ELEMENT.match(text, at)) is not None:
+        at = found.end()
+    return at > 0 and not text[at:].strip()
+
+
+def with_calls(messages: Sequence[Shown]) -> Sequence[Shown]:
+    """`messages`, in which a command that an agent wrote into its answer is a call, and what it is told of it in the
+    user's name that call's result. As most agents have calls, mostly the same."""
+    told = [at for at, one in enumerate(messages) if _report(one.message) is not None]
+    if not told:
+        return messages
+    found = list(messages)
+    for at in told:
+        found[at] = replace(found[at], message=_report(found[at].message))
+        if at and found[at - 1].message.role == "assistant":
+            found[at - 1] = replace(found[at - 1], message=_acting(found[at - 1].message))
+    return found
+
+
+def _report(message: Message) -> Message | None:
+    """The result that a message of a user's holds in plain text, if it does."""
+    part = message.parts[0] if message.role == "user" and len(message.parts) == 1 else None
+    if not isinstance(part, Text):
+        return None
+    text = part.text
+    prompt = text[-3:].rstrip()[-1:] == "$" and _PROMPT.search(text, max(0, len(text) - _ENDS)) is not None
+    if not prompt and not text.startswith((_STATUS, _KILLED)):
+        return None
+    result = ToolResult(_ID, _SHELL, (part,), "timeout" if text.startswith(_KILLED) else "ok")
+    return replace(message, parts=(result,))
+
+
+def _acting(message: Message) -> Message:
+    """An answer, its command as a call; where it has none, or several, as it is."""
+    blocks = [
+        (at, block)
+        for at, part in enumerate(message.parts)
+        if isinstance(part, Text)
+        for block in _BLOCK.finditer(part.text)
+        if block[1] in _SHELLS
+    ]
+    named = [(at, block) for at, block in blocks if block[1]] or blocks
+    if len(named) != 1:
+        return message
+    (at, block), parts = named[0], message.parts
+    said = Text(block.string[: block.start()] + block.string[block.end() :])
+    call = ToolCall(_ID, _SHELL, {"command": block[2]})
+    return replace(message, parts=(*parts[:at], said, call, *parts[at + 1 :]))
