@@ -1,12 +1,14 @@
 """turnlog on the shared context bench: what `auto` with the offline digest keeps, and what it costs.
 
-    python bench/context_.py recall [--shared ../shared] [--budgets 0.1,0.2,0.4]
+    python bench/context_.py recall [--shared ../shared] [--budgets 0.1,0.2,0.4] [--material 1.5]
     python bench/context_.py cost | extra | decay
 
 The figures and their meaning are the bench's own (README.md there); this only hands it a policy, `turnlog`, and runs
 its scripts. `recall` takes `dev` at all budgets and `tau` at 20 %, `cost` and `extra` take `dev` at 20 % with real
 gaps, `decay` takes both at 10 %. Where what cannot be left out exceeds the budget, turnlog refuses and no request is
-made: recall counts that as nothing kept; decay, which asks for a view each time, is given the one before.
+made: recall counts that as nothing kept; decay, which asks for a view each time, is given the one before. With
+`--material` a summary is made of no more of the newest originals than so many times the budget, and of the summary
+before, as it is in a long session; else of all of them.
 """
 
 from __future__ import annotations
@@ -15,15 +17,37 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from turnlog.errors import BudgetError
 from turnlog.fitting import Fitter
+from turnlog.view.shown import Shown
 
 ROOT = Path(__file__).parent.parent
 Messages = list[dict[str, Any]]
+
+
+class Forgetful(Fitter):
+    """A Fitter whose summaries are made of the newest originals, `room` tokens of them, as those of sessions are."""
+
+    room = 0.0
+
+    def _means(self, history: Any, counting: Any, originals: Any) -> Any:
+        means = super()._means(history, counting, originals)
+
+        def newest(first: int, last: int) -> Iterator[Shown]:
+            room = self.room
+            for shown in means.originals(first, last):
+                room -= history.sizes[shown.records[0] - 1]
+                if room < 0:
+                    return
+                yield shown
+
+        return msgspec.structs.replace(means, originals=newest)
 
 
 class View:
@@ -32,7 +56,11 @@ class View:
     def __init__(self, budget: int) -> None:
         from common import total
 
-        self.fitter = Fitter(max_tokens=budget, model="gpt-4o", provider="openai-chat", counter=total)
+        material = float(os.environ.get("TURNLOG_MATERIAL", "0"))
+        kind = Forgetful if material else Fitter
+        self.fitter = kind(max_tokens=budget, model="gpt-4o", provider="openai-chat", counter=total)
+        if isinstance(self.fitter, Forgetful):
+            self.fitter.room = material * budget
         self.marks: list[int] | None = None
 
     def __call__(self, history: Messages) -> Messages:
@@ -67,6 +95,7 @@ def main() -> int:
     parser.add_argument("what", choices=("recall", "cost", "extra", "decay"))
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
     parser.add_argument("--budgets", default="0.1,0.2,0.4")
+    parser.add_argument("--material", default="0")
     options = parser.parse_args()
     bench = Path(options.shared).resolve() / "bench" / "context"
     add = ["--policies", "turnlog", "--add", "turnlog=context_:make"]
@@ -81,6 +110,7 @@ def main() -> int:
     }
     places = [str(Path(__file__).parent), str(bench), os.environ.get("PYTHONPATH", "")]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(places), "PYTHONDONTWRITEBYTECODE": "1"}
+    env["TURNLOG_MATERIAL"] = options.material
     for run in runs[options.what]:
         print("$", *run, flush=True)
         subprocess.run([sys.executable, str(bench / run[0]), *run[1:]], env=env, check=True)

@@ -544,7 +544,7 @@ def test_of_what_earlier_digests_told_the_newest_stays() -> None:
         messages += [call("y", "bash", command=f"make part_{turn}"), result("y", f"Error: no rule for part_{turn}")]
         messages += [assistant(f"I decided for way {turn}.")]
         first = max(1, len(messages) - 19)
-        text = digest(messages[first - 1 :], 1000, first=first, previous=text)
+        text = digest(messages[first - 1 :], 400, first=first, previous=text)
     for name, sign in (("Files changed", "part_"), ("Errors", "no rule for part_"), ("Decided", "way ")):
         turns = [int(line.partition(sign)[2].partition(".")[0].partition(";")[0]) for line in section(text, name)]
         assert len(turns) < 20

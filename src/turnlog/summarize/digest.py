@@ -3,35 +3,52 @@
 It is made of the originals each time, so that nothing is summarised twice; an earlier summary is read only where its
 originals are not at hand. A few sections have a share of the room each: the user's words, files changed, decisions,
 errors, open ends. The rest goes to what was done, in order: calls with their arguments, and under each the lines of its
-result, or of what was said, that are worth most for their length (see `Seen.weights` and `Choice`).
+result, or of what was said, that are worth most for their length (see `Seen.weights` and `Choice`). What an earlier
+digest quoted competes with them: it is not pushed out by what is new and worth less, nor stays for being old.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-
-from msgspec import Struct
+from collections.abc import Callable, Iterable, Sequence
 
 from ..content import ToolResult
 from ..view.shown import Shown
 from .asked import gives_orders, most_telling
-from .events import acts, ended, errors, files, open_ends
+from .events import acts, changes_things, ended, errors, files, open_ends
 from .identifiers import Seen
 from .notes import Memory, Reader
 from .protocol import Material
 from .quotes import Choice, Excerpt, Heading, excerpts
-from .reading import Said, clip
+from .reading import Quote, Said, clip
+from .sections import (
+    ASKED,
+    DECIDED,
+    DONE,
+    EARLIER,
+    ERRORS,
+    FILES,
+    HEADING,
+    OPEN,
+    Line,
+    about_of,
+    fitting,
+    in_order,
+    newest_first,
+    path_of,
+    quoted,
+    read_lines,
+)
 from .voices import with_calls
 
 __all__ = ["Digest"]
 
 _TITLE = "Digest of records {} to {}; [n] is record n"
 _TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # under the heading that a view gives it
-_EARLIER, _ASKED, _FILES = "## From an earlier summary", "## Asked", "## Files changed"
-_DECIDED, _DONE, _ERRORS, _OPEN = "## Decided", "## Done and found", "## Errors", "## Open"
-_SHARES = {_EARLIER: 0.4, _ASKED: 0.15, _FILES: 0.05, _DECIDED: 0.03, _ERRORS: 0.05, _OPEN: 0.04}
+_BARE = re.compile(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
+_SHARES = {EARLIER: 0.4, ASKED: 0.15, FILES: 0.05, DECIDED: 0.03, ERRORS: 0.05, OPEN: 0.04}
 _TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
+_NEW = 0.3  # of the room for quotes, for what no digest before this one told
 _ACTS = 0.12  # of the room, at most, for the calls that changed something
 _FEW = 800  # characters of a digest in which quotes say more than such calls
 _ACT = 60  # characters of the arguments of such a call
@@ -42,11 +59,9 @@ _AIM = 0.99  # of the target: what the search aims at
 _TRIES = 4  # times that a text is made and counted
 _LIKELY = 8  # tokens of the target for each identifier that quotes are looked for
 _FULL = 0.97  # of the target: no more tries
-_GIVEN = 400  # worth of an identifier that only an earlier summary has: someone thought it worth keeping
-_HEADING = re.compile(r"\[(\d+)\] ")
-_ABOUT = re.compile(r"(?:→ )?\[(\d+)\]")
-_NAMED = re.compile(r"\[(\d+)\]")
-_BARE = re.compile(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
+# What an earlier summary says, and its originals cannot any more, someone thought worth keeping:
+_GIVEN = 500, 700  # worth of an identifier that only it has, where it is oldest and newest
+_QUOTED = 500  # of a line of it, whatever it names
 _NEVER = 1 << 62
 
 
@@ -83,16 +98,6 @@ class Digest:
         return best
 
 
-class _Line(Struct, frozen=True, gc=False):
-    """A line of a section, where it stands there, the record that it is about if that is known, and the lines without
-    which it says nothing."""
-
-    place: int
-    text: str
-    about: int = 0
-    under: tuple[_Line, ...] = ()
-
-
 class _Draft:
     """All that a digest of one material might say."""
 
@@ -121,20 +126,24 @@ class _Draft:
         records = [number for shown in messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
         earlier = self._earlier(material.previous, titled, staying)
-        changed = [_Line(place, line) for place, line in enumerate(files(self._said))]
-        paths = {_path(line) for line in changed}
-        asked = self._asked(earlier[_ASKED])
-        first = min((_about(line.text, 0) for line, _ in asked), default=0)
+        self._carried: dict[int, tuple[Line, Excerpt]] = {}
+        self._earlier_acts: list[int] = []
+        self._ends: dict[int, Line] = {}  # of calls that failed, by the place of what stands above
+        self._carry(earlier[DONE], seen.staying)
+        changed = [Line(place, line) for place, line in enumerate(files(self._said))]
+        paths = {path_of(line) for line in changed}
+        asked = self._asked(earlier[ASKED])
+        first = min((about_of(line.text, 0) for line, _ in asked), default=0)
         own = (one.record for one in staying if one.who == "user" and one.note.line)
         self._tells_the_task = first < min(own, default=_NEVER)
-        self._sections: dict[str, list[_Line]] = {  # lines, the most important first
-            _EARLIER: earlier[_EARLIER],
-            _ASKED: self._by_weight(asked),
-            _FILES: changed + [line for line in _newest_first(earlier[_FILES]) if _path(line) not in paths],
-            _DECIDED: self._decided() + earlier[_DECIDED][::-1],
-            _ERRORS: [_Line(at, line) for at, line in errors(self._said, staying)]
-            + self._since(earlier[_ERRORS], staying)[::-1],
-            _OPEN: [_Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[_OPEN],
+        self._sections: dict[str, list[Line]] = {  # lines, the most important first
+            EARLIER: earlier[EARLIER],
+            ASKED: self._by_weight(asked),
+            FILES: changed + [line for line in newest_first(earlier[FILES]) if path_of(line) not in paths],
+            DECIDED: self._decided() + earlier[DECIDED][::-1],
+            ERRORS: [Line(at, line) for at, line in errors(self._said, staying)]
+            + self._since(earlier[ERRORS], staying)[::-1],
+            OPEN: [Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[OPEN],
         }
 
     def _likely(self) -> Iterable[str]:
@@ -148,37 +157,46 @@ class _Draft:
         """Say as much as goes into about `room` characters."""
         self._texts = {  # of the sections
             name: _with_the_task(lines, room)
-            if name == _ASKED and self._tells_the_task
-            else _fitting(lines, room * _SHARES[name] - len(name))
+            if name == ASKED and self._tells_the_task
+            else fitting(lines, room * _SHARES[name] - len(name))
             for name, lines in self._sections.items()
         }
         lines = [line for texts in self._texts.values() for line in texts]
-        used = len(self._title()) + len(_DONE) + sum(len(line) + 1 for line in lines)
+        used: float = len(self._title()) + len(DONE) + sum(len(line) + 1 for line in lines)
         covered = set[str]().union(*map(self._vocabulary.of_line, lines))
         told = self._asked_or_decided()
         quotes = [one for one in self._quotes if one.quote.text not in told.get(one.at, "")]
         self._choice = Choice(quotes, self._headings, self._first_at, self._weights, covered)
-        used += self._choice.open(self._acts, _ACTS * (room - _FEW))
+        opened = self._choice.open(self._acts, _ACTS * (room - _FEW))
+        used += opened + self._choice.open(self._earlier_acts, _ACTS * room - opened)
+        if self._carried:
+            used += self._choice.take(_NEW * (room - used))
+            self._choice.admit([excerpt for _, excerpt in reversed(self._carried.values())])  # of equals, the newer
         self._choice.take(room - used)
 
     def _asked_or_decided(self) -> dict[int, str]:
         """What stands among what was asked or decided, by the position of the text that it is of: no quote of it is
         needed."""
         told: dict[int, str] = {}
-        for line in (*self._texts[_ASKED], *self._texts[_DECIDED]):
-            if (found := _HEADING.match(line)) is not None:
+        for line in (*self._texts[ASKED], *self._texts[DECIDED]):
+            if (found := HEADING.match(line)) is not None:
                 told[int(found[1])] = told.get(int(found[1]), "") + line
         speakers = ("user", "assistant")
         return {at: told[one.record] for at, one in enumerate(self._said) if one.record in told and one.who in speakers}
 
     def change(self, room: float) -> bool:
         """Say more, if `room` is positive, or less: by quotes alone. Whether that could be."""
-        return self._choice.take(room) if room > 0 else self._choice.drop(-room)
+        return self._choice.take(room) > 0 if room > 0 else self._choice.drop(-room)
 
     def text(self) -> str:
         """The digest as it stands."""
-        texts = {**self._texts, _DONE: self._told(self._choice.chosen)}
-        order = (_EARLIER, _ASKED, _FILES, _DECIDED, _DONE, _ERRORS, _OPEN)
+        chosen = self._choice.chosen
+        texts = {**self._texts, DONE: self._told(one for one in chosen if one.at >= 0)}
+        if carried := [self._carried[one.at][0] for one in chosen if one.at < 0]:
+            steps = {one.step for one in chosen}
+            ends = [end for step, end in self._ends.items() if step in steps]
+            texts[EARLIER] = [*texts[EARLIER], *in_order([*carried, *ends])]
+        order = (EARLIER, ASKED, FILES, DECIDED, DONE, ERRORS, OPEN)
         return "\n".join([self._title(), *(line for name in order if texts[name] for line in (name, *texts[name]))])
 
     def _title(self) -> str:
@@ -198,7 +216,7 @@ class _Draft:
                 at = one.at
                 lines.append(f"→ [{said.record}]{' failed' if said.note.error else self._since_then(said)}")
             if said.who != "call" or one.quote.text not in said.brief:
-                lines.append(_quoted(one.quote.text))
+                lines.append(quoted(one.quote.text))
         return lines + (self._failure(step) if at == step else [])
 
     def _failure(self, call: int) -> list[str]:
@@ -223,36 +241,32 @@ class _Draft:
         brief = clip(one.brief, _ACT)
         return Heading(f"[{one.record}] {one.tool} {brief}", tuple(self._vocabulary.words(brief)))
 
-    def _decided(self) -> list[_Line]:
+    def _decided(self) -> list[Line]:
         """What the assistant chose, the newest first."""
         decided = [(one.record, text) for one in self._said for text in one.note.decisions]
-        return [_Line(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)][::-1]
+        return [Line(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)][::-1]
 
-    def _since(self, earlier: list[_Line], staying: list[Said]) -> list[_Line]:
+    def _since(self, earlier: list[Line], staying: list[Said]) -> list[Line]:
         """The errors that an earlier summary told, with what came of them."""
         told = ended([(line.text, line.about) for line in earlier], [*self._said, *staying])
-        return [_Line(line.place, text, line.about) for line, text in zip(earlier, told, strict=True)]
+        return [Line(line.place, text, line.about) for line, text in zip(earlier, told, strict=True)]
 
-    def _asked(self, earlier: list[_Line]) -> list[tuple[_Line, bool]]:
+    def _asked(self, earlier: list[Line]) -> list[tuple[Line, bool]]:
         """What the user said, in order, and whether it gives orders."""
         said = [(at, one) for at, one in enumerate(self._said) if one.note.line and one.who in ("user", "result")]
-        lines = [(_Line(at, _heard(one)), one.note.orders) for at, one in said]
+        lines = [(Line(at, _heard(one)), one.note.orders) for at, one in said]
         return [*((line, gives_orders(line.text)) for line in earlier), *lines]
 
-    def _by_weight(self, asked: list[tuple[_Line, bool]]) -> list[_Line]:
+    def _by_weight(self, asked: list[tuple[Line, bool]]) -> list[Line]:
         """What the user said, the most important first."""
         texts = [line.text.partition("] ")[2] for line, _ in asked]
         orders = [order for _, order in asked]
         return [asked[at][0] for at in most_telling(texts, orders, task=self._tells_the_task)]
 
-    def _earlier(self, previous: str, titled: re.Match[str] | None, staying: list[Said]) -> dict[str, list[_Line]]:
-        """Of an earlier summary what its originals cannot tell any more, by section: what the user said, files,
-        errors, and under `_EARLIER` the other lines.
-
-        Of those, the ones with the most identifiers for their length come first, but each further line under the same
-        heading counts less, so that one long list does not push out what is older.
-        """
-        found: dict[str, list[_Line]] = {name: [] for name in (_ASKED, _FILES, _ERRORS, _EARLIER, _OPEN, _DECIDED)}
+    def _earlier(self, previous: str, titled: re.Match[str] | None, staying: list[Said]) -> dict[str, list[Line]]:
+        """Of an earlier summary what its originals cannot tell any more, by section: what the user said, files, errors,
+        under `DONE` what a digest quoted, in order, and under `EARLIER` the other lines, those of most worth first."""
+        found: dict[str, list[Line]] = {name: [] for name in (ASKED, FILES, ERRORS, EARLIER, OPEN, DECIDED, DONE)}
         at_hand = self._first if self._said and titled is not None else _NEVER
         if titled is not None:
             if self._said and self._first <= int(titled[1]):
@@ -260,12 +274,11 @@ class _Draft:
             self._first = int(titled[1])
             self._last = max(self._last, int(titled[2]))
         planned = max((one.record for one in (*self._said, *staying) if one.note.tasks is not None), default=-1)
-        other: list[tuple[float, _Line]] = []
-        known: dict[tuple[str, ...], _Line] = {}  # an earlier digest may have told a thing twice
-        stood: tuple[_Line, ...] = ()
-        under: tuple[_Line, ...] = ()
+        known: dict[tuple[str, ...], Line] = {}  # an earlier digest may have told a thing twice
+        stood: tuple[Line, ...] = ()
+        under: tuple[Line, ...] = ()
         path: tuple[str, ...] = ()
-        for section, nth, line in _lines(previous[titled.start(1) if titled is not None else 0 :], titled is not None):
+        for section, line in read_lines(previous[titled.start(1) if titled is not None else 0 :], titled is not None):
             if line.about >= at_hand:
                 continue  # told from its original
             if line.under is not stood:  # else they stand under the same as the line before
@@ -274,20 +287,50 @@ class _Draft:
             key = (*path, line.text)
             if key in known:
                 continue  # told already
-            known[key] = line = _Line(line.place, line.text, line.about, under)
-            if section == _OPEN:
+            known[key] = line = Line(line.place, line.text, line.about, under)
+            if section == OPEN:
                 if line.about > planned and " said last: " not in line.text:
-                    found[_OPEN].append(line)
-            elif section in (_ASKED, _FILES, _DECIDED, _ERRORS):
+                    found[OPEN].append(line)
+            elif section in (ASKED, FILES, DECIDED, ERRORS):
                 found[section].append(line)
             elif not _BARE.match(line.text):
-                other.append((self._worth(line.text) / (1 + nth), line))
-        found[_EARLIER] = [line for _, line in sorted(other, key=lambda one: -one[0])]
+                done = titled is not None and (line.under or HEADING.match(line.text))
+                found[DONE if done else EARLIER].append(line)
+        found[EARLIER].sort(key=lambda line: -self._worth(line.text))
         return found
+
+    def _carry(self, lines: Sequence[Line], staying: set[str]) -> None:
+        """Have what an earlier digest quoted take part in the choice."""
+        oldest, newest = min((line.about for line in lines), default=0), max((line.about for line in lines), default=0)
+        for line in lines:
+            head = line.under[0] if line.under else line
+            youth = (line.about - oldest) / max(1, newest - oldest)
+            weight = _GIVEN[0] + int((_GIVEN[1] - _GIVEN[0]) * youth)
+            if line.text.startswith("→ ["):
+                self._ends[head.place] = line
+                continue
+            if head.place not in self._headings:
+                said = head.text.partition("] ")[2]
+                self._headings[head.place] = Heading(head.text, self._given(said, head.place, weight, staying))
+                if changes_things(said.partition(" ")[0]):
+                    self._earlier_acts.insert(0, head.place)
+            quote, worth = Quote(0, 0, "", ()), 0
+            if line is not head:
+                quote, worth = Quote(0, 0, line.text, self._given(line.text, line.place, weight, staying)), _QUOTED
+            self._carried[line.place] = line, Excerpt(line.place, head.place, quote, worth)
+        self._earlier_acts = [place for place in self._earlier_acts if place in self._carried.keys() - self._ends]
+
+    def _given(self, text: str, place: int, weight: int, staying: set[str]) -> tuple[str, ...]:
+        """The identifiers in a line of an earlier digest. Those that nothing else has get this weight."""
+        words = self._vocabulary.of_line(text)
+        for word in words:
+            if word not in self._first_at and word not in staying:
+                self._first_at[word], self._weights[word] = place, weight
+        return words
 
     def _worth(self, line: str) -> float:
         words = self._vocabulary.of_line(line)
-        return (100 + sum(max(_GIVEN, self._weights.get(word, 0)) for word in words)) / (len(line) + 10)
+        return (_QUOTED + sum(max(_GIVEN[0], self._weights.get(word, 0)) for word in words)) / (len(line) + 10)
 
 
 def _without_results_ahead(messages: Sequence[Shown]) -> Sequence[Shown]:
@@ -308,82 +351,18 @@ def _characters(text: str, count: Callable[[str], int]) -> float:
     return len(sample) / max(1, count(sample))
 
 
-def _newest_first(files: list[_Line]) -> list[_Line]:
-    """Files that an earlier digest told, behind those that this one does, by their newest change."""
-    ordered = sorted(files, key=lambda line: max(map(int, _NAMED.findall(line.text)), default=0), reverse=True)
-    return [_Line(_NEVER + place, line.text, line.about, line.under) for place, line in enumerate(ordered)]
-
-
-def _path(line: _Line) -> str:
-    """The file that a line of files changed is about."""
-    return line.text.partition(": ")[0]
-
-
 def _heard(one: Said) -> str:
     """The line of something that the user said, and where it was said in the answer to a call."""
     return f"[{one.record}] {f'refusing {one.tool}: ' if one.who == 'result' else ''}{one.note.line}"
 
 
-def _quoted(text: str) -> str:
-    """A quote that would be taken for a line of ours, when this digest is read for the next, stands a space to the
-    right; what else ends a line than the sign that ours end with ends none."""
-    text = " ".join(text.splitlines())
-    return f" {text}" if text.startswith("## ") or _ABOUT.match(text) else text
-
-
-def _lines(previous: str, ours: bool) -> Iterator[tuple[str, int, _Line]]:
-    """The lines of an earlier summary, with the section that each stands in and how many lines stand ahead of it under
-    the same heading. One that is `ours` has a title, sections and headings."""
-    lines = previous.split("\n")
-    under: tuple[_Line, ...] = ()
-    section, nth, about = "", 0, 0
-    for place, text in enumerate(lines, start=-len(lines)):
-        if not text.strip() or (ours and place == -len(lines)):
-            continue
-        if ours and text.startswith("## "):
-            section, under, nth, about = text, (), 0, 0
-            continue
-        done = section in (_DONE, _EARLIER)
-        about = _about(text, about if done else 0)
-        if done and text.startswith("→ ["):
-            under = (*under[:1], _Line(place, text, about))
-        elif done and _HEADING.match(text):
-            line = _Line(place, text, about)
-            under, nth = (line,), 0
-            yield section, nth, line
-        else:
-            nth += done
-            yield section, nth, _Line(place, text, about, under)
-
-
-def _about(line: str, before: int) -> int:
-    """The record that a line of a digest is about: the one that it begins with, else that of the lines ahead of it;
-    where there is none, the first that it names."""
-    found = _ABOUT.match(line)
-    if found is not None:
-        return int(found[1])
-    return before or min(map(int, _NAMED.findall(line)), default=0)
-
-
-def _with_the_task(lines: list[_Line], room: float) -> list[str]:
+def _with_the_task(lines: list[Line], room: float) -> list[str]:
     """What was asked, as far as it goes into its share of `room` characters, and the first of it anyway: where that
     takes all of the share, it has more, and is cut short where that is too little, and the rest has half."""
-    share = room * _SHARES[_ASKED] - len(_ASKED)
+    share = room * _SHARES[ASKED] - len(ASKED)
     if lines and len(lines[0].text) >= share:
         task, most = lines[0], int(min(_TASK_MOST, _TASK_SHARE * room))
         told = clip(task.text, most) if most >= _TASK_LEAST else ""
-        lines = [_Line(task.place, told, task.about, task.under), *lines[1:]] if told else lines
+        lines = [Line(task.place, told, task.about, task.under), *lines[1:]] if told else lines
         share = share / 2 + len(told) + 1
-    return _fitting(lines, share)
-
-
-def _fitting(lines: Iterable[_Line], room: float) -> list[str]:
-    """As many of `lines` as fit in `room` characters, in the order of their places."""
-    taken: dict[int, str] = {}
-    for line in lines:
-        needed = [one for one in (*line.under, line) if one.place not in taken]
-        size = sum(len(one.text) + 1 for one in needed)
-        if size <= room:
-            taken.update((one.place, one.text) for one in needed)
-            room -= size
-    return [taken[place] for place in sorted(taken)]
+    return fitting(lines, share)

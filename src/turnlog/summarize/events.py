@@ -13,7 +13,7 @@ from ..content import Outcome, ToolCall
 from .changes import BY_SHELL, last_program, words_of
 from .reading import Said, clip
 
-__all__ = ["acts", "ended", "error_of", "errors", "files", "open_ends", "tasks_of"]
+__all__ = ["acts", "changes_things", "ended", "error_of", "errors", "files", "open_ends", "tasks_of"]
 
 _ENDS = 1500  # characters at either end of a text in which an event is looked for
 _STATUS = 300  # the same for a status
@@ -225,8 +225,13 @@ def acts(said: Sequence[Said]) -> list[int]:
         at
         for at, one in reversed(list(enumerate(said)))
         if one.who == "call" and at not in failed and not one.note.changes and one.note.tasks is None
-        if _ACTS.search(words_of(one.tool))
+        if changes_things(one.tool)
     ]
+
+
+def changes_things(tool: str) -> bool:
+    """Whether a tool changes something, as far as its name tells it."""
+    return _ACTS.search(words_of(tool)) is not None
 
 
 def _counted(done: str, records: list[int]) -> str:

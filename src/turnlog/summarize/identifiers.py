@@ -74,7 +74,8 @@ def _named(raw: str) -> str:
 
 class Seen:
     """Where the identifiers of a conversation stand. `first` has the position of the first text with each; a word that
-    is not in it, and not in any text but those that stay, has no place and no weight."""
+    is not in it, and not in any text but those that stay, has no place and no weight. `staying` has the words of these.
+    """
 
     def __init__(self, said: Sequence[Said], staying: Iterable[Said]) -> None:
         self._said = said
@@ -88,7 +89,8 @@ class Seen:
                 self._user.update(one.note.words)
             elif one.who != "result":
                 self._assistant.update(one.note.words)
-        for word in set[str]().union(*(one.note.words for one in staying)):
+        self.staying = set[str]().union(*(one.note.words for one in staying))
+        for word in self.staying:
             self.first.pop(word, None)
 
     def weights(self) -> dict[str, int]:

@@ -22,11 +22,13 @@ _AT = attrgetter("at")
 
 
 class Excerpt(Struct, gc=False):
-    """A quote and the position of its text. `step` is that of the call that it belongs to, else the same."""
+    """A quote and the position of its text. `step` is that of the call that it belongs to, else the same. `given` is
+    what it is worth whatever it names."""
 
     at: int
     step: int
     quote: Quote
+    given: int = 0
 
 
 class Heading(Struct, gc=False):
@@ -110,7 +112,7 @@ class Choice:
     ) -> None:
         self.chosen: list[Excerpt] = []
         """What was chosen, that of most worth first."""
-        self._candidates = candidates
+        self._candidates: list[Excerpt] = []
         self._headings = headings
         self._first = first
         self._weights = weights
@@ -118,10 +120,19 @@ class Choice:
         self._bound: set[str] = set()
         self._touched: set[str] = set()
         self._unopened = {step: self._framed(step, heading) for step, heading in headings.items()}
-        self._costs = [0] * len(candidates)  # characters, as last looked at
+        self._costs: list[int] = []  # characters, as last looked at
         # What each is worth for its length, and -position: the best last. Each is looked at again when it comes.
-        self._waiting = sorted([self._value(index) for index in range(len(candidates))])
+        self._waiting: list[tuple[float, int]] = []
         self._left: list[tuple[float, int]] = []  # did not fit
+        self.admit(candidates)
+
+    def admit(self, candidates: Sequence[Excerpt]) -> None:
+        """Let these take part."""
+        known = len(self._candidates)
+        self._candidates += candidates
+        self._costs += [0] * len(candidates)
+        self._waiting += [self._value(index) for index in range(known, len(self._candidates))]
+        self._waiting.sort()
 
     def open(self, steps: Iterable[int], room: float) -> int:
         """Choose the headings of these steps as far as they go into `room`, whatever is quoted; how much they take."""
@@ -133,9 +144,9 @@ class Choice:
                 self._add(Excerpt(step, step, Quote(0, 0, "", ())))
         return used
 
-    def take(self, room: float) -> bool:
-        """Choose more, within `room` characters; whether any could be."""
-        waiting, left, before = self._waiting, self._left, len(self.chosen)
+    def take(self, room: float) -> float:
+        """Choose more, within `room` characters; how much they take."""
+        waiting, left, before = self._waiting, self._left, room
         if left or self._touched:
             waiting[:] = sorted([*map(self._renewed, waiting), *left])
             left.clear()
@@ -157,7 +168,7 @@ class Choice:
                     if room < self._least():
                         break
                     patience *= 3
-        return len(self.chosen) > before
+        return before - room
 
     def _framed(self, step: int, heading: Heading) -> tuple[int, list[tuple[str, int]]]:
         """The characters of a heading that does not stand yet, and its words, with what each is worth."""
@@ -213,7 +224,7 @@ class Choice:
         weights, first, covered, bound = self._weights, self._first, self._covered, self._bound
         excerpt = self._candidates[index]
         at, words = excerpt.at, excerpt.quote.words
-        worth, cost = 0, len(excerpt.quote.text) + _FRAME
+        worth, cost = excerpt.given, len(excerpt.quote.text) + _FRAME
         for word in words:
             if weight := weights.get(word):
                 if word not in covered:

@@ -1,0 +1,123 @@
+"""The sections of a digest and their lines: laid out, and read again from the digest before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+__all__ = [
+    "ASKED",
+    "DECIDED",
+    "DONE",
+    "EARLIER",
+    "ERRORS",
+    "FAILED",
+    "FILES",
+    "HEADING",
+    "Line",
+    "OPEN",
+    "about_of",
+    "fitting",
+    "in_order",
+    "newest_first",
+    "path_of",
+    "quoted",
+    "read_lines",
+]
+
+EARLIER = "## From an earlier summary"
+ASKED = "## Asked"
+FILES = "## Files changed"
+DECIDED = "## Decided"
+DONE = "## Done and found"
+ERRORS = "## Errors"
+OPEN = "## Open"
+FAILED = "] failed"  # what a line ends with that says so of a call
+
+HEADING = re.compile(r"\[(\d+)\] ")
+_ABOUT = re.compile(r"(?:→ )?\[(\d+)\]")
+_NAMED = re.compile(r"\[(\d+)\]")
+_NEVER = 1 << 62
+
+
+class Line(Struct, frozen=True, gc=False):
+    """A line of a section, where it stands there, the record that it is about if that is known, and the lines without
+    which it says nothing."""
+
+    place: int
+    text: str
+    about: int = 0
+    under: tuple[Line, ...] = ()
+
+
+def read_lines(previous: str, ours: bool) -> Iterator[tuple[str, Line]]:
+    """The lines of an earlier summary, with the section that each stands in. One that is `ours` has a title, sections
+    and headings; what stands under a heading is a line of its own only where it says how the call ended."""
+    lines = previous.split("\n")
+    under: tuple[Line, ...] = ()
+    section, about = "", 0
+    for place, text in enumerate(lines, start=-len(lines)):
+        if not text.strip() or (ours and place == -len(lines)):
+            continue
+        if ours and text.startswith("## "):
+            section, under, about = text, (), 0
+            continue
+        done = section in (DONE, EARLIER)
+        about = about_of(text, about if done else 0)
+        if done and text.startswith("→ ["):
+            under = (*under[:1], Line(place, text, about))
+            if len(under) > 1 and text.endswith(FAILED):
+                yield section, Line(place, text, about, under[:1])
+        elif done and HEADING.match(text):
+            line = Line(place, text, about)
+            under = (line,)
+            yield section, line
+        else:
+            yield section, Line(place, text, about, under)
+
+
+def about_of(line: str, before: int) -> int:
+    """The record that a line of a digest is about: the one that it begins with, else that of the lines ahead of it;
+    where there is none, the first that it names."""
+    found = _ABOUT.match(line)
+    if found is not None:
+        return int(found[1])
+    return before or min(map(int, _NAMED.findall(line)), default=0)
+
+
+def newest_first(files: list[Line]) -> list[Line]:
+    """Files that an earlier digest told, behind those that this one does, by their newest change."""
+    ordered = sorted(files, key=lambda line: max(map(int, _NAMED.findall(line.text)), default=0), reverse=True)
+    return [Line(_NEVER + place, line.text, line.about, line.under) for place, line in enumerate(ordered)]
+
+
+def path_of(line: Line) -> str:
+    """The file that a line of files changed is about."""
+    return line.text.partition(": ")[0]
+
+
+def quoted(text: str) -> str:
+    """A quote that would be taken for a line of ours, when this digest is read for the next, stands a space to the
+    right; what else ends a line than the sign that ours end with ends none."""
+    text = " ".join(text.splitlines())
+    return f" {text}" if text.startswith("## ") or _ABOUT.match(text) else text
+
+
+def fitting(lines: Iterable[Line], room: float) -> list[str]:
+    """As many of `lines` as fit in `room` characters, in the order of their places."""
+    taken: dict[int, str] = {}
+    for line in lines:
+        needed = [one for one in (*line.under, line) if one.place not in taken]
+        size = sum(len(one.text) + 1 for one in needed)
+        if size <= room:
+            taken.update((one.place, one.text) for one in needed)
+            room -= size
+    return [taken[place] for place in sorted(taken)]
+
+
+def in_order(lines: Iterable[Line]) -> list[str]:
+    """Lines and what they stand under, in the order of their places."""
+    taken = {one.place: one.text for line in lines for one in (*line.under, line)}
+    return [taken[place] for place in sorted(taken)]
