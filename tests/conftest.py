@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,10 @@ settings.register_profile("default", max_examples=100, **_ALWAYS)
 settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **_ALWAYS)
 settings.register_profile("long", max_examples=5_000, print_blob=True, **_ALWAYS)
 settings.load_profile("long" if os.environ.get("TURNLOG_LONG") else "ci" if os.environ.get("CI") else "default")
+
+# A shell that runs the tests in the background has them ignore Ctrl-C, and so all that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ from .policy import Budget
 from .records import Configuration, Decision, Record
 from .view.blocks import starts_block
 from .view.effects import Effects
+from .view.programs import is_preface
 from .view.select import as_shown
 from .view.shown import Shown, starts_turn
 
@@ -171,19 +172,22 @@ def _is_word_of_user(record: Record) -> bool:
 
 
 def _beginning(log: _Log, begin: int, room: int) -> list[Record]:
-    """The first records of the log, ahead of record `begin`: up to the first user message, and on as far as `room`
-    tokens reach. No call is among them without its result, if that can be helped."""
+    """The first records of the log, ahead of record `begin`: up to the task, and on as far as `room` tokens reach. No
+    call is among them without its result, if that can be helped."""
     oldest: list[Record] = []
     task = 0  # so many of them lead to the first user message, which stays whatever is open ahead of it
+    ahead = True  # of the user's own words: what was said in his name is an agent's
     whole = 0  # so many of them stand before a place where no call waits for its result
     waiting: set[str] = set()
     for record in log.read(1, begin - 1):
         room -= log.size(record)
-        if room < 0 and task:
+        if room < 0 and task and not ahead:
             break
         oldest.append(record)
-        if not task and _is_word_of_user(record):
-            task = len(oldest)
+        if ahead and _is_word_of_user(record):
+            task, ahead = len(oldest), is_preface(record.message or _NOTHING)
+        elif task and (record.message or _NOTHING).role == "assistant":
+            ahead = False
         _see(record, waiting)
         whole = len(oldest) if not waiting else whole
     return oldest[: max(task, whole)] or oldest

@@ -9,13 +9,14 @@ import msgspec
 from msgspec import Struct
 
 from ..content import Message, Text, ToolCall, ToolResult
+from ..view.programs import is_of_program
 from ..view.shown import Shown
 from .asked import decisions_of, gives_orders, line_of
 from .changes import changes_of
 from .events import error_of, tasks_of
 from .identifiers import Vocabulary
 from .reading import Note, Said, clip, laid_out, read, spelled, texts_of
-from .voices import REFUSED, is_of_program, refusal_of
+from .voices import REFUSED, refusal_of
 
 __all__ = ["Memory", "Reader"]
 

@@ -1,5 +1,5 @@
-"""Who speaks where the role does not say it: a user who refuses a call, a program that speaks in the user's place, and
-an agent that writes its commands into what it says."""
+"""Who speaks where the role does not say it: a user who refuses a call, and an agent that writes its commands into what
+it says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..content import Message, Text, ToolCall, ToolResult
 from ..view.shown import Shown
 
-__all__ = ["REFUSED", "is_of_program", "refusal_of", "with_calls"]
+__all__ = ["REFUSED", "refusal_of", "with_calls"]
 
 REFUSED = "refused by the user"
 
@@ -28,18 +28,9 @@ _WORDS = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
-# What Claude Code and Codex put on record in the user's name: the whole of a message is made of such.
-_ELEMENT = re.compile(
-    r"\s*(?:<(local-command-(?:caveat|stdout|stderr)|command-(?:name|message|contents)|system-reminder|turn_aborted"
-    r"|environment_context|bash-std(?:out|err)|task-notification|ide_opened_file|ide_selection)>.*?</\1>"
-    r"|<command-args>\s*</command-args>|\[Request interrupted by user[^\]\n]*\])",
-    re.DOTALL,
-)
-
 # mini-swe-agent's and SWE-agent's word for what a command said, and the command in what the agent said before it.
 _STATUS, _KILLED = "<returncode>", "The last command <command>"
 _PROMPT = re.compile(r"\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$\s*\Z")
-_FORM = "Please always provide EXACTLY ONE action in triple backticks"
 _BLOCK = re.compile(r"^```(\w*)[ \t]*\n(.*?)\n?^```[ \t]*$", re.DOTALL | re.MULTILINE)
 _SHELLS = ("bash", "mswea_bash_command", "sh", "")
 _SHELL, _ID = "bash", "said"
@@ -52,16 +43,6 @@ def refusal_of(text: str) -> str | None:
         return None
     found = _WORDS.search(text, 0, _ENDS)
     return found[1].strip() if found is not None else ""
-
-
-def is_of_program(text: str) -> bool:
-    """Whether a program wrote the whole of what stands there in the user's name."""
-    if text.lstrip()[:1] not in ("<", "["):
-        return text.startswith(_FORM)
-    at = 0
-    while (found := _ELEMENT.match(text, at)) is not None:
-        at = found.end()
-    return at > 0 and not text[at:].strip()
 
 
 def with_calls(messages: Sequence[Shown]) -> Sequence[Shown]:

@@ -7,11 +7,13 @@ stand in different blocks, so that every border between blocks is a place where 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from msgspec import Struct
 
 from ..content import ToolCall, ToolResult
 from .pairing import pair
+from .programs import is_preface
 from .shown import Shown, starts_turn
 
 __all__ = [
@@ -102,18 +104,20 @@ def starts_block(shown: Shown, before: Shown | None) -> bool:
 
 
 def blocks_of(items: Sequence[Item], pinned: frozenset[int], gap: tuple[int, int] | None = None) -> list[Block]:
-    """The blocks of a view. What must stay: system text, the first user message, what is pinned, and of the
-    open turn the user's word, calls without a result and the newest block. `gap` names records between the items
-    that are not at hand: what stands ahead of them is no part of what stands behind."""
+    """The blocks of a view. What must stay: system text, the first user message and, where an agent says something
+    there in the user's name, the first of the user's own; what is pinned; and of the open turn the user's word, calls
+    without a result and the newest block. `gap` names records between the items that are not at hand: what stands ahead
+    of them is no part of what stands behind."""
     groups = _groups(items, gap)
-    said = [i for i, group in enumerate(groups) if user_word(group) is not None]
-    task = said[0] if said else None
+    words = [(i, word.raw.message) for i, group in enumerate(groups) if (word := user_word(group)) is not None]
+    said = [i for i, _ in words]
+    task = {*said[:1], *islice((i for i, message in words if not is_preface(message)), 1)}
     blocks: list[Block] = []
     for i, group in enumerate(groups):
         stays = ""
         if any(item.raw.message.role == "system" for item in group):
             stays = "system text"
-        elif i == task:
+        elif i in task:
             stays = "the task"
         elif not group[0].is_summary and any(item.n in pinned for item in group):
             stays = "pinned messages"

@@ -337,7 +337,7 @@ def _head_end(situation: Situation, room: int) -> int:
             return i
         if block.stays == "system text":
             continue
-        leading = not used  # the task
+        leading = not used or block.stays == "the task"
         used += block.tokens
         if i == len(blocks) - 1 or (used > room and not (leading and block.stays)):
             return i

@@ -1,0 +1,73 @@
+"""The task stays, whatever an agent says in the user's name ahead of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import turnlog
+from turnlog.content import Message, Text
+from turnlog.view.programs import is_preface
+
+TASK = "Move the invoices of Brixen into the new ledger, and leave those of 2019 alone."
+PREFACES = {
+    "codex": [
+        "# AGENTS.md instructions for /srv/ledger\n\n<INSTRUCTIONS>\n" + "Run make test. " * 120 + "\n</INSTRUCTIONS>",
+        "<environment_context>\n  <cwd>/srv/ledger</cwd>\n  <shell>bash</shell>\n</environment_context>",
+    ],
+    "codex of 2025": ["<user_instructions>\nRun make test.\n</user_instructions>"],
+    "claude": [
+        "<local-command-caveat>Caveat: the messages below were made by the user.</local-command-caveat>",
+        "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>",
+    ],
+    "none": [],
+}
+
+
+@pytest.mark.parametrize(
+    "strategy", ["sliding", "priority", "mask", "summarise", "spec", "codex", "gemini-cli", "auto"]
+)
+@pytest.mark.parametrize("agent", PREFACES)
+def test_the_task_stays_behind_what_an_agent_says_in_the_users_name(tmp_path: Path, agent: str, strategy: str) -> None:
+    """Codex begins with the folder and the rules of the project, in the user's name: that was taken for the task, and
+    the real one was the first to leave."""
+    aim = turnlog.target("openai-chat", "gpt-4o")
+    path = tmp_path / "s.db"
+    with turnlog.open("s", target=aim, store=path) as session:
+        session.configure(budget=turnlog.Budget(max_tokens=3_000), strategy=strategy)
+        for text in (*PREFACES[agent], TASK):
+            session.user(text)
+        for turn in range(60):
+            session.assistant(f"Row {turn}: " + "booked as it was, with its date and its sum; " * 6)
+            session.user(f"And row {turn + 1}? " + "I want it to be right, too, as the one before. " * 2)
+            sent = session.request().request
+    assert TASK in json.dumps(sent)
+    with turnlog.open("s", store=path) as again:
+        assert again.request().request == sent
+
+
+def test_a_log_that_is_opened_for_the_first_time_has_the_task_at_hand(tmp_path: Path) -> None:
+    """Of an imported session, whose first request is made from its ends, the rules of the project took all that was
+    read of the beginning."""
+    aim = turnlog.target("openai-chat", "gpt-4o")
+    path = tmp_path / "s.db"
+    rules = "# AGENTS.md instructions for /srv/ledger\n\n" + "Run make test before each commit. " * 300
+    with turnlog.open("s", target=aim, store=path) as session:
+        for text in (rules, TASK):
+            session.user(text)
+        for turn in range(400):
+            session.assistant(f"Row {turn}: " + "booked as it was, with its date and its sum; " * 6)
+            session.user(f"And row {turn + 1}?")
+    with turnlog.open("s", store=path) as again:
+        again.configure(budget=turnlog.Budget(max_tokens=6_000), strategy="sliding")
+        assert TASK in json.dumps(again.request().request)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hi", "<b>Bold</b>", "<environment_context>a</environment_context> Mend it.", "# AGENTS.md"]
+)
+def test_words_of_the_users_own_are_no_preface(text: str) -> None:
+    """What the user wrote beside such a text would be taken for the program's, and leave."""
+    assert not is_preface(Message("user", (Text(text),)))
