@@ -114,7 +114,11 @@ class _Draft:
         answers = (one for one in self._said if one.who == "result" and one.asked is not None and not one.note.error)
         self._newest = {(one.tool, one.brief): one for one in answers if one.brief and " … " not in one.brief}
         self._failed = {one.call: one.record for one in self._said if one.call is not None and one.note.error}
-        self._quotes = list(excerpts(self._said, self._first_at, self._likely(), reader))
+        records = [number for shown in messages for number in shown.records]
+        self._first, self._last = (min(records), max(records)) if records else (0, 0)
+        earlier = self._earlier(material.previous, titled, staying)
+        told = sum(len(line.text) for line in earlier[DONE])
+        self._quotes = list(excerpts(self._said, self._first_at, self._likely(told), reader))
         reader.close(self._weights)
         self._headings: dict[int, Heading] = {}
         for quote in self._quotes:
@@ -123,9 +127,6 @@ class _Draft:
         self._acts = acts(self._said)
         for at in self._acts:
             self._headings.setdefault(at, self._act(self._said[at]))
-        records = [number for shown in messages for number in shown.records]
-        self._first, self._last = (min(records), max(records)) if records else (0, 0)
-        earlier = self._earlier(material.previous, titled, staying)
         self._carried: dict[int, tuple[Line, Excerpt]] = {}
         self._earlier_acts: list[int] = []
         self._ends: dict[int, Line] = {}  # of calls that failed, by the place of what stands above
@@ -146,9 +147,11 @@ class _Draft:
             OPEN: [Line(place, line) for place, line in enumerate(open_ends(self._said, staying))] + earlier[OPEN],
         }
 
-    def _likely(self) -> Iterable[str]:
-        """The identifiers of most weight: those that quotes are looked for."""
-        most = 20 + self._material.target // _LIKELY
+    def _likely(self, told: int) -> Iterable[str]:
+        """The identifiers of most weight: those that quotes are looked for. What an earlier digest told, in so many
+        characters, leaves room for fewer."""
+        target = self._material.target
+        most = 20 + (target - min(target // 2, int(told / _CHARACTERS))) // _LIKELY
         if len(self._weights) <= most:
             return self._weights
         return sorted(sorted(self._weights, reverse=True), key=self._weights.__getitem__, reverse=True)[:most]
@@ -169,8 +172,9 @@ class _Draft:
         self._choice = Choice(quotes, self._headings, self._first_at, self._weights, covered)
         opened = self._choice.open(self._acts, _ACTS * (room - _FEW))
         used += opened + self._choice.open(self._earlier_acts, _ACTS * room - opened)
+        self._choice.renew()
         if self._carried:
-            used += self._choice.take(_NEW * (room - used))
+            used += self._choice.take(_NEW * (room - used), fill=False)
             self._choice.admit([excerpt for _, excerpt in reversed(self._carried.values())])  # of equals, the newer
         self._choice.take(room - used)
 
@@ -186,7 +190,10 @@ class _Draft:
 
     def change(self, room: float) -> bool:
         """Say more, if `room` is positive, or less: by quotes alone. Whether that could be."""
-        return self._choice.take(room) > 0 if room > 0 else self._choice.drop(-room)
+        if room <= 0:
+            return self._choice.drop(-room)
+        self._choice.renew()
+        return self._choice.take(room) > 0
 
     def text(self) -> str:
         """The digest as it stands."""

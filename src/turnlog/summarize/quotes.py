@@ -144,12 +144,15 @@ class Choice:
                 self._add(Excerpt(step, step, Quote(0, 0, "", ())))
         return used
 
-    def take(self, room: float) -> float:
-        """Choose more, within `room` characters; how much they take."""
+    def renew(self) -> None:
+        """Look at all again that is not chosen: what stands under the same heading as what was chosen costs less."""
+        if self._left or self._touched:
+            self._waiting[:] = sorted([*map(self._renewed, self._waiting), *self._left])
+            self._left.clear()
+
+    def take(self, room: float, *, fill: bool = True) -> float:
+        """Choose more, within `room` characters, and `fill` that; how much they take."""
         waiting, left, before = self._waiting, self._left, room
-        if left or self._touched:
-            waiting[:] = sorted([*map(self._renewed, waiting), *left])
-            left.clear()
         misses, patience = 0, _PATIENCE
         while waiting:
             density, index = self._renewed(waiting.pop())
@@ -161,6 +164,9 @@ class Choice:
                 room -= self._costs[-index]
                 self._add(self._candidates[-index])
                 misses, patience = 0, _PATIENCE
+            elif not fill:
+                waiting.append((density, index))
+                break
             else:
                 left.append((density, index))
                 misses += 1
