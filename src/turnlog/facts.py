@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from .errors import InputError, text_given
 from .first_use import ready
@@ -87,6 +88,7 @@ _NESTED: dict[str, tuple[str, ...]] = {
 _VENDOR = re.compile(r"^([a-z-]+\.)?anthropic\.")  # Bedrock: `us.anthropic.claude-...-v1:0`
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")  # OpenRouter: `claude-sonnet-4.5`
 _AZURE = re.compile(r"^gpt-35\b")  # names of deployments on Azure have no point
+_TUNED = re.compile(r"ft:([^:]+)")  # OpenAI: `ft:gpt-4o-mini-2024-07-18:acme::id`, which has a price of its own
 _EDITION = re.compile(r"-v\d+(:\d+)?$")
 _DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8}|-latest|-preview.*|-exp.*|-\d{3})$")
 
@@ -102,7 +104,8 @@ def find_model(model: str) -> Found | None:
 
     A gateway's or vendor's prefix (`openrouter/anthropic/`, `us.anthropic.`) does not make another
     model. A dated or preview name falls back to the name without its suffix, then to the longest known
-    name that it goes on from. Raises InputError if the user's own file cannot be used, and for a model that is no text.
+    name that it goes on from; a tuned model to the one that it was made of, but for prices. Raises InputError if the
+    user's own file cannot be used, and for a model that is no text.
     """
     return _find(text_given("model", model), os.environ.get(VARIABLE, ""))
 
@@ -124,7 +127,13 @@ def _find(model: str, named: str) -> Found | None:
         if name in table:
             return Found(msgspec.convert(table[name], ModelFacts), "")
     like = next(filter(None, (_likest(name, table) for name in names)), "")
-    return Found(msgspec.convert(table[like], ModelFacts), like) if like else None
+    if like:
+        return Found(msgspec.convert(table[like], ModelFacts), like)
+    tuned = _TUNED.match(model)
+    base = _find(tuned[1], named) if tuned is not None else None
+    if tuned is None or base is None:
+        return None
+    return Found(replace(base.facts, prices=Prices()), base.taken_for or tuned[1])
 
 
 def _spellings(model: str) -> tuple[str, ...]:

@@ -127,8 +127,8 @@ class _Draft:
         self._acts = acts(self._said)
         for at in self._acts:
             self._headings.setdefault(at, self._act(self._said[at]))
-        self._carried: dict[int, tuple[Line, Excerpt]] = {}
-        self._earlier_acts: list[int] = []
+        self._carried: dict[int, tuple[Line, Excerpt]] = {}  # what an earlier digest quoted, by its place there
+        self._earlier_acts: list[int] = []  # the places of calls that changed something, the newest first
         self._ends: dict[int, Line] = {}  # of calls that failed, by the place of what stands above
         self._carry(earlier[DONE], seen.staying)
         changed = [Line(place, line) for place, line in enumerate(files(self._said))]
