@@ -151,7 +151,7 @@ class _Draft:
         """The identifiers of most weight: those that quotes are looked for. What an earlier digest told, in so many
         characters, leaves room for fewer."""
         target = self._material.target
-        most = 20 + (target - min(target // 2, int(told / _CHARACTERS))) // _LIKELY
+        most = 20 + (target - min(target * 2 // 3, int(told / _CHARACTERS * 1.5))) // _LIKELY
         if len(self._weights) <= most:
             return self._weights
         return sorted(sorted(self._weights, reverse=True), key=self._weights.__getitem__, reverse=True)[:most]
