@@ -1,6 +1,6 @@
 """turnlog on the shared context bench: what `auto` with the offline digest keeps, and what it costs.
 
-    python bench/context_.py recall [--shared ../shared] [--budgets 0.1,0.2,0.4] [--material 1.5]
+    python bench/context_.py recall [--shared ../shared] [--budgets 0.1,0.2,0.4] [--material 1.25]
     python bench/context_.py cost | extra | decay
 
 The figures and their meaning are the bench's own (README.md there); this only hands it a policy, `turnlog`, and runs

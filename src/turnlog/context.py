@@ -39,7 +39,7 @@ __all__ = ["Context", "Summarise"]
 Summarise = Callable[[Wanted], Summary]
 """Writes a summary."""
 
-_MATERIAL, _LEAST_MATERIAL = 1.5, 100_000
+_MATERIAL, _LEAST_MATERIAL = 1.25, 100_000
 """What a summarizer is given to read: so many times a request's limit, and at least so many tokens."""
 
 
