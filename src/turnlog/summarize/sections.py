@@ -13,7 +13,6 @@ __all__ = [
     "DONE",
     "EARLIER",
     "ERRORS",
-    "FAILED",
     "FILES",
     "HEADING",
     "Line",
@@ -34,7 +33,7 @@ DECIDED = "## Decided"
 DONE = "## Done and found"
 ERRORS = "## Errors"
 OPEN = "## Open"
-FAILED = "] failed"  # what a line ends with that says so of a call
+_FAILED = "] failed"  # what a line ends with that says so of a call
 
 HEADING = re.compile(r"\[(\d+)\] ")
 _ABOUT = re.compile(r"(?:→ )?\[(\d+)\]")
@@ -68,7 +67,7 @@ def read_lines(previous: str, ours: bool) -> Iterator[tuple[str, Line]]:
         about = about_of(text, about if done else 0)
         if done and text.startswith("→ ["):
             under = (*under[:1], Line(place, text, about))
-            if len(under) > 1 and text.endswith(FAILED):
+            if len(under) > 1 and text.endswith(_FAILED):
                 yield section, Line(place, text, about, under[:1])
         elif done and HEADING.match(text):
             line = Line(place, text, about)
