@@ -19,7 +19,7 @@ from store_parts import filled, said, texts
 from turnlog.errors import Conflict, InputError, NewerStore, SessionNotFound, StoreError
 from turnlog.log import Draft
 from turnlog.records import Decision, Note, SummaryRecord
-from turnlog.stores import MemoryStore, SqliteStore, open_store
+from turnlog.stores import MemoryStore, SqliteStore, database, open_store
 from turnlog.stores.schema import COLUMNS, LANDMARKS, SCHEMA_VERSION, SessionRow, seal, upgrade
 from turnlog.stores.sqlite_append import Appender
 
@@ -489,6 +489,28 @@ def test_a_store_that_cannot_be_written_beside_is_told_why(path: Path) -> None:
     path.with_name(path.name + "-wal").mkdir()
     with pytest.raises(StoreError, match="the file and its folder have to be writable"):
         SqliteStore(path)
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
+def test_a_file_that_went_from_under_a_store_is_told(path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Records that are acknowledged into a file without a name, which SQLite writes to until it is closed, are lost."""
+    monkeypatch.setattr(database, "_SECONDS_BETWEEN_CHECKS", 0.0)
+    store = SqliteStore(path)
+    filled(store, "s", 3)
+    before = list(store.read("s"))
+    if how == "moved":
+        path.rename(path.with_name("elsewhere.db"))
+    else:
+        path.unlink()
+    if how == "replaced":
+        filled(SqliteStore(path), "s", 1)
+    with pytest.raises(StoreError, match="deleted, moved or replaced"):
+        store.append("s", [Draft(Note("n", "lost otherwise"))])
+    assert list(store.read("s")) == before  # for an export
+    store.close()
+    again = SqliteStore(path)
+    assert [info.id for info in again.sessions()] == (["s"] if how == "replaced" else [])
+    again.close()
 
 
 def test_a_search_needs_no_room_for_its_index(path: Path) -> None:

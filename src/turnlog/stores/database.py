@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Literal
 
 from ..errors import CorruptRecord, StoreError
@@ -41,6 +42,7 @@ _LOG_PAGES = 1000  # as SQLite has it
 _WAL_LIMIT_BYTES = 4 << 20
 _PAGE_CACHE_KB = 1000  # half of what SQLite takes: the system has the file in memory anyway
 _WRITES_BETWEEN_LOOKS = 64
+_SECONDS_BETWEEN_CHECKS = 1.0  # a stat at each write would be 6 % of an append
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _LOCKED_AWAY = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 
@@ -54,6 +56,8 @@ class Database:
         self._durability = durability
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._file: os.stat_result | None = None
+        self._next_check = 0.0
         self._queue: int | None = None
         self._queues = fcntl is not None and durability == "full"
         self._closed = False
@@ -132,6 +136,9 @@ class Database:
             raise StoreError(f"the store {self.path} is closed")
         if self._connection is None:
             self._connection = db = self._open()
+            self._file = None
+            with suppress(OSError):
+                self._file = os.stat(self.path)
             # It refers to itself by the function that it is lent, where no garbage collector sees that, and would stay.
             self._disconnect = weakref.finalize(self, db.close)
             self._disconnect.atexit = False
@@ -210,7 +217,21 @@ class Database:
                     name = self.path.with_name(self.path.name + "-lock")
                     self._queue = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 fcntl.flock(self._queue, fcntl.LOCK_EX)
-        return self._connection or self.connected()
+        db = self._connection or self.connected()
+        if (now := monotonic()) >= self._next_check:
+            self._check_in_place()
+            self._next_check = now + _SECONDS_BETWEEN_CHECKS
+        return db
+
+    def _check_in_place(self) -> None:
+        """SQLite goes on writing to a file that has no name any more, and all of that is lost at close."""
+        with suppress(OSError):
+            if self._file is not None and os.path.samestat(self._file, os.stat(self.path)):
+                return
+        raise StoreError(
+            f"{self.path} was deleted, moved or replaced while it was open; this is not written, and what was in the "
+            "last second may be lost: export what you need from here, and open the store again"
+        )
 
     def leave_queue(self) -> None:
         """Let the next one in line write."""
