@@ -15,7 +15,7 @@ import turnlog
 from agents import says, session_in
 from judging import TARGETS
 from turnlog.calls import CallInfo, ToolUse, calls_of, tools_used
-from turnlog.content import Message, Outcome, Text, ToolCall, ToolResult
+from turnlog.content import Message, Outcome, Text, Tool, ToolCall, ToolResult
 from turnlog.models import DEFAULT_MODELS, Target
 from turnlog.providers import provider as provider_named
 from turnlog.records import Approval, Body, Count, MessageRecord, Record, ToolFinished, ToolStarted
@@ -199,3 +199,34 @@ def test_a_choice_names_the_tool_as_it_is_declared(provider: str) -> None:
             request = session.request().request
             chosen = (speaker.tool_choice(request) or "").removeprefix("tool:")
             assert chosen.startswith(name[:2]) and f'"name": "{chosen}"' in json.dumps(request["tools"])
+
+
+@pytest.mark.parametrize(
+    "provider, choice",
+    [
+        ("openai-chat", {"type": "custom", "custom": {"name": "read a file"}}),
+        (
+            "openai-chat",
+            {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "required", "tools": [{"type": "custom", "custom": {"name": "read a file"}}]},
+            },
+        ),
+        ("openai-responses", {"type": "custom", "name": "read a file"}),
+        (
+            "openai-responses",
+            {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "read a file"}]},
+        ),
+        ("google", {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["ls", "read a file"]}}),
+    ],
+)
+def test_a_choice_is_the_same_but_for_names(provider: str, choice: dict[str, Any]) -> None:
+    """Of several tools that were allowed, the one that is declared under another name was left out, so that a model had
+    to call another, or the API refused the request; a choice of a custom tool became that of a function."""
+    key = "toolConfig" if provider == "google" else "tool_choice"
+    aim = turnlog.target(provider, DEFAULT_MODELS[provider], **{key: choice})
+    tools = [Tool("ls"), Tool("read a file", kind="custom")]
+    with turnlog.open("s", store=":memory:", target=aim, tools=tools) as session:
+        body = session.request().body().decode()
+        (declared,) = set(re.findall(r"read_a_file_\w+", body))
+        assert json.loads(body.replace(declared, "read a file"))[key] == choice != json.loads(body)[key]

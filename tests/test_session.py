@@ -249,6 +249,30 @@ def test_system_text_is_said_once_however_often_a_session_is_opened_with_it(
     assert told == [["system text added"], [], ["system text changed"], []]
 
 
+def test_a_summary_ahead_of_the_system_text_is_no_part_of_it(tmp_path: Path) -> None:
+    """Where something had left untold ahead of the system text of a conversation that began without any, a summary
+    stands before that and has its number: the next text took the place of its words, and no system text was sent."""
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        session.configure(budget=600, strategy="sliding")
+        for text, answer in (("Go.", ""), ("And on. " * 20, "Yes. " * 150)):
+            session.user(text)
+            session.assistant(answer or "Yes.")
+            session.request()
+        session.assistant("Done.")
+        session.replace_system("Be brief.")
+        session.user("Well? " * 100)
+        session.request()
+        session.configure(strategy="auto")
+        session.assistant("Yes. " * 150)
+        session.request()
+        session.user("And so? " * 66)
+        roles = [message["role"] for message in session.request().request["messages"]]
+        assert roles[:3] == ["user", "user", "system"]
+        session.replace_system("Be kind.")
+        shown = session.request().request["messages"]
+        assert [message["content"] for message in shown if message["role"] == "system"] == ["Be kind."]
+
+
 @pytest.mark.parametrize(
     "look",
     [

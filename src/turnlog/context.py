@@ -375,7 +375,8 @@ class Context:
         """The system messages that the conversation begins with; of one that began without any, those which a decision
         made its system text since."""
         given = {decision.first for decision in self.decisions.values() if decision.action == "system"}
-        later = () if self._lead or not given else (item for item in self._items if item.n in given)
+        found = (item for item in self._items if item.n in given and not item.is_summary)
+        later = () if self._lead or not given else found
         return tuple(item.shown for item in (*self._items[: self._lead], *later))
 
     @property

@@ -13,11 +13,11 @@ from msgspec import Struct
 from .content import Opaque, Part, Tool, is_finite_json
 from .models import Target
 from .providers import provider
+from .providers.choices import beside_choice, chosen_as_sent, settings_of_choice
 from .providers.protocol import BlobReader, Provider, SettingPaths
 from .records import Configuration
 from .rules import Rules
 from .view.arrange import Fate, with_parts
-from .view.clean import sendable_name
 from .view.repair import declare_tools, named_tools, repair
 from .view.shown import Edit, Loss, Shown
 from .view.sniff import sniff
@@ -180,20 +180,10 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
     lost += [Loss("tool", f"tool {tool.name!r} is run by {tool.provider or 'nobody'}: left out") for tool in elsewhere]
     tools = tuple(tool for tool in local.tools if tool not in elsewhere)
     rules = to.rules(target, settings)
-    settings = _chosen_as_sent(to, settings, tools, rules)
+    settings = chosen_as_sent(to, settings, tools, rules)
     local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
     rules = msgspec.structs.replace(rules, results_together=rules.results_together and complete)
     return Plan(to, target, local, rules, tuple(lost), complete)
-
-
-def _chosen_as_sent(to: Provider, settings: dict[str, Any], tools: Sequence[Tool], rules: Rules) -> dict[str, Any]:
-    """Settings whose tool choice names a tool as it is declared."""
-    choice = to.tool_choice(settings) or ""
-    name = choice.removeprefix("tool:")
-    sent = sendable_name(name, rules)
-    if name == choice or sent == name or all(tool.name != name for tool in tools):
-        return settings
-    return to.with_tool_choice(settings, f"tool:{sent}")
 
 
 def prepare(
@@ -327,52 +317,13 @@ def translate(configuration: Configuration, to: Provider) -> tuple[Configuration
     choice = source.tool_choice(configuration.settings)
     if choice is not None:
         settings = to.with_tool_choice(settings, choice)
-        said = _choosing(source, configuration.settings, choice)
+        said = settings_of_choice(source, configuration.settings, choice)
         left = {path: value for path, value in left.items() if path[0] not in said}
-        left.update(_beside_choice(source, configuration.settings, said, choice))
+        left.update(beside_choice(source, configuration.settings, said, choice))
     lost = [".".join(path) for path in left if left[path] is not None]
     losses = [Loss("setting", f"setting {name} of {source.name} left out") for name in lost]
     local = Configuration(provider=to.name, model=configuration.model, settings=settings, tools=configuration.tools)
     return local, losses
-
-
-def _choosing(source: Provider, settings: Mapping[str, Any], choice: str) -> list[str]:
-    """The settings that a tool choice stands in, under whichever of its names."""
-    usual = source.with_tool_choice({}, choice)
-    return [key for key in settings if key in usual or source.tool_choice(_without(settings, (key,))) != choice]
-
-
-def _beside_choice(
-    source: Provider, settings: Mapping[str, Any], said: Sequence[str], choice: str
-) -> dict[tuple[str, ...], Any]:
-    """What stands beside a tool choice and is not told by its common word: tools that alone are allowed, calls one at a
-    time, places to search at. The choice is the same without it."""
-    found: dict[tuple[str, ...], Any] = {}
-    open_paths: list[tuple[str, ...]] = [(key,) for key in said]
-    while open_paths:
-        path = open_paths.pop()
-        holder = _at(settings, path)
-        for key, value in holder.items() if isinstance(holder, dict) else ():
-            if key == "type" or value is None:
-                continue
-            if source.tool_choice(_without(settings, (*path, key))) != choice:
-                open_paths.append((*path, key))
-            else:
-                found[(*path, key)] = value
-    return found
-
-
-def _at(settings: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        settings = settings[key]
-    return settings
-
-
-def _without(settings: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    key, *rest = path
-    if rest:
-        return {**settings, key: _without(settings[key], rest)}
-    return {name: value for name, value in settings.items() if name != key}
 
 
 def _leaves(settings: Mapping[str, Any], paths: SettingPaths) -> dict[tuple[str, ...], Any]:

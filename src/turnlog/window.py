@@ -85,8 +85,8 @@ def read_window(
     reach: int,
 ) -> Window:
     """What the view of records 1 to `last` shows. More than `reach` tokens are read only of the newest block, and of
-    the beginning less than half as many besides; what is pinned and what the user said last is always at hand.
-    `marks` are the log's landmarks.
+    the beginning less than half as many besides; what is pinned, the task and what the user said last are always at
+    hand. `marks` are the log's landmarks.
 
     Sizes are those of what is shown: however much was masked or cut, a view that fits is read whole.
     """
@@ -112,7 +112,9 @@ def read_window(
         return Window(_with_system([*oldest, *newest], marks), None)
     inside = _pinned(log, decisions, gap)
     if not any(map(_is_word_of_user, newest)):
-        inside += list(islice(filter(_is_word_of_user, log.read(*gap, reverse=True)), 1))
+        inside += islice(filter(_is_word_of_user, log.read(*gap, reverse=True)), 1)
+    if not any(map(_is_own_word, oldest)):
+        inside += islice(filter(_is_own_word, log.read(*gap)), 1)
     within = frozenset(record.n for record in inside)
     return Window(_with_system([*oldest, *inside, *newest], marks), gap, within)
 
@@ -171,6 +173,11 @@ def _is_word_of_user(record: Record) -> bool:
     return any(starts_turn(shown) for shown in as_shown(record))
 
 
+def _is_own_word(record: Record) -> bool:
+    """Whether the user speaks, and no agent in his name."""
+    return _is_word_of_user(record) and not is_preface(record.message or _NOTHING)
+
+
 def _beginning(log: _Log, begin: int, room: int) -> list[Record]:
     """The first records of the log, ahead of record `begin`: up to the task, and on as far as `room` tokens reach. No
     call is among them without its result, if that can be helped."""
@@ -185,7 +192,7 @@ def _beginning(log: _Log, begin: int, room: int) -> list[Record]:
             break
         oldest.append(record)
         if ahead and _is_word_of_user(record):
-            task, ahead = len(oldest), is_preface(record.message or _NOTHING)
+            task, ahead = len(oldest), not _is_own_word(record)
         elif task and (record.message or _NOTHING).role == "assistant":
             ahead = False
         _see(record, waiting)

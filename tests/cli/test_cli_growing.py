@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from conftest import Command
 from turnlog.cli.keeping import Kept, keep
 from turnlog.content import Message, Text, ToolCall
-from turnlog.errors import ImportFailed, InputError
+from turnlog.errors import ImportFailed, InputError, SessionExists
 from turnlog.importers import Imported, read_file
 from turnlog.log import Draft, SessionInfo, Store
 from turnlog.records import (
@@ -238,14 +238,24 @@ def test_an_import_waits_for_another_of_the_same(tmp_path: Path) -> None:
             assert [record.body for record in store.read("s")][-1] == Note("mine")
 
 
-def test_a_session_of_that_name_is_left_alone(tmp_path: Path) -> None:
-    """A session of somebody's own that is taken for what a killed import left, and deleted."""
-    with closing(SqliteStore(tmp_path / "s.db")) as store:
-        keep(store, BEGUN)
+@pytest.mark.parametrize("fork", [False, True])
+def test_a_session_of_that_name_is_left_alone(store: Store, fork: bool) -> None:
+    """A session of somebody's own that is taken for what a killed import left, and deleted: at once, as a fork, or when
+    the imported one has to be made again. Or an import that waits for ever for whoever has it open."""
+    keep(store, BEGUN)
+    if fork:
+        store.fork("s", "s.being-made")
+    else:
         store.create("s.being-made")
-        store.append("s.being-made", [Draft(Note("mine"))])
+    store.append("s.being-made", [Draft(Note("mine"), TIME)])
+    before = raws(store, "s.being-made"), raws(store)
+    with closing(store.hold("s.being-made") or Hold()):
         assert keep(store, BEGUN).status == "unchanged"
-        assert {info.id for info in store.sessions()} == {"s", "s.being-made"}
+        with pytest.raises(SessionExists):
+            keep(store, GROWN)
+    assert (raws(store, "s.being-made"), raws(store)) == before
+    store.delete("s.being-made")
+    assert keep(store, GROWN) == Kept("s", "continued", 5)
 
 
 def test_two_imports_at_once_agree() -> None:

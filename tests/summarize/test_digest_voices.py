@@ -14,6 +14,7 @@ REFUSED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the"
     " new_string was NOT written to the file). "
 )
+SAID = "To tell you how to proceed, the user said:\nuse pnpm"
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,18 @@ def test_what_a_user_says_in_refusing_a_call_is_an_order(answer: str) -> None:
     text = digest([*messages, *asked], target=260)
     assert "[3] refusing Bash: use pnpm, not npm" in section(text, "Asked")
     assert section(text, "Errors") == ["[3] Bash command=npm i vite: refused by the user; not seen to work since"]
+
+
+def test_an_order_given_in_refusing_a_call_stays_one() -> None:
+    """The second digest behind it took it for talk, since the words of it (`use pnpm`) are no order by themselves, and
+    it left ahead of all that was said since."""
+    talk = [user(f"{name * 3} {name * 4} {name * 5}") for name in "abcdefghijklmnopqrstuvwxyz"]
+    messages = [user("Add a dev server."), call("a", "run it", command="npm i"), result("a", REFUSED + SAID), *talk]
+    told = digest(messages, target=150)
+    for first in range(len(messages) + 1, 200, len(talk)):
+        told = digest(talk, target=150, first=first, previous=told)
+        assert section(told, "Asked")[:2] == ["[1] Add a dev server.", "[3] refusing run it: use pnpm"]
+        assert len(section(told, "Asked")) < len(talk)
 
 
 @pytest.mark.parametrize(

@@ -49,15 +49,18 @@ def test_the_task_stays_behind_what_an_agent_says_in_the_users_name(tmp_path: Pa
         assert again.request().request == sent
 
 
-def test_a_log_that_is_opened_for_the_first_time_has_the_task_at_hand(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answers", [0, 60])
+def test_a_log_that_is_opened_for_the_first_time_has_the_task_at_hand(tmp_path: Path, answers: int) -> None:
     """Of an imported session, whose first request is made from its ends, the rules of the project took all that was
-    read of the beginning."""
+    read of the beginning, or what the agent did for them: some word of the user's later on stood for the task then."""
     aim = turnlog.target("openai-chat", "gpt-4o")
     path = tmp_path / "s.db"
     rules = "# AGENTS.md instructions for /srv/ledger\n\n" + "Run make test before each commit. " * 300
     with turnlog.open("s", target=aim, store=path) as session:
-        for text in (rules, TASK):
-            session.user(text)
+        session.user(rules)
+        for _ in range(answers):
+            session.assistant("I write down how the tests are run here, and where the ledger stands. " * 20)
+        session.user(TASK)
         for turn in range(400):
             session.assistant(f"Row {turn}: " + "booked as it was, with its date and its sum; " * 6)
             session.user(f"And row {turn + 1}?")

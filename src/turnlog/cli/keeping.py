@@ -98,7 +98,7 @@ def keep(store: Store, imported: Imported, redactor: Redactor | None = None) -> 
 def _turn_of(store: Store, session_id: str) -> Held:
     """That nobody else imports this session just now: whoever does is waited for. While it is made again there is a
     moment in which it is not there, and would be made a second time."""
-    name = _spare_id(session_id)
+    name = f"{session_id[:117]}.importing"  # no session's: whoever has that open would be waited for, for ever
     while (held := store.hold(name, alone=True)) is None:
         if (others := store.hold(name)) is not None:
             others.close()
@@ -235,10 +235,10 @@ def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) 
     try:
         title, kept = store.info(session_id).title, session_id in store.inventory().kept
         spare = _spare_id(session_id)
+        _make(store, spare, replace(imported, parent=session_id), _title(title, imported) or title)
         try:
             for data in imported.blobs.values():
                 store.put_blob(data)
-            _make(store, spare, replace(imported, parent=session_id), _title(title, imported) or title)
             store.append(spare, drafts, expected=0)
             store.keep(spare, kept=kept)
             store.delete(session_id, expected=held.there + len(held.others) + len(held.among))
@@ -257,7 +257,9 @@ def _end_making(store: Store, session_id: str, imported: Imported) -> None:
         spare = store.info(_spare_id(session_id))
     except SessionNotFound:
         return
-    alone = store.hold(session_id, alone=True) if spare.parent == session_id else None
+    if spare.parent != session_id or spare.parent_records:  # somebody's own, or a fork that has its name by chance
+        return
+    alone = store.hold(session_id, alone=True)
     if alone is None:  # they are at it
         return
     try:

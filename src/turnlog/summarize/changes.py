@@ -57,14 +57,14 @@ _CMDLETS = {  # of PowerShell, and how many of the words that no parameter is na
 _NAMING = re.compile(r"-(?:path|literalpath|filepath|destination|newname)$", re.IGNORECASE)
 _SWITCH = re.compile(r"-(?:force|recurse|append|nonewline|passthru|whatif|confirm.*)$", re.IGNORECASE)
 # A program that is told in the command itself, and what it writes to: a name, or what stands for one.
-_SCRIPT = re.compile(r"\b(?:python[\d.]*|node)\b[^\n|;&]*(?:<<|\s-[ce]\b)")
-_NAME = r"""(?:(['"])([^'"\n]+)\1|(\w+))"""
+_SCRIPT = re.compile(r"\b(?:python[\d.]*|node)\b[^\n|;&]{0,300}?(?:<<|\s-[ce]\b)")
+_NAME = r"""(?:(['"])([^'"\n]+)\1|\b(\w+))"""  # from where the word begins: each is looked at once
 _SCRIPT_WRITES = (
     re.compile(rf"""\bopen\(\s*{_NAME}\s*,\s*(?:mode\s*=\s*)?['"][wax]"""),
     re.compile(rf"""(?:\bPath\(\s*(?=['"]))?{_NAME}\)?\.write_(?:text|bytes)\("""),
     re.compile(rf"""\bwriteFile(?:Sync)?\(\s*{_NAME}"""),
 )
-_APPLIED = re.compile(r"\b(?:git apply|patch)\b(?![^\n]* --(?:check|dry-run|stat|numstat)\b)[^\n]*<<")
+_APPLIED = re.compile(r"\b(?:git apply|patch)\b(?![^\n]{0,300} --(?:check|dry-run|stat|numstat)\b)[^\n]{0,300}<<")
 _TO_FILE = re.compile(r"^\+\+\+ (?:b/)?([^\t\n]+)", re.MULTILINE)
 _IN_PLACE = re.compile(r"-[pnlaw0]*i|--in-place")
 _QUOTATION = "''"

@@ -46,6 +46,7 @@ __all__ = ["Digest"]
 _TITLE = "Digest of records {} to {}; [n] is record n"
 _TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # under the heading that a view gives it
 _BARE = re.compile(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
+_REFUSING = re.compile(r"\[\d+\] refusing .+?: ")  # what a user said then is an order, whatever its words
 _SHARES = {EARLIER: 0.4, ASKED: 0.15, FILES: 0.05, DECIDED: 0.03, ERRORS: 0.05, OPEN: 0.04}
 _TASK_SHARE, _TASK_MOST, _TASK_LEAST = 0.3, 450, 30  # of the room of a short digest, and characters, for the task
 _NEW = 0.3  # of the room for quotes, for what no digest before this one told
@@ -262,7 +263,8 @@ class _Draft:
         """What the user said, in order, and whether it gives orders."""
         said = [(at, one) for at, one in enumerate(self._said) if one.note.line and one.who in ("user", "result")]
         lines = [(Line(at, _heard(one)), one.note.orders) for at, one in said]
-        return [*((line, gives_orders(line.text)) for line in earlier), *lines]
+        told = ((line, gives_orders(line.text) or _REFUSING.match(line.text) is not None) for line in earlier)
+        return [*told, *lines]
 
     def _by_weight(self, asked: list[tuple[Line, bool]]) -> list[Line]:
         """What the user said, the most important first."""
@@ -325,7 +327,8 @@ class _Draft:
             if line is not head:
                 quote, worth = Quote(0, 0, line.text, self._given(line.text, line.place, weight, staying)), _QUOTED
             self._carried[line.place] = line, Excerpt(line.place, head.place, quote, worth)
-        self._earlier_acts = [place for place in self._earlier_acts if place in self._carried.keys() - self._ends]
+        did_not_fail = self._carried.keys() - self._ends.keys()
+        self._earlier_acts = [place for place in self._earlier_acts if place in did_not_fail]
 
     def _given(self, text: str, place: int, weight: int, staying: set[str]) -> tuple[str, ...]:
         """The identifiers in a line of an earlier digest. Those that nothing else has get this weight."""

@@ -4,7 +4,7 @@ it says."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -31,7 +31,7 @@ _WORDS = re.compile(
 # mini-swe-agent's and SWE-agent's word for what a command said, and the command in what the agent said before it.
 _STATUS, _KILLED = "<returncode>", "The last command <command>"
 _PROMPT = re.compile(r"\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$\s*\Z")
-_BLOCK = re.compile(r"^```(\w*)[ \t]*\n(.*?)\n?^```[ \t]*$", re.DOTALL | re.MULTILINE)
+_OPENS, _CLOSES = re.compile(r"^```(\w*)[ \t]*\n", re.MULTILINE), re.compile(r"\n?^```[ \t]*$", re.MULTILINE)
 _SHELLS = ("bash", "mswea_bash_command", "sh", "")
 _SHELL, _ID = "bash", "said"
 
@@ -75,16 +75,24 @@ def _report(message: Message) -> Message | None:
 def _acting(message: Message) -> Message:
     """An answer, its command as a call; where it has none, or several, as it is."""
     blocks = [
-        (at, block)
+        (at, text, opens, closes)
         for at, part in enumerate(message.parts)
-        if isinstance(part, Text)
-        for block in _BLOCK.finditer(part.text)
-        if block[1] in _SHELLS
+        if isinstance(part, Text) and "```" in (text := part.text)
+        for opens, closes in _blocks(text)
+        if opens[1] in _SHELLS
     ]
-    named = [(at, block) for at, block in blocks if block[1]] or blocks
+    named = [block for block in blocks if block[2][1]] or blocks
     if len(named) != 1:
         return message
-    (at, block), parts = named[0], message.parts
-    said = Text(block.string[: block.start()] + block.string[block.end() :])
-    call = ToolCall(_ID, _SHELL, {"command": block[2]})
+    (at, text, opens, closes), parts = named[0], message.parts
+    said = Text(text[: opens.start()] + text[closes.end() :])
+    call = ToolCall(_ID, _SHELL, {"command": text[opens.end() : closes.start()]})
     return replace(message, parts=(*parts[:at], said, call, *parts[at + 1 :]))
+
+
+def _blocks(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Where blocks of code begin and end. Behind one that has no end there is none."""
+    at = 0
+    while (opens := _OPENS.search(text, at)) and (closes := _CLOSES.search(text, opens.end())):
+        yield opens, closes
+        at = closes.end()

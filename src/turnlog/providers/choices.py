@@ -1,0 +1,72 @@
+"""What settings say of which tool a model has to call, whatever the provider: in which of them that stands, what stands
+beside it, and the tools in it by the names that they are declared under."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..content import Tool
+from ..rules import Rules
+from ..view.clean import sendable_name
+from .protocol import Provider
+
+__all__ = ["beside_choice", "chosen_as_sent", "settings_of_choice"]
+
+
+def chosen_as_sent(to: Provider, settings: dict[str, Any], tools: Sequence[Tool], rules: Rules) -> dict[str, Any]:
+    """Settings whose tool choice names tools as they are declared."""
+    sent = {tool.name: sendable_name(tool.name, rules) for tool in tools if tool.kind != "hosted"}
+    renamed = {name: other for name, other in sent.items() if name != other}
+    choice = to.tool_choice(settings) if renamed else None
+    if choice is None:
+        return settings
+    return {**settings, **{key: _renamed(settings[key], renamed) for key in settings_of_choice(to, settings, choice)}}
+
+
+def _renamed(choice: Any, names: Mapping[str, str]) -> Any:
+    """A tool choice, however it names tools, with other names for them. Those that it had are no words of its own."""
+    if isinstance(choice, dict):
+        return {key: _renamed(value, names) for key, value in choice.items()}
+    if isinstance(choice, list):
+        return [_renamed(value, names) for value in choice]
+    return names.get(choice, choice) if isinstance(choice, str) else choice
+
+
+def settings_of_choice(source: Provider, settings: Mapping[str, Any], choice: str) -> list[str]:
+    """The settings that a tool choice stands in, under whichever of its names."""
+    usual = source.with_tool_choice({}, choice)
+    return [key for key in settings if key in usual or source.tool_choice(_without(settings, (key,))) != choice]
+
+
+def beside_choice(
+    source: Provider, settings: Mapping[str, Any], said: Sequence[str], choice: str
+) -> dict[tuple[str, ...], Any]:
+    """What stands beside a tool choice and is not told by its common word: tools that alone are allowed, calls one at a
+    time, places to search at. The choice is the same without it."""
+    found: dict[tuple[str, ...], Any] = {}
+    open_paths: list[tuple[str, ...]] = [(key,) for key in said]
+    while open_paths:
+        path = open_paths.pop()
+        holder = _at(settings, path)
+        for key, value in holder.items() if isinstance(holder, dict) else ():
+            if key == "type" or value is None:
+                continue
+            if source.tool_choice(_without(settings, (*path, key))) != choice:
+                open_paths.append((*path, key))
+            else:
+                found[(*path, key)] = value
+    return found
+
+
+def _at(settings: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        settings = settings[key]
+    return settings
+
+
+def _without(settings: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    key, *rest = path
+    if rest:
+        return {**settings, key: _without(settings[key], rest)}
+    return {name: value for name, value in settings.items() if name != key}
