@@ -119,10 +119,13 @@ WORDS = "password: Hunter2hunter"
         (WORDS, "is Hunter2hu... by", "is [redacted:password]... by"),
         (WORDS, "is … r2hunter by", "is … [redacted:password] by"),
         (WORDS, "is Hunter2hu by", "is Hunter2hu by"),
+        (WORDS, "is … bob:Hunter2hunter, by", "is … bob:[redacted:password], by"),
+        (WORDS, "is Hunter2hunters by", "is Hunter2hunters by"),
     ],
 )
 def test_what_counts_as_a_piece(secret: str, text: str, left: str) -> None:
-    """Words of a summary that are lost since a password begins as they do, or pieces that are left."""
+    """Words of a summary that are lost since a password begins as they do, or pieces that are left: all of a password
+    too, where the name that told it was cut off."""
     attentive = Attentive(Redactor())
     assert attentive.text(secret)[1] and not Redactor().text(text)[1]
     assert attentive.pieces.text(text)[0] == left
