@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 from weakref import WeakSet
 
 from msgspec import Struct
@@ -57,6 +57,7 @@ EventKind = Literal[
 ]
 """What can happen."""
 
+_B = TypeVar("_B", bound=Body)
 _LOG = logging.getLogger("turnlog")
 _KINDS: frozenset[str] = frozenset(get_args(EventKind))
 _LOUD = ("turn_failed", "warning")
@@ -198,7 +199,7 @@ class Events:
             except Exception as error:  # noqa: BLE001 - as for callbacks
                 self._tell_failure(follower, f"record {records[0].n}", error, records[0])
         for record in records:
-            found = _told(self._as_kept(record.body))
+            found = _told(self.as_kept(record.body))
             if found is not None:
                 self.emit(*found, record)
 
@@ -224,6 +225,11 @@ class Events:
         finally:
             self._in_opening = False
 
+    def as_kept(self, body: _B) -> _B:
+        """A record's body as it is on disk: with a live redactor the session has it as it was said."""
+        redactor = self._redactor
+        return redacted(body, redactor)[0] if redactor is not None and redactor.live else body
+
     def close(self) -> None:
         """Tell that the session is closed, once; nothing follows."""
         if self._closed:
@@ -234,11 +240,6 @@ class Events:
             feed.close()
         self._callbacks.clear()
         self._followers.clear()
-
-    def _as_kept(self, body: Body) -> Body:
-        """A record's body as it is on disk: with a live redactor the session has it as it was said."""
-        redactor = self._redactor
-        return redacted(body, redactor)[0] if redactor is not None and redactor.live else body
 
     def _clean(self, text: str) -> str:
         return text if self._redactor is None else self._redactor.text(text)[0]

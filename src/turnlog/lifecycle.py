@@ -127,7 +127,8 @@ class Lifecycle(SessionLog):
     def changes(self) -> tuple[Change, ...]:
         """What is not as it was when this session was found: target, settings, tools, system text, budget, strategy,
         by arguments of its opening or since; the model's limits and turnlog, since the last configuration before."""
-        was, now = self._found.configuration, self._context.configuration
+        kept = self._events.as_kept  # lines about it show settings cut off, be it in the midst of a secret
+        was, now = kept(self._found.configuration), kept(self._context.configuration)
         text, found = self.system_text, changes_between(was, now)
         if text != self._found.system:
             found.append(Change("system text", "", self._found.system, text))

@@ -85,7 +85,7 @@ def _leaks(store: Store, session: str, redactor: Redactor, files: _Files) -> Ite
             had = record.redacted
             more = {kind: number - had.get(kind, 0) for kind, number in found.redacted.items()}
             yield from (Leak(session, record.n, kind, number) for kind, number in more.items() if number)
-    halves = Counter(redacted_title(title, said, redactor)[1]) - whole
+    halves = Counter(redacted_title(title, said, attentive)[1]) - whole
     yield from (Leak(session, 0, kind, number) for kind, number in halves.items())
 
 

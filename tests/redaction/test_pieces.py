@@ -12,11 +12,15 @@ from planted import letters
 
 import turnlog
 from turnlog.cli import main
-from turnlog.log import Store
-from turnlog.redaction import Attentive, Redactor
+from turnlog.content import text_of
+from turnlog.log import Draft, Store
+from turnlog.records import Decision, SummaryRecord
+from turnlog.redaction import Attentive, RedactingStore, Redactor
 from turnlog.scrubbing import scrub
 from turnlog.session import Session
 from turnlog.stores import open_store
+from turnlog.summarize import Material
+from turnlog.summarize.verdict import fault_of
 
 WAYS = ({"keep": 2}, {"budget": 4000}, {"strategy": "mask", "budget": 3000})
 PIECE = 12
@@ -119,10 +123,31 @@ WORDS = "password: Hunter2hunter"
         (WORDS, "is Hunter2hu... by", "is [redacted:password]... by"),
         (WORDS, "is … r2hunter by", "is … [redacted:password] by"),
         (WORDS, "is Hunter2hu by", "is Hunter2hu by"),
+        (WORDS, "is … bob:Hunter2hunter, by", "is … bob:[redacted:password], by"),
+        (WORDS, "is Hunter2hunters by", "is Hunter2hunters by"),
     ],
 )
 def test_what_counts_as_a_piece(secret: str, text: str, left: str) -> None:
-    """Words of a summary that are lost since a password begins as they do, or pieces that are left."""
+    """Words of a summary that are lost since a password begins as they do, or pieces that are left: all of a password
+    too, where the name that told it was cut off."""
     attentive = Attentive(Redactor())
     assert attentive.text(secret)[1] and not Redactor().text(text)[1]
     assert attentive.pieces.text(text)[0] == left
+
+
+def test_a_summary_that_is_cut_off_in_what_its_model_made_up() -> None:
+    """A key that stands in no message, and whole in what a model wrote: cut to fit, half of it in a decision."""
+    store = RedactingStore(open_store(":memory:"), Redactor())
+    store.create("s")
+    store.append("s", [Draft(SummaryRecord("key", "made", text=f"The {HUB} is in use.", summarizer="m"))])
+    shown = [{"role": "user", "parts": [{"type": "text", "text": f"The {HUB[:30]}"}]}]
+    (record,) = store.append("s", [Draft(Decision("compact", 1, 1, detail={"replacement": shown, "at": 1}))])
+    assert isinstance(record.body, Decision)
+    assert text_of(record.body.replacement[0]) == f"The token {MARK}"
+
+
+def test_a_refusal_is_quoted_in_whole_words() -> None:
+    """A model that declines to summarise a key, quoted with half of it."""
+    declined = f"I'm sorry, but I cannot repeat {'x' * 70}, {HUB}, here."
+    fault = fault_of(declined, Material(messages=(), target=500, count=len))
+    assert fault == ("refusal", f"it declined: {declined[: declined.index('ghp_') - 1]}")

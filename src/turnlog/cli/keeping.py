@@ -24,7 +24,7 @@ from ..importers.drafting import title_from
 from ..intake import check_readable
 from ..log import Draft, Held, SessionInfo, Store, check_session_id
 from ..records import MessageRecord, Record, TurnClosed, UnknownRecord
-from ..redaction import Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts, redacted_title
+from ..redaction import Attentive, Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts, redacted_title
 from ..stores.drafts import blob_names
 from .asides import Asides, is_aside, may_be_moved, may_follow
 from .growth import is_older, is_outgrown, names_its_place
@@ -51,6 +51,7 @@ class Kept(Struct, frozen=True):
 
 def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
     """An imported session with marks in place of secrets, in its records, files and title."""
+    redactor = Attentive(redactor)  # the title may be cut off in a secret, and of what no line begins with
     drafts, blobs = redacted_drafts(imported.drafts, imported.blobs, redactor)
     said = (text_of(draft.body.message) for draft in drafts if isinstance(draft.body, MessageRecord))
     return replace(imported, drafts=drafts, blobs=blobs, title=redacted_title(imported.title, said, redactor)[0])

@@ -8,7 +8,7 @@ is gone through like any JSON.
 from __future__ import annotations
 
 import json
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,6 +50,7 @@ from .spelled import read
 __all__ = ["TEXTS", "VALUES", "redacted", "redacted_bytes"]
 
 _S = TypeVar("_S", bound=Struct)
+_B = TypeVar("_B", bound=Body)
 
 TEXTS: dict[type, tuple[str, ...]] = {
     MessageRecord: ("source",),
@@ -82,10 +83,10 @@ VALUES: dict[type, tuple[str, ...]] = {
 """Fields that hold any JSON. Calls, forms and addresses of media are seen to one by one."""
 
 
-def redacted(body: Body, redactor: Redactor) -> tuple[Body, Counts]:
+def redacted(body: _B, redactor: Redactor) -> tuple[_B, Counts]:
     """`body` with marks in place of secrets, and what was replaced; `body` itself where there are none."""
     work = _Redaction(redactor)
-    return work.body(body), work.counts
+    return cast(_B, work.body(body)), work.counts
 
 
 def redacted_bytes(data: bytes, redactor: Redactor) -> tuple[bytes, Counts]:

@@ -17,7 +17,10 @@ from .bodies import redacted, redacted_bytes
 from .pieces import Attentive
 from .redactor import Counts, Redactor
 
-__all__ = ["Cleaned", "Renamed", "redacted_draft", "redacted_drafts", "redacted_next", "renamed_blobs"]
+__all__ = ["Cleaned", "Renamed", "TELLING", "redacted_draft", "redacted_drafts", "redacted_next", "renamed_blobs"]
+
+TELLING = (Decision, SummaryRecord)
+"""Records that tell of others, of which what they quote may be cut off."""
 
 
 class Cleaned(NamedTuple):
@@ -57,7 +60,7 @@ def redacted_next(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
     """As `redacted_draft`, of the next one in a log. Where it tells of records ahead of it, a secret in them may be cut
     off: an Attentive redactor, which has met them, finds what is left of it."""
     clean = redacted_draft(draft, redactor, renamed)
-    if isinstance(redactor, Attentive) and isinstance(draft.body, (Decision, SummaryRecord)):
+    if isinstance(redactor, Attentive) and isinstance(draft.body, TELLING):
         clean = redacted_draft(clean, redactor.pieces, {})
     return clean
 

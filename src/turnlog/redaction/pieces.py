@@ -72,8 +72,8 @@ class Pieces(Redactor):
 
 
 def _met(secret: str, whole: Finding, text: str) -> Iterator[Finding]:
-    """Where a text has the beginning or the end of a secret. Of one that is made of words only where the text is
-    cut: the same words stand elsewhere, too."""
+    """Where a text has the beginning or the end of a secret. Of one that is made of words only all of it, or where the
+    text is cut: the same words stand elsewhere, too."""
     if not whole.random:
         least = max(_OF_WORDS, len(secret) // 2)
     else:
@@ -81,7 +81,7 @@ def _met(secret: str, whole: Finding, text: str) -> Iterator[Finding]:
     at = text.find(secret[:least])
     while at >= 0:
         end = at + _same(secret, text[at : at + len(secret)])
-        if whole.random or _CUT_BEHIND.match(text, end):
+        if whole.random or _CUT_BEHIND.match(text, end) or (end - at == len(secret) and _is_apart(text, at, end)):
             yield whole._replace(start=at, end=end)
         at = text.find(secret[:least], end)
     at = text.find(secret[-least:])
@@ -91,6 +91,11 @@ def _met(secret: str, whole: Finding, text: str) -> Iterator[Finding]:
         if whole.random or _CUT_AHEAD.search(text[max(0, start - _CUT_LOOK) : start]):
             yield whole._replace(start=start, end=end)
         at = text.find(secret[-least:], end)
+
+
+def _is_apart(text: str, start: int, end: int) -> bool:
+    """Whether a part of a text is no part of a word: what told that it is a secret may have been cut off."""
+    return not (text[:start][-1:].isalnum() or text[end : end + 1].isalnum())
 
 
 def _same(one: str, other: str) -> int:

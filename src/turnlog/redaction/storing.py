@@ -11,7 +11,7 @@ from ..content import sha256_hex, unchanged
 from ..log import SWEEP_GRACE_SECONDS, Draft, Held, Inventory, Packed, Problem, SessionInfo, Store, Swept
 from ..records import Body, Record
 from .bodies import redacted_bytes
-from .drafts import Cleaned, redacted_next
+from .drafts import TELLING, Cleaned, redacted_next
 from .pieces import Attentive
 from .redactor import Redactor
 
@@ -28,14 +28,15 @@ class RedactingStore:
     def __init__(self, store: Store, redactor: Redactor) -> None:
         self.store = store
         self.redactor = redactor
-        # What is decided on secrets may be cut off in one. Else decisions are on marks, and no secret is remembered.
-        self._finder = Attentive(redactor) if redactor.live else redactor
+        # What is decided on secrets may be cut off in one. Else decisions are on marks, but for what a model wrote into
+        # a summary: no other secret is remembered.
+        self._attentive = Attentive(redactor)
         self._renamed: dict[str, Cleaned] = {}
         self._live: dict[tuple[str, int], Body] = {}
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         """See `RecordStore.append`. What is returned is what later reads return."""
-        clean = [redacted_next(draft, self._finder, self._renamed) for draft in drafts]
+        clean = [redacted_next(draft, self._finder(draft), self._renamed) for draft in drafts]
         records = self.store.append(session_id, clean, expected=expected)
         if not self.redactor.live or unchanged(clean, drafts):
             return records
@@ -147,6 +148,9 @@ class RedactingStore:
     def close(self) -> None:
         """See `Store.close`."""
         self.store.close()
+
+    def _finder(self, draft: Draft) -> Redactor:
+        return self._attentive if self.redactor.live or isinstance(draft.body, TELLING) else self.redactor
 
     def _as_said(self, session_id: str, records: Iterator[Record] | Sequence[Record]) -> Iterator[Record]:
         for record in records:

@@ -5,14 +5,18 @@ Of half a key nobody can tell that it is one. What was said can: where the title
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
+from .pieces import Attentive
 from .redactor import Counts, Redactor, marks_in
 
 __all__ = ["cut_title", "is_cut", "redacted_title"]
 
 _LONGEST = 80
 _CUT = "…"
+_ENOUGH = 20
+"""So many characters ahead of a secret tell that it is the one that a title was cut off in."""
 
 
 def cut_title(line: str) -> str:
@@ -27,22 +31,28 @@ def is_cut(title: str) -> bool:
 
 def redacted_title(title: str, said: Iterable[str], redactor: Redactor) -> tuple[str, Counts]:
     """A title with marks in place of secrets, and what was replaced. `said` are the texts, with marks by now, of which
-    one may begin so."""
+    one may have what it begins. An Attentive redactor, which has met them, finds half of a secret in any other."""
     clean, counts = redactor.text(title)
     if is_cut(clean):
         beginning = clean.removesuffix(_CUT)
         for line in (line.strip().lstrip("#").strip() for text in said for line in text.splitlines()):
-            if line.startswith(beginning):
+            if beginning in line:
                 break
-            if (kind := _cut_in(beginning, line)) is not None:
-                return cut_title(line), {**counts, kind: counts.get(kind, 0) + 1}
+            if (cut := _cut_in(beginning, line)) is not None:
+                kind, whole = cut
+                return cut_title(whole), {**counts, kind: counts.get(kind, 0) + 1}
+        if isinstance(redactor, Attentive):
+            clean, more = redactor.pieces.text(clean)
+            counts = dict(Counter(counts) + Counter(more))
     return clean, counts
 
 
-def _cut_in(beginning: str, line: str) -> str | None:
-    """The kind of the secret that `beginning` was cut off in, where `line`, which it is of, has a mark by now."""
-    for kind, at in marks_in(line):
-        half = beginning[at:]
-        if half and beginning.startswith(line[:at]) and not half.startswith("[") and not half.split()[1:]:
-            return kind
+def _cut_in(beginning: str, line: str) -> tuple[str, str] | None:
+    """The kind of the secret that `beginning` was cut off in, where `line`, which it is of, has a mark by now, and how
+    it goes on. The line may have other words ahead of it, if enough of both is the same ahead of the mark."""
+    last = beginning.split()[-1:]
+    for kind, at in marks_in(line) if last else ():
+        for size in range(len(beginning) - len(last[0]), len(beginning)):
+            if beginning[size] != "[" and (size == at or size >= _ENOUGH) and line.endswith(beginning[:size], 0, at):
+                return kind, beginning[:size] + line[at:]
     return None

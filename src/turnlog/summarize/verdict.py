@@ -61,13 +61,19 @@ def fault_of(text: object, material: Material) -> tuple[Fault, str] | None:
         return "empty", "it returned nothing"
     plain = text.strip().replace("\u2019", "'")
     if len(plain) <= _REFUSAL_CHARACTERS and _REFUSAL.match(plain):
-        return "refusal", f"it declined: {' '.join(plain.split())[:_QUOTED_CHARACTERS]}"
+        return "refusal", f"it declined: {_beginning(' '.join(plain.split()))}"
     size = material.count(text)
     if size > material.target:
         return "inflated", f"{size:,} tokens, {material.target:,} were asked for"
     if not _is_smaller(size, material):
         return "inflated", f"{size:,} tokens, no fewer than what it should stand for"
     return None
+
+
+def _beginning(line: str) -> str:
+    """A line up to the end of a word: half of one may be half a secret, which nobody could tell."""
+    whole = len(line) <= _QUOTED_CHARACTERS
+    return line if whole else line[: _QUOTED_CHARACTERS + 1].rpartition(" ")[0]
 
 
 def _is_smaller(size: int, material: Material) -> bool:
