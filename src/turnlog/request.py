@@ -18,6 +18,7 @@ from .providers.protocol import BlobReader, Provider, SettingPaths
 from .records import Configuration
 from .rules import Rules
 from .view.arrange import Fate, with_parts
+from .view.declared import as_many_as_taken
 from .view.repair import declare_tools, named_tools, repair
 from .view.shown import Edit, Loss, Shown
 from .view.sniff import sniff
@@ -180,6 +181,8 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
     lost += [Loss("tool", f"tool {tool.name!r} is run by {tool.provider or 'nobody'}: left out") for tool in elsewhere]
     tools = tuple(tool for tool in local.tools if tool not in elsewhere)
     rules = to.rules(target, settings)
+    if complete:  # else it is somebody's mistake, and told as that
+        tools = as_many_as_taken(tools, to.tool_choice(settings) or "", rules, lost)
     settings = chosen_as_sent(to, settings, tools, rules)
     local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
     rules = msgspec.structs.replace(rules, results_together=rules.results_together and complete)

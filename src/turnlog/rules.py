@@ -142,5 +142,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     media_max_base64: int = NO_LIMIT
     """Largest base64 text of one media part."""
 
+    tools_max: int = NO_LIMIT
+    """Most tools that one request may declare; those beyond are left out."""
+
     media_max_count: int = NO_LIMIT
     """Most images of one request; the oldest beyond it become placeholders."""

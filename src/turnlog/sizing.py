@@ -137,8 +137,9 @@ def _answers_several(message: Message, earlier: Iterable[Message]) -> bool:
 
 
 def as_declared(tools: Sequence[Tool], rules: Rules) -> Sequence[Tool]:
-    """Tools as requests by these rules declare them: one that takes free text as a function of a text, where the
-    provider knows no other."""
+    """Tools as requests by these rules declare them: no more than they may, and one that takes free text as a function
+    of a text, where the provider knows no other."""
+    tools = tools[: rules.tools_max]
     if "custom" in rules.call_kinds:
         return tools
     return [replace(tool, kind="function", parameters=free_text()) if tool.kind == "custom" else tool for tool in tools]

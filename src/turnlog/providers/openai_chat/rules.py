@@ -15,7 +15,10 @@ from ...models import Target
 from ...rules import Rules
 from .shapes import NAME, takes_reasoning
 
-__all__ = ["fixed_sampling", "no_stop", "no_system", "renamed_limit", "rules", "takes_custom"]
+__all__ = ["TOOLS_MAX", "fixed_sampling", "no_stop", "no_system", "renamed_limit", "rules", "takes_custom"]
+
+TOOLS_MAX = 128
+"""Most tools of one request ("Invalid 'tools': array too long. Expected an array with maximum length 128")."""
 
 # Custom tools came with GPT-5; models before it refuse them. An unknown name may be an alias or a
 # deployment of a new model and is taken to know them.
@@ -76,6 +79,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         result_media=frozenset(media),
         media_mimes=_MIMES,
         media_max_base64=_MEDIA_MAX_BASE64,
+        tools_max=TOOLS_MAX,
     )
 
 

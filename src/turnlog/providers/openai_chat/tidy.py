@@ -10,7 +10,7 @@ from ...models import Target
 from ...view.shown import Edit
 from ..protocol import Rendered
 from ..values import fit
-from .rules import fixed_sampling, no_stop, renamed_limit
+from .rules import TOOLS_MAX, fixed_sampling, no_stop, renamed_limit
 from .shapes import request_shape, takes_reasoning
 from .tidy_messages import finished, mended
 
@@ -20,7 +20,6 @@ _SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_pen
 """Sampling settings and the only value that models with fixed sampling take."""
 
 _MAX_STOPS = 4
-_MAX_TOOLS = 128
 _FUNCTION = ("name", "description", "parameters", "strict")
 
 
@@ -92,11 +91,11 @@ def _tools(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
     for key in ("tools", "functions"):
         if body.get(key) == []:
             _drop(body, key, f"Invalid '{key}': empty array.", edits)
-        elif len(body.get(key) or ()) > _MAX_TOOLS:
+        elif len(body.get(key) or ()) > TOOLS_MAX:
             edits.append(
-                Edit("tool", f"{key} beyond the first {_MAX_TOOLS} left out", rule=f"Invalid '{key}': array too long.")
+                Edit("tool", f"{key} beyond the first {TOOLS_MAX} left out", rule=f"Invalid '{key}': array too long.")
             )
-            body[key] = body[key][:_MAX_TOOLS]
+            body[key] = body[key][:TOOLS_MAX]
     if "tools" not in body:
         for key in ("tool_choice", "parallel_tool_calls"):
             if key in body and body[key] != "none":

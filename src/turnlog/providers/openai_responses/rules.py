@@ -11,7 +11,10 @@ from ...rules import Rules
 from .media import DOCUMENT_ENDINGS
 from .wire import CALLS, ELSEWHERE, NAME
 
-__all__ = ["FIXED_SAMPLING", "SHOWS_REASONING", "rules"]
+__all__ = ["FIXED_SAMPLING", "SHOWS_REASONING", "TOOLS_MAX", "rules"]
+
+TOOLS_MAX = 128
+"""Most tools of one request ("Invalid 'tools': array too long. Expected an array with maximum length 128")."""
 
 SHOWS_REASONING = re.compile(r"(^|/)gpt-oss")
 """Open models, whose reasoning text is replayed as such; OpenAI's own take none: `Invalid
@@ -66,4 +69,5 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         result_media=media,
         media_mimes=_IMAGES | frozenset(DOCUMENT_ENDINGS),
         media_max_count=_MOST_IMAGES,
+        tools_max=TOOLS_MAX,
     )

@@ -11,14 +11,12 @@ from ...models import Target
 from ...view.shown import Edit
 from ..protocol import Rendered
 from ..values import fit
-from .rules import FIXED_SAMPLING
+from .rules import FIXED_SAMPLING, TOOLS_MAX
 from .shapes import REQUEST
 from .tidy_items import finished, mended
 from .wire import ELSEWHERE
 
 __all__ = ["tidy"]
-
-_MAX_TOOLS = 128
 
 
 def tidy(request: dict[str, Any], target: Target) -> Rendered:
@@ -76,11 +74,11 @@ def _told_apart(tools: Any, edits: list[Edit]) -> Any:
             continue
         names |= {name} if name else set()
         kept.append(tool)
-    if len(kept) > _MAX_TOOLS:
+    if len(kept) > TOOLS_MAX:
         edits.append(
-            Edit("tool", f"tools beyond the first {_MAX_TOOLS} left out", rule="Invalid 'tools': array too long.")
+            Edit("tool", f"tools beyond the first {TOOLS_MAX} left out", rule="Invalid 'tools': array too long.")
         )
-    return tools if len(kept) == len(tools) <= _MAX_TOOLS else kept[:_MAX_TOOLS]
+    return tools if len(kept) == len(tools) <= TOOLS_MAX else kept[:TOOLS_MAX]
 
 
 def _settings(body: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:
