@@ -119,6 +119,7 @@ WORDS = "password: Hunter2hunter"
         (WORDS, "is Hunter2hu... by", "is [redacted:password]... by"),
         (WORDS, "is … r2hunter by", "is … [redacted:password] by"),
         (WORDS, "is Hunter2hu by", "is Hunter2hu by"),
+        (WORDS, "is r2hunter by", "is r2hunter by"),
     ],
 )
 def test_what_counts_as_a_piece(secret: str, text: str, left: str) -> None:
