@@ -13,7 +13,7 @@ from planted import letters
 import turnlog
 from turnlog.cli import main
 from turnlog.log import Store
-from turnlog.redaction import Attentive, Redactor
+from turnlog.redaction import Attentive, Redactor, redacted_title
 from turnlog.scrubbing import scrub
 from turnlog.session import Session
 from turnlog.stores import open_store
@@ -127,3 +127,9 @@ def test_what_counts_as_a_piece(secret: str, text: str, left: str) -> None:
     attentive = Attentive(Redactor())
     assert attentive.text(secret)[1] and not Redactor().text(text)[1]
     assert attentive.pieces.text(text)[0] == left
+
+
+@pytest.mark.parametrize("title", ["Use the key and then…", "Use the [redacted:aws-key:1234]…"])
+def test_a_title_of_another_line_stays(title: str) -> None:
+    """A session called by some other line that begins alike and has a secret where the title has words, or another."""
+    assert redacted_title(title, ["Use the [redacted:github-token:6a5a] now"], Redactor()) == (title, {})
