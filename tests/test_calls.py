@@ -18,7 +18,17 @@ from turnlog.calls import CallInfo, ToolUse, calls_of, tools_used
 from turnlog.content import Message, Outcome, Text, Tool, ToolCall, ToolResult
 from turnlog.models import DEFAULT_MODELS, Target
 from turnlog.providers import provider as provider_named
-from turnlog.records import Approval, Body, Count, MessageRecord, Record, ToolFinished, ToolStarted
+from turnlog.records import (
+    Approval,
+    Body,
+    Count,
+    MessageRecord,
+    PartialAnswer,
+    Record,
+    StreamCheckpoint,
+    ToolFinished,
+    ToolStarted,
+)
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import HistoryWriter
 from turnlog.view.arrange import synthetic_result
@@ -186,6 +196,27 @@ def test_a_tool_is_called_by_the_name_that_it_was_given(provider: str, name: str
         for other in DEFAULT_MODELS:
             session.switch(turnlog.target(other, DEFAULT_MODELS[other]))
             assert len(set(re.findall(r'"name":"([^"]+)"', session.request().body().decode()))) == 1
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_tool_has_its_own_name_in_half_an_answer_too(ends: bool) -> None:
+    """A stream that broke off, or a process that was killed in one, left calls on record under the name that the tool
+    was offered under, which neither the agent nor the next provider knows."""
+    aim = turnlog.target("openai-chat", "gpt-4o")
+    with turnlog.open("s", store=":memory:", target=aim, tools=[{"name": "fs.read"}], checkpoint=0) as session:
+        session.user("Read it.")
+        offered = session.request().request["tools"][0]["function"]["name"]
+        calls = [
+            {"index": i, "id": f"call_{i}", "type": "function", "function": {"name": offered, "arguments": '{"a": '}}
+            for i in range(2)
+        ]
+        rest = [{"index": 0, "function": {"arguments": "1} "}}] if ends else []
+        chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in (*calls, *rest)]
+        session.receive(iter(chunks))
+        kept = [record for record in session.history() if isinstance(record.body, (PartialAnswer, StreamCheckpoint))]
+        assert len(kept) >= 2 and isinstance(kept[-1].body, PartialAnswer)
+        for record in kept:
+            assert b"fs.read" in (record.raw or b"") and offered.encode() not in (record.raw or b"")
 
 
 @pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "anthropic", "google"])

@@ -129,10 +129,12 @@ def test_names(name: str, like: str, taken_for: str | None) -> None:
         assert (found.facts, found.taken_for) == (model_facts(like), taken_for)
 
 
+@pytest.mark.parametrize("gateway", ["", "openrouter/openai/"])
 @pytest.mark.parametrize("base", ["gpt-5.2", "gpt-4o-2031-01-01"])
-def test_a_tuned_model_is_what_it_was_made_of_at_a_price_of_its_own(base: str) -> None:
-    """A tuned model that the table does not list had the smallest window that there is, though its base is known."""
-    name, known = f"ft:{base}:acme:ledger:id1", find_model(base)
+def test_a_tuned_model_is_what_it_was_made_of_at_a_price_of_its_own(base: str, gateway: str) -> None:
+    """A tuned model that the table does not list had the smallest window that there is, though its base is known; or
+    it had so behind a gateway."""
+    name, known = f"{gateway}ft:{base}:acme:ledger:id1", find_model(base)
     assert known is not None and model_facts(f"ft:{base}") not in (None, known.facts)
     assert find_model(name) == (msgspec.structs.replace(known.facts, prices=Prices()), known.taken_for or base)
     assert find_model("ft:company-model:acme::id2") is None

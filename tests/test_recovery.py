@@ -251,8 +251,8 @@ def test_checkpoints_are_rare_and_hold_no_half_word() -> None:
     """An answer of many chunks must not be written many times over, and half a secret looks like none."""
     kept: list[Any] = []
     assembler = turnlog.providers.provider("openai-chat").assembler()
-    usual = Checkpoints(assembler, kept.append, 1.0)
-    always = Checkpoints(assembler, kept.append, 0.0)
+    usual = Checkpoints(assembler.reply, kept.append, 1.0)
+    always = Checkpoints(assembler.reply, kept.append, 0.0)
     for chunk in chunks("the key is ", "sk-ant-", "api03-abcdef"):
         assembler.feed(chunk)
         usual.look()
@@ -266,7 +266,7 @@ def test_scripts_without_spaces_are_kept() -> None:
     """Where no space ends a word, a checkpoint would never hold anything."""
     kept: list[Any] = []
     assembler = turnlog.providers.provider("openai-chat").assembler()
-    always = Checkpoints(assembler, kept.append, 0.0)
+    always = Checkpoints(assembler.reply, kept.append, 0.0)
     for chunk in chunks("昔々", "、密码 sk-ant-", "api03"):
         assembler.feed(chunk)
         always.look()

@@ -129,7 +129,7 @@ def _find(model: str, named: str) -> Found | None:
     like = next(filter(None, (_likest(name, table) for name in names)), "")
     if like:
         return Found(msgspec.convert(table[like], ModelFacts), like)
-    tuned = _TUNED.match(model)
+    tuned = next(filter(None, map(_TUNED.match, names)), None)
     base = _find(tuned[1], named) if tuned is not None else None
     if tuned is None or base is None:
         return None

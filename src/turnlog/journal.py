@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from .content import Media, Message, Opaque, Outcome, Text, ToolCall, ToolResult, unchanged
+from .content import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult
 from .context import Context
 from .errors import Conflict, InputError, described
 from .exchange import Answer, Content, is_stream, parts_of, whole_of
@@ -16,7 +16,7 @@ from .intake import admitted
 from .log import Draft, Store
 from .models import Target
 from .providers import provider
-from .providers.protocol import Reply
+from .providers.protocol import Assembler, Reply
 from .records import Body, Count, MessageRecord, PartialAnswer, Record, Usage, UsageRecord
 from .redaction import has_mark
 from .streaming import Checkpoints
@@ -94,7 +94,7 @@ class Journal:
         if not isinstance(chunks, AsyncIterable):
             raise InputError("areceive takes an asynchronous stream: `receive(answer)` takes any other answer")
         assembler = provider(asked.provider).assembler()
-        checkpoints = Checkpoints(assembler, self.append, self._checkpoint)
+        checkpoints = self._checkpoints(assembler, asked)
         try:
             async for chunk in chunks:
                 assembler.feed(chunk)
@@ -167,9 +167,12 @@ class Journal:
                 said.append(body.message)
             yield body
 
+    def _checkpoints(self, assembler: Assembler, asked: Target) -> Checkpoints:
+        return Checkpoints(lambda: self._by_own_names(assembler.reply(), asked), self.append, self._checkpoint)
+
     def _receive_stream(self, chunks: Iterable[Any], asked: Target) -> Answer:
         assembler = provider(asked.provider).assembler()
-        checkpoints = Checkpoints(assembler, self.append, self._checkpoint)
+        checkpoints = self._checkpoints(assembler, asked)
         try:
             for chunk in chunks:
                 assembler.feed(chunk)
@@ -207,20 +210,20 @@ class Journal:
         """The answer with its calls under the names that the tools were given: a provider that does not take those is
         sent others, which nobody else knows."""
         names = {tool.name for tool in self._context.configuration.tools if tool.kind != "hosted"}
-        called = {part.name for part in reply.message.parts if isinstance(part, ToolCall)}
+        called = {part.name for part in (*reply.message.parts, *reply.fragments) if isinstance(part, ToolCall)}
         if called <= names or not names:
             return reply
         rules = provider(asked.provider).rules(asked, asked.settings)
         given = {sent: name for name in names if (sent := sendable_name(name, rules)) not in names}
-        parts = tuple(
-            msgspec.structs.replace(part, name=given[part.name])
-            if isinstance(part, ToolCall) and part.name in given
-            else part
-            for part in reply.message.parts
-        )
-        if unchanged(parts, reply.message.parts):
+        if called.isdisjoint(given):
             return reply
-        return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, parts=parts))
+
+        def named(parts: Iterable[Part]) -> tuple[Part, ...]:
+            calls = ((part, given.get(part.name, part.name) if isinstance(part, ToolCall) else "") for part in parts)
+            return tuple(msgspec.structs.replace(part, name=name) if name else part for part, name in calls)
+
+        message = msgspec.structs.replace(reply.message, parts=named(reply.message.parts))
+        return msgspec.structs.replace(reply, message=message, fragments=named(reply.fragments))
 
     def _bill(self, reply: Reply, usage: Usage, asked: Target, size: Count | None) -> UsageRecord:
         """What the request cost, beside what it was counted as before it was sent; `size` is the answer's on record."""

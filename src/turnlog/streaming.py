@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from .content import Message, Part, Reasoning, Text, ToolCall
-from .providers.protocol import Assembler
+from .providers.protocol import Reply
 from .records import Body, Decision, MessageRecord, PartialAnswer, Record, StreamCheckpoint
 from .view.effects import active_decisions
 
@@ -36,10 +36,10 @@ _TAKES_BACK = ("clear", "rewind")
 
 
 class Checkpoints:
-    """Looks after one stream. `append` puts on record."""
+    """Looks after one stream. `reply` tells what has come of it, `append` puts on record."""
 
-    def __init__(self, assembler: Assembler, append: Callable[[Body], object], every: float) -> None:
-        self._assembler = assembler
+    def __init__(self, reply: Callable[[], Reply], append: Callable[[Body], object], every: float) -> None:
+        self._reply = reply
         self._append = append
         self._every = every
         self._due = time.monotonic() + every
@@ -49,7 +49,7 @@ class Checkpoints:
         """To be called after every chunk."""
         if time.monotonic() < self._due:
             return
-        reply = self._assembler.reply()
+        reply = self._reply()
         body = StreamCheckpoint(_kept(reply.message), _growing(reply.fragments), reply.model)
         size = sum(map(_size, (*body.message.parts, *body.fragments)))
         if size >= self._least:

@@ -15,7 +15,7 @@ from turnlog.cli import main
 from turnlog.content import text_of
 from turnlog.log import Draft, Store
 from turnlog.records import Decision, SummaryRecord
-from turnlog.redaction import Attentive, RedactingStore, Redactor
+from turnlog.redaction import Attentive, RedactingStore, Redactor, redacted_title
 from turnlog.scrubbing import scrub
 from turnlog.session import Session
 from turnlog.stores import open_store
@@ -125,6 +125,7 @@ WORDS = "password: Hunter2hunter"
         (WORDS, "is Hunter2hu by", "is Hunter2hu by"),
         (WORDS, "is … bob:Hunter2hunter, by", "is … bob:[redacted:password], by"),
         (WORDS, "is Hunter2hunters by", "is Hunter2hunters by"),
+        (WORDS, "is r2hunter by", "is r2hunter by"),
     ],
 )
 def test_what_counts_as_a_piece(secret: str, text: str, left: str) -> None:
@@ -151,3 +152,9 @@ def test_a_refusal_is_quoted_in_whole_words() -> None:
     declined = f"I'm sorry, but I cannot repeat {'x' * 70}, {HUB}, here."
     fault = fault_of(declined, Material(messages=(), target=500, count=len))
     assert fault == ("refusal", f"it declined: {declined[: declined.index('ghp_') - 1]}")
+
+
+@pytest.mark.parametrize("title", ["Use the key and then…", "Use the [redacted:aws-key:1234]…"])
+def test_a_title_of_another_line_stays(title: str) -> None:
+    """A session called by some other line that begins alike and has a secret where the title has words, or another."""
+    assert redacted_title(title, ["Use the [redacted:github-token:6a5a] now"], Redactor()) == (title, {})

@@ -572,6 +572,8 @@ def test_a_search_that_found_nothing_is_no_error(tool: str, arguments: dict[str,
     [
         ("grep x missing.ts", "grep: missing.ts: No such file or directory\nCommand exited with code 2"),
         ("grep x a.ts", "grep: (standard input): Permission denied\nCommand exited with code 1"),
+        ("grep x missing.ts 2>/dev/null", "Command exited with code 2"),
+        ("diff a b", "diff: b: No such file or directory\nCommand exited with code 2"),
         ("grep x a && make", "Command exited with code 1"),
         ("make # | grep x", "Command exited with code 1"),
     ],

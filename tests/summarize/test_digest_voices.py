@@ -109,6 +109,20 @@ def test_of_a_call_that_failed_it_is_said_that_it_did() -> None:
     assert told[0].startswith("[2] Edit file_path=CLAUDE.md") and "→ [3] failed" in told
 
 
+def test_each_call_that_failed_is_told_as_failed() -> None:
+    """Of several in a row, each but the last stood there as if it had worked."""
+    edits = [
+        message
+        for n in range(3)
+        for message in (
+            call(f"c{n}", "Edit", file_path=f"src/m{n}.py", old_string=f"old_{n}7", new_string=f"new_{n}7"),
+            result(f"c{n}", "denied", outcome="failed"),
+        )
+    ]
+    told = section(digest([user("Go."), *edits, assistant("Done.")]), "Done and found")
+    assert [line for line in told if line.startswith("→")] == [f"→ [{n}] failed" for n in (3, 5, 7)]
+
+
 @pytest.mark.parametrize("said", ["User declined the invitation on 3 May.", "The user denied that he was there."])
 def test_what_a_tool_tells_of_users_is_no_refusal(said: str) -> None:
     """A customer's record read as if the user had refused the call."""

@@ -6,6 +6,8 @@ from test_digest import assistant, call, digest, result, user
 from test_digest_truth import section
 
 from turnlog.content import Message
+from turnlog.summarize.quotes import Choice, Excerpt, Heading
+from turnlog.summarize.reading import Quote
 
 
 def looks(begin: int, end: int) -> list[Message]:
@@ -67,3 +69,20 @@ def test_what_someone_else_wrote_outlives_the_second_digest() -> None:
     assert prose in section(text, "From an earlier summary")
     text = digest([*looks(20, 60), assistant("More to come.")], 400, first=50, previous=text)
     assert prose in section(text, "From an earlier summary")
+
+
+def test_of_equals_that_were_told_the_newest_stay() -> None:
+    """The first things that were said filled the digest for good, and the last ones left it first."""
+    lines = [f"[{n}] assistant:\nplain words {chr(87 + n) * 4}" for n in range(10, 36)]
+    previous = "\n".join(["Digest of records 1 to 40; [n] is record n", "## Done and found", *lines])
+    told = digest([user("Go on.")], target=120, first=41, previous=previous).partition("## Asked")[0]
+    kept = [line for line in lines if line in told]
+    assert 3 < len(kept) < 20 and kept == lines[-len(kept) :]
+
+
+def test_what_does_not_fit_at_first_is_chosen_where_there_is_more_room() -> None:
+    """The quote of most worth was gone for good where it was too long for the share of what is new."""
+    quote = Quote(0, 60, "id_77 " + "and more of it " * 4, ("id_77",))
+    choice = Choice([Excerpt(0, 0, quote)], {0: Heading("[1] user:", ())}, {"id_77": 0}, {"id_77": 900}, ())
+    assert choice.take(20, fill=False) == 0 and choice.chosen == []
+    assert choice.take(200) > len(quote.text) and [one.quote for one in choice.chosen] == [quote]

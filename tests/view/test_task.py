@@ -33,7 +33,7 @@ PREFACES = {
 @pytest.mark.parametrize("agent", PREFACES)
 def test_the_task_stays_behind_what_an_agent_says_in_the_users_name(tmp_path: Path, agent: str, strategy: str) -> None:
     """Codex begins with the folder and the rules of the project, in the user's name: that was taken for the task, and
-    the real one was the first to leave."""
+    the real one was the first to leave. Or it stayed behind a summary of what followed from it."""
     aim = turnlog.target("openai-chat", "gpt-4o")
     path = tmp_path / "s.db"
     with turnlog.open("s", target=aim, store=path) as session:
@@ -44,7 +44,8 @@ def test_the_task_stays_behind_what_an_agent_says_in_the_users_name(tmp_path: Pa
             session.assistant(f"Row {turn}: " + "booked as it was, with its date and its sum; " * 6)
             session.user(f"And row {turn + 1}? " + "I want it to be right, too, as the one before. " * 2)
             sent = session.request().request
-    assert TASK in json.dumps(sent)
+    contents = [message["content"] for message in sent["messages"]]
+    assert set(contents[: contents.index(TASK)]) <= set(PREFACES[agent])
     with turnlog.open("s", store=path) as again:
         assert again.request().request == sent
 

@@ -172,17 +172,20 @@ def _planned(situation: Situation) -> _Plan | None:
         heading = Message("user", (Text(_heading(situation, first, last) + "\n"),))
         target = max(1, target - situation.means.count(heading))
     staying = frozenset(kept)
-    originals = [shown for shown in situation.means.originals(first, last) if shown.records[0] not in staying]
-    originals.reverse()
+    originals = [shown for shown in situation.means.originals(first, last) if shown.records[0] not in staying][::-1]
     around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
     beside = [item.raw for block in around for item in block.items]
     size = sum(block.tokens for block in going) + situation.size - situation.held
     tells = _tells(situation, middle, cut.target)
     news = [shown for shown in originals if not tells(shown.records[0])]
     wanted = Wanted(originals, _earlier(middle), target, news, beside, size)
+    # The task stands ahead of what came of it, also where an agent's words, which leave, stand ahead of the task.
+    task = max((i for i, block in enumerate(middle) if block.stays == "the task"), default=-1)
+    place = cut.end if cut.at_end else cut.start + task + 1
     # An earlier summary has the number of what it stood before: that may be of the block behind, which stays whole.
-    behind = min([last + 1, *(block.first for block in situation.blocks[cut.end : cut.end + 1])])
-    return _Plan(first, last, kept, wanted, begin, behind if cut.at_end else begin, of_results(situation, going))
+    behind = min([last + 1, *(block.first for block in situation.blocks[place : place + 1])])
+    at = behind if place > cut.start else begin
+    return _Plan(first, last, kept, wanted, begin, at, of_results(situation, going))
 
 
 def _heading(situation: Situation, first: int, last: int) -> str:
