@@ -22,7 +22,7 @@ from turnlog.records import Body, Decision, Note
 from turnlog.stores import MemoryStore, open_store
 
 EXAMPLES = max(10, settings.default.max_examples // 3) if settings.default else 33
-KINDS = ("", "sqlite://", "files:")
+KINDS = ("", "sqlite:///", "files:")
 """Of stores on the disk, the beginning of the place; none is in memory."""
 CHANGES = ("create", "append", "rename", "put_blob", "keep", "delete")
 SOON = "2026-07-01T00:00:00.000Z"
