@@ -302,7 +302,7 @@ def _fitted(history: _History, made: Prepared, tokens: int, ways: Plan, counting
         edits=(*changes, *made.edits),
         losses=made.losses,
         tokens=tokens,
-        marks=marks_of(made.view, ways, counting.blob),
+        marks=marks_of(made.view, made.request, ways, counting.blob),
         decisions=tuple(history.decisions.values()),
         view=made.view,
     )
