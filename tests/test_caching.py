@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from judging import TARGETS, errors_of
-from turnlog import Budget, CacheUse, Strategy, target
+from judging import TARGETS, errors_of, numbered
+from turnlog import Budget, CacheUse, Strategy, caching, target
 from turnlog.caching import Sent, use_of
 from turnlog.content import Message, Text, ToolCall
 from turnlog.log import Store
 from turnlog.models import Target
-from turnlog.records import Decision
-from turnlog.request import Plan
+from turnlog.records import Configuration, Decision
+from turnlog.request import Plan, follow, plan, spelled
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
+from turnlog.testing import History
+from turnlog.testing.strategies import damaged_histories, sound_histories
 from turnlog.view.blocks import Item
 from turnlog.view.shown import Shown
 
@@ -226,6 +229,50 @@ def test_marks_are_few_and_where_the_cache_lasts(oracle: Any) -> None:
             assert marks[0] == "system" and marks[-1] == length - 1 and len(marks) <= 4
             if made.cache and not made.cache.moved_by:
                 assert length - 3 in marks  # where the request before ended
+
+
+def test_a_mark_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To find the places of marks each request to Claude spelled the whole conversation three times, its pictures too:
+    20 ms a turn at 800 messages, and more with every one."""
+    spelled_messages = [0]
+
+    def counted(view: Sequence[Shown], *rest: Any) -> list[Any]:
+        spelled_messages[0] += len(view)
+        return spelled(view, *rest)
+
+    monkeypatch.setattr(caching, "spelled", counted)
+    session = opened(CLAUDE, 4_000, "summarise")
+    costs = []
+    for n in range(60):
+        step(session, n)
+        spelled_messages[0] = 0
+        _marked(session.request().request)
+        costs.append(spelled_messages[0])
+    assert len(session.explain().rulings) > 1
+    assert max(costs[1:]) <= 6 and any(costs)
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+@given(history=st.one_of(damaged_histories(), sound_histories()), place=st.integers(0, 40))
+def test_marks_stand_where_spelling_the_whole_would_put_them(aim: Target, history: History, place: int) -> None:
+    """Where they are is told from a part of the conversation: a mark beside its place is paid for and never read."""
+    view = numbered(history.messages)
+    view[place : place + 1] = [replace(shown, treatment="summarised") for shown in view[place : place + 1]]
+    ways = plan(Configuration(), aim)
+    made = follow(ways, view, history.blobs.__getitem__)
+    blob = history.blobs.__getitem__
+    newest = next(
+        (
+            i
+            for i in range(len(made.view) - 1, 0, -1)
+            if made.view[i].message.role == "assistant" and made.view[i - 1].message.role != "assistant"
+        ),
+        0,
+    )
+    summary = next((i for i, shown in enumerate(made.view) if shown.treatment == "summarised"), 0)
+    ends = [len(spelled(made.view[:end], ways, blob)) for end in (summary, newest, len(made.view)) if end]
+    found = caching.marks_of(made.view, made.request, ways, blob)
+    assert found == tuple(sorted({end - 1 for end in ends if end}))
 
 
 def test_marks_of_ones_own_are_left_alone() -> None:

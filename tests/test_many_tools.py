@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -10,10 +11,25 @@ import pytest
 import turnlog
 from judging import errors_of
 from turnlog.content import Message, ToolCall
+from turnlog.landmarks import LandmarkReader
 from turnlog.models import Target
+from turnlog.records import Configuration, Record
+from turnlog.stores import MemoryStore
 
 TAKES_ALL = turnlog.target("anthropic", "claude-sonnet-4-6", max_tokens=99)
 TAKES_128 = (turnlog.target("openai-chat", "gpt-4o"), turnlog.target("openai-responses", "gpt-5"))
+
+
+class Looked(MemoryStore):
+    """Remembers which configurations were read as landmarks."""
+
+    settings: list[int] = []
+
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
+        """See `RecordStore.landmarks`."""
+        for record in super().landmarks(session_id, known=known):
+            self.settings = [*self.settings, *([record.n] if isinstance(record.body, Configuration) else [])]
+            yield record
 
 
 def tools(count: int) -> list[dict[str, Any]]:
@@ -61,3 +77,30 @@ def test_a_switch_says_which_tools_a_target_has_no_room_for(oracle: ModuleType, 
         session.switch(TAKES_ALL)
         assert len(session.request().request["tools"]) == 131
         assert session.request().body()[:500] == before[:500]
+
+
+def test_tools_that_others_took_the_place_of_are_not_kept_in_memory() -> None:
+    """With tools disclosed turn by turn, each opening, and each decision after it, read every set of tools there had
+    been, and opening held all of them at once: 40 sets of 500 tools were 150 MB."""
+    store = Looked()
+    with turnlog.open("s", store=store, target=TAKES_ALL) as session:
+        for n in range(12):
+            session.configure(tools=tools(5 + n), budget=4_000)
+            session.user(f"Question {n}. " * 40)
+            session.assistant(f"Answer {n}. " * 40)
+        before = session.request().body()
+        reader = LandmarkReader(store, "s")
+        settings = []
+        for _ in range(2):
+            store.settings = []
+            found = reader.read()
+            settings.append(store.settings)
+        assert len(settings[0]) > 12 and settings[1] == settings[0][-1:]
+        held = [record.body.tools for record in found.records if isinstance(record.body, Configuration)]
+        assert len(held) == len(settings[0]) and not any(held[:-1])
+        assert found.configuration.tools == held[-1] == session.configuration.tools
+        assert len(held[-1]) == 16
+        assert session.fork("again").request().body() == before
+        session.switch(TAKES_128[0])
+        session.switch(TAKES_ALL)
+        assert len(session.request().request["tools"]) == 16

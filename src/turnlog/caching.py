@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
+from .content import unchanged
 from .facts import model_facts
 from .providers.protocol import BlobReader
 from .records import Decision
-from .request import CacheUse, Plan, Prepared, spelled
+from .request import CacheUse, Plan, Prepared, messages_of, spelled
 from .view.added import ENDS, Passing
 from .view.blocks import Item
 from .view.shown import Shown
@@ -101,7 +103,7 @@ def marked(made: Prepared, plan: Plan, blob: BlobReader, tokens: int) -> Prepare
     facts = model_facts(plan.target.model)
     if tokens < ((facts.cache.minimum if facts else None) or _SMALLEST):
         return made
-    return made.changed(lambda request: mark(request, marks_of(made.view, plan, blob)))
+    return made.changed(lambda request: mark(request, marks_of(made.view, request, plan, blob)))
 
 
 def cache_prices(model: str) -> CachePrices | None:
@@ -114,19 +116,31 @@ def cache_prices(model: str) -> CachePrices | None:
     return CachePrices(float(prices.cached / prices.input), float(write / prices.input))
 
 
-def marks_of(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> tuple[int, ...]:
-    """The wire messages behind which a prompt cache is best marked, by index, at most 3: where what lasts beyond the
-    next decision ends, where the request before ended (ahead of the newest answer), and the end."""
-    wire = len(spelled(view, plan, blob))
+def marks_of(view: Sequence[Shown], request: Mapping[str, Any], plan: Plan, blob: BlobReader) -> tuple[int, ...]:
+    """The wire messages of a request behind which a prompt cache is best marked, by index, at most 3: where what lasts
+    beyond the next decision ends, where the request before ended (ahead of the newest answer), and the end."""
+    wire = len(messages_of(request, plan))
     if not wire:
         return ()
     marks = {wire - 1}
-    summary = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
-    for end in (summary, _newest_answer(view)):
-        before = len(spelled(view[:end], plan, blob)) if end else 0
-        if before:
+    newest = _newest_answer(view)
+    # An answer behind another's word is spelled by itself: what stands ahead of it need not be, to be counted.
+    ahead = wire - len(spelled(view[newest:], plan, blob)) if newest else 0
+    for before in (_ahead_of_summary(view, plan, blob), ahead):
+        if before > 0:
             marks.add(before - 1)
     return tuple(sorted(marks))
+
+
+def _ahead_of_summary(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> int:
+    """How many wire messages stand ahead of the summary; the same as for the last request as long as these do."""
+    end = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
+    if not end:
+        return 0
+    kept: tuple[Sequence[Shown], int] | None = plan.kept.get("ahead of summary")
+    if kept is None or not unchanged(kept[0], view[:end]):
+        kept = plan.kept["ahead of summary"] = view[:end], len(spelled(view[:end], plan, blob))
+    return kept[1]
 
 
 def _newest_answer(view: Sequence[Shown]) -> int:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from threading import RLock
 
 from .caching import Sent, cache_prices, marked, use_of
-from .content import images_in, media_in
+from .content import Media, images_in, media_parts
 from .landmarks import LandmarkReader
 from .log import Store
 from .models import Target
@@ -155,7 +155,8 @@ class Context:
         kept = {piece.start: (piece, behind) for piece, behind in pairwise(self._pieces)}
         self._items, self._pieces, self._lead = [], [], 0
         self._added = Added()
-        self._tokens = self._turns = self._shown_images = self._shown_media = self._systems = 0
+        self._tokens = self._turns = self._shown_images = self._systems = 0
+        self._media: list[Media] = []
         originals = (shown for record in records for shown in as_shown(record))
         sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self._lasting.items()}
         for place, shown, raw in as_decided(originals, self._lasting):
@@ -184,7 +185,7 @@ class Context:
         self._turns += starts_turn(shown)
         self._systems += shown.message.role == "system"
         self._shown_images += images_in(shown.message)
-        self._shown_media += media_in(shown.message)
+        self._media += media_parts(shown.message)
         if shown.message.role == "system" and self._lead == len(self._items) - 1:
             self._lead += 1  # leading system text stands in the head
         elif len(self._items) - 1 == self._lead or starts_block(shown, before):
@@ -232,7 +233,7 @@ class Context:
         if self.gap is not None or (turns is not None and self._turns > turns):
             return False
         few = images is None or self._shown_images <= images
-        few = few and self._shown_media <= self._plan(aim).rules.media_max_count
+        few = few and self._sizing.has_room(self._media, self._plan(aim).rules)
         return few and self._whole(aim) <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Marks:
@@ -293,7 +294,7 @@ class Context:
             scale=self._scale(aim),
             known=aim.known,
             prices=cache_prices(aim.model),
-            most_media=rules.media_max_count,
+            room=self._sizing.room(self._media, rules),
         )
         limit = made.marks.limit
         return made

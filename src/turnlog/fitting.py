@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from .caching import cache_prices, marks_of
-from .content import Message, Text, images_in
+from .content import Media, Message, Text, images_in
 from .errors import BudgetError
 from .models import Target
 from .oneshot import aimed, as_json, detect
@@ -19,6 +19,7 @@ from .providers import provider as provider_named
 from .providers.protocol import BlobReader
 from .records import Decision
 from .request import Plan, Prepared, follow, messages_of, plan, spelled, tools_for
+from .rules import Rules
 from .sizing import as_declared, choice_of, schemas_of
 from .summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from .tokens.calibration import MARGINS
@@ -34,6 +35,7 @@ from .tokens.counters import (
 from .view.blocks import Item
 from .view.effects import failures_of, lasting
 from .view.ladder import decide, situation_of
+from .view.media_room import held, longest_side, media_of, room_for
 from .view.select import as_decided
 from .view.sent import as_spelled
 from .view.shown import Edit, Loss, Shown
@@ -169,7 +171,7 @@ class Fitter:
     def _within(self, history: _History, counting: _Counting, aim: Target, ways: Plan) -> Fitted:
         """The request for a history, as far as its decisions go and what it has to leave free."""
         for _ in range(_ATTEMPTS):
-            situation = self._decided(history, counting, aim, ways.rules.media_max_count)
+            situation = self._decided(history, counting, aim, ways.rules)
             shown = [item.shown for block in situation.blocks for item in block.items]
             made = follow(ways, shown, counting.blob)
             tokens = counting.request(made)
@@ -197,12 +199,16 @@ class Fitter:
         found.take(messages, counting)
         return found
 
-    def _decided(self, history: _History, counting: _Counting, aim: Target, most_media: int) -> Situation:
+    def _decided(self, history: _History, counting: _Counting, aim: Target, rules: Rules) -> Situation:
         originals = [Shown(message, (n,)) for n, message in enumerate(history.seen, start=1)]
         items = [
             Item(shown, history.size(shown, raw, counting), raw, place)
             for place, shown, raw in as_decided(originals, history.decisions)
         ]
+
+        def side(media: Media) -> int:
+            return longest_side(media, counting.blob)
+
         situation = situation_of(
             items,
             self._budget,
@@ -214,7 +220,7 @@ class Fitter:
             scale=counting.scale,
             known=aim.known,
             prices=cache_prices(aim.model),
-            most_media=most_media,
+            room=room_for(held(media_of(item.shown for item in items), rules, side), rules),
         )
         made, situation = decide(situation, list(history.decisions.values()))
         for decision in made:
@@ -296,7 +302,7 @@ def _fitted(history: _History, made: Prepared, tokens: int, ways: Plan, counting
         edits=(*changes, *made.edits),
         losses=made.losses,
         tokens=tokens,
-        marks=marks_of(made.view, ways, counting.blob),
+        marks=marks_of(made.view, made.request, ways, counting.blob),
         decisions=tuple(history.decisions.values()),
         view=made.view,
     )

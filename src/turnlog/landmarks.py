@@ -1,7 +1,8 @@
 """What a session has to know of its log however far back it stands: decisions, settings, system text.
 
 Of a decision that no view shows anything of any more, as a later one hides all that it did, only the outline is kept
-and its text not read again. A long session has hundreds of those.
+and its text not read again; so it is with settings that others took the place of, each with all tools there were. A
+long session has hundreds of those.
 """
 
 from __future__ import annotations
@@ -51,7 +52,14 @@ class LandmarkReader:
 
     def read(self) -> Landmarks:
         """The landmarks as they are now."""
-        found = {record.n: record for record in self._store.landmarks(self._id, known=self._outlines.keys())}
+        found: dict[int, Record] = {}
+        settings = 0  # the record of the newest configuration so far: those before it are in force no more
+        for record in self._store.landmarks(self._id, known=self._outlines.keys()):
+            found[record.n] = record
+            if isinstance(record.body, Configuration):
+                if settings:
+                    self._outlines[settings] = found.pop(settings).in_passing
+                settings = record.n
         made = _landmarks({**found, **self._outlines})
         for n in made.lasting.keys() & self._outlines.keys():  # what hid it was taken back
             found.update((record.n, record) for record in self._store.read(self._id, first=n, last=n))

@@ -24,7 +24,8 @@ from .providers.protocol import BlobReader
 from .records import Configuration
 from .request import Plan, Prepared, as_known, as_text, follow
 from .view.arrange import Fate
-from .view.repair import close, count_media, declare_tools, mend
+from .view.media_room import Held, held, longest_side, media_of, room_for
+from .view.repair import close, declare_tools, mend
 from .view.shown import Edit, Loss, Shown
 
 __all__ = ["Piece", "assemble", "settled"]
@@ -38,7 +39,7 @@ class _Mended(Struct, frozen=True, gc=False):
     view: tuple[Shown, ...]
     edits: tuple[Edit, ...]
     losses: tuple[Loss, ...]
-    media: int
+    media: Held
     call_ids: frozenset[str]
     repeated: bool
     callers: tuple[Shown, ...]
@@ -189,7 +190,7 @@ class _Run:
         self.call_ids: set[str] = set()
         self.called: set[str] = set()
         self.callers: list[_Mended] = []
-        self.media = 0
+        self.media = Held()
         self.regular = True
         self.repeated = False
         self.counts = False
@@ -306,7 +307,7 @@ def _mend(
         view=mended.view,
         edits=mended.edits,
         losses=(*lost, *mended.losses),
-        media=count_media(mended.view),
+        media=held(media_of(mended.view), plan.rules, lambda media: longest_side(media, blob)),
         call_ids=frozenset(call.id for call in calls),
         repeated=len({call.id for call in calls}) < len(calls),
         callers=callers,
@@ -325,7 +326,8 @@ def _ends_alike(items: Sequence[Shown], view: Sequence[Shown], follows: Role | N
 def _are_regular(opening: _Mended, run: _Run, tail: _Mended, plan: Plan) -> bool:
     if not (opening.regular and run.regular and tail.regular):
         return False
-    if opening.media + run.media + tail.media > plan.rules.media_max_count:
+    media = opening.media + run.media + tail.media
+    if not room_for(media, plan.rules).holds(media):
         return False
     if plan.rules.call_id_unique == "turn":
         return True

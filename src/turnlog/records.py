@@ -370,3 +370,9 @@ class Record(Struct, frozen=True, gc=False):
         if isinstance(self.body, (MessageRecord, PartialAnswer)):
             return self.body.message
         return None
+
+    @property
+    def in_passing(self) -> Record:
+        """The record, to be kept among many that are looked through: of a configuration, which may hold hundreds of
+        tools, only that it is one."""
+        return Record(self.n, self.time, Configuration()) if isinstance(self.body, Configuration) else self

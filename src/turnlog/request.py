@@ -19,6 +19,7 @@ from .records import Configuration
 from .rules import Rules
 from .view.arrange import Fate, with_parts
 from .view.declared import as_many_as_taken
+from .view.media_room import beside_texts
 from .view.repair import declare_tools, named_tools, repair
 from .view.shown import Edit, Loss, Shown
 from .view.sniff import sniff
@@ -152,9 +153,8 @@ def _copied(value: Any) -> Any:
 class Plan(Struct, frozen=True, eq=False):
     """How requests for a target are made: everything about one but its conversation.
 
-    `local` is the configuration in the provider's terms, `losses` what it has no word for. `complete`
-    says that the request is of our own making, not somebody's to be mended. `kept` is
-    for whoever makes requests by the plan to keep things in from one to the next.
+    `local` is the configuration in the provider's terms, `losses` what it has no word for. `complete` says that the
+    request is of our own making, not somebody's to be mended. `kept` is for what is kept from one request to the next.
     """
 
     provider: Provider
@@ -175,14 +175,14 @@ def plan(configuration: Configuration, target: Target, *, complete: bool = True)
     """
     to = provider(target.provider)
     local, lost = translate(configuration, to)
-    required = to.required_settings(target) if complete else {}
-    settings = {**required, **local.settings, **target.settings}
+    settings = {**(to.required_settings(target) if complete else {}), **local.settings, **target.settings}
     elsewhere = [tool for tool in local.tools if tool.kind == "hosted" and tool.provider != to.name]
     lost += [Loss("tool", f"tool {tool.name!r} is run by {tool.provider or 'nobody'}: left out") for tool in elsewhere]
     tools = tuple(tool for tool in local.tools if tool not in elsewhere)
     rules = to.rules(target, settings)
-    if complete:  # else it is somebody's mistake, and told as that
+    if complete:  # else what is too much is somebody's mistake, and told as that
         tools = as_many_as_taken(tools, to.tool_choice(settings) or "", rules, lost)
+        rules = beside_texts(rules, target.input_limit)
     settings = chosen_as_sent(to, settings, tools, rules)
     local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
     rules = msgspec.structs.replace(rules, results_together=rules.results_together and complete)
@@ -207,7 +207,7 @@ def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | Non
     log knows of calls without a result."""
     to, local = plan.provider, plan.local
     lost: list[Loss] = []
-    repaired = repair(as_known(view, to, blob, lost), plan.rules, fate)
+    repaired = repair(as_known(view, to, blob, lost), plan.rules, fate, blob)
     if repaired.thinking_off:
         local = msgspec.structs.replace(local, settings=to.without_thinking(local.settings))
     tools, declared = tools_for(plan, repaired.view)

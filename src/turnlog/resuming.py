@@ -40,7 +40,7 @@ def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder], s
 
     Reads the newest records, and all openings and closings of turns only if these tell of neither.
     """
-    near = list(islice(log.newest(), _NEAR))
+    near = [record.in_passing for record in islice(log.newest(), _NEAR)]
     opened = _newest_open(near)
     if opened is None and len(near) == _NEAR and not any(isinstance(record.body, TurnOpened) for record in near):
         opened = _newest_open(reversed(list(log.of_kinds(*_MARKS))))

@@ -142,6 +142,13 @@ class Rules(Struct, frozen=True, kw_only=True):
     media_max_base64: int = NO_LIMIT
     """Largest base64 text of one media part."""
 
+    media_max_total: int = NO_LIMIT
+    """Most characters of base64 of all media of one request together."""
+
+    many_media: int = NO_LIMIT
+    many_media_side: int = NO_LIMIT
+    """No image may have a side of more than `many_media_side` pixels where there are more than `many_media`."""
+
     tools_max: int = NO_LIMIT
     """Most tools that one request may declare; those beyond are left out."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from .content import Message, Tool, ToolCall, ToolResult, compact_json, free_text
+from .content import Media, Message, Tool, ToolCall, ToolResult, compact_json, free_text
 from .providers.protocol import Provider
 from .records import Count, MessageRecord, PartialAnswer, Record
 from .request import Plan, as_known
@@ -17,6 +17,7 @@ from .tokens.counted import BlobReader, Certainty, Choice, Counter, Tally
 from .tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
 from .view.added import Gauge
 from .view.blocks import Item
+from .view.media_room import Room, held, longest_side, room_for
 from .view.select import as_shown
 from .view.sent import Known
 from .view.shown import Shown
@@ -34,6 +35,7 @@ class Sizing:
         self.counter = counter
         self._blob = blob
         self._recounted: dict[tuple[int, int], int] = {}
+        self._sides: dict[str, int] = {}
         self._plan: Plan | None = None
         self._fixed: dict[bool, int] = {}
         self._gauges: dict[tuple[str, bool, bool], Gauge] = {}
@@ -78,6 +80,20 @@ class Sizing:
     @cached_property
     def _joins_results(self) -> bool:
         return joins_results(self.counter)
+
+    def room(self, media: Sequence[Media], rules: Rules) -> Room:
+        """The room for these media in one request; the bytes of each are looked at once."""
+        return room_for(held(media, rules, self._side), rules)
+
+    def has_room(self, media: Sequence[Media], rules: Rules) -> bool:
+        """Whether one request has room for these media."""
+        now = held(media, rules, self._side)
+        return room_for(now, rules).holds(now)
+
+    def _side(self, media: Media) -> int:
+        if media.sha256 not in self._sides:
+            self._sides[media.sha256] = longest_side(media, self._blob)
+        return self._sides[media.sha256]
 
     def fixed(self, plan: Plan, *, system: bool) -> int:
         """Tokens of a request by a plan beside its messages: of the tools that it is given, of the schema that its

@@ -98,7 +98,7 @@ def read_window(
         if used > reach and _block_begin(newest[::-1]) is not None:
             from_start = False
             break
-        newest.append(record)
+        newest.append(record.in_passing)
         used += log.size(record)
     newest.reverse()
     if from_start:

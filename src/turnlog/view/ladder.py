@@ -10,8 +10,8 @@ import msgspec
 from ..errors import BudgetError
 from ..policy import Budget, Strategy
 from ..records import Decision
-from ..rules import NO_LIMIT
 from .blocks import Item, blocks_of
+from .media_room import Room
 from .situation import CachePrices, Means, Situation, with_figures
 from .steps import STEPS
 from .steps.cap import capped_floor
@@ -49,7 +49,7 @@ def situation_of(
     scale: float = 1.0,
     known: bool = True,
     prices: CachePrices | None = None,
-    most_media: int = NO_LIMIT,
+    room: Room = Room(),
 ) -> Situation:
     """A view as it stands, beside its budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
     others as in `Situation`."""
@@ -69,7 +69,7 @@ def situation_of(
         gap=gap,
         prices=prices,
         given=own.marks(window, system, 0).limit,
-        most_media=most_media,
+        room=room,
     )
     return _with_marks(situation)
 

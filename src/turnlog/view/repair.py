@@ -8,15 +8,13 @@ changes nothing; repairing twice changes nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from ..content import (
-    Media,
     Message,
     Opaque,
     Part,
@@ -26,12 +24,11 @@ from ..content import (
     Tool,
     ToolCall,
     ToolResult,
-    media_in,
-    unchanged,
 )
 from ..rules import Rules
 from .arrange import Fate, arrange, with_parts
 from .clean import clean, is_blank, sendable_name
+from .media_room import within_room
 from .own_calls import own_calls
 from .pairing import pair
 from .shown import Edit, Loss, Shown, without_extras
@@ -44,7 +41,6 @@ __all__ = [
     "added_ends",
     "as_users",
     "close",
-    "count_media",
     "declare_tools",
     "finish",
     "has_results_alone",
@@ -74,9 +70,11 @@ class Repaired(Struct, frozen=True, gc=False):
     strays: bool = False
 
 
-def repair(view: Sequence[Shown], rules: Rules, fate: Fate | None = None) -> Repaired:
-    """`view` as `rules` accept it. `fate` is what the log knows of unanswered calls."""
-    return finish(mend(view, rules, fate or {}), rules)
+def repair(
+    view: Sequence[Shown], rules: Rules, fate: Fate | None = None, blob: Callable[[str], bytes] | None = None
+) -> Repaired:
+    """`view` as `rules` accept it. `fate` is what the log knows of unanswered calls, `blob` reads media."""
+    return finish(mend(view, rules, fate or {}), rules, blob)
 
 
 def mend(
@@ -103,10 +101,10 @@ def mend(
     return Repaired(tuple(mended), tuple(edits), tuple(losses), strays=strays)
 
 
-def finish(mended: Repaired, rules: Rules) -> Repaired:
-    """What only a whole view tells: media counts, both ends, an open tool loop without reasoning."""
+def finish(mended: Repaired, rules: Rules, blob: Callable[[str], bytes] | None) -> Repaired:
+    """What only a whole view tells: the room for media, both ends, an open tool loop without reasoning."""
     losses = list(mended.losses)
-    view = _media_count(list(mended.view), rules, losses)
+    view = within_room(list(mended.view), rules, blob, losses)
     closed = close(view, rules)
     return Repaired(closed.view, (*mended.edits, *closed.edits), tuple(losses), closed.thinking_off)
 
@@ -242,38 +240,6 @@ def _without_blank(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[S
             edits.append(Edit("empty", f"blank text of a {shown.message.role} message left out", shown.records))
         else:
             out.append(shown)
-    return out
-
-
-def count_media(view: Sequence[Shown]) -> int:
-    """How many media parts a view holds, those inside tool results included."""
-    return sum(media_in(shown.message) for shown in view)
-
-
-def _media_count(view: list[Shown], rules: Rules, losses: list[Loss]) -> list[Shown]:
-    """At most as much media as one request may hold; the oldest become placeholders."""
-    most = rules.media_max_count
-    surplus = count_media(view) - most
-    if surplus <= 0:
-        return view
-    out: list[Shown] = []
-    for shown in view:
-        parts: list[Part] = []
-        for part in shown.message.parts:
-            replaced: list[Any] = []
-            for inner in part.parts if isinstance(part, ToolResult) else (part,):
-                if isinstance(inner, Media) and surplus > 0:
-                    surplus -= 1
-                    why = f"{inner.kind} beyond the {most} a request may hold{without_extras(inner.form)}"
-                    losses.append(Loss("media", why, shown.records))
-                    inner = Text(f"[{inner.kind} left out: more than {most} in one request]")
-                replaced.append(inner)
-            if isinstance(part, ToolResult):
-                same = unchanged(replaced, part.parts)
-                parts.append(part if same else msgspec.structs.replace(part, parts=tuple(replaced)))
-            else:
-                parts += replaced
-        out.append(with_parts(shown, tuple(parts)))
     return out
 
 

@@ -10,9 +10,9 @@ from msgspec import Struct
 from ..content import Message
 from ..policy import Marks, Strategy
 from ..records import Decision
-from ..rules import NO_LIMIT
 from .blocks import Block, Item, blocks_of, total
 from .effects import Effects, Hiding, stand_ins
+from .media_room import Room
 from .shown import Shown
 
 __all__ = [
@@ -105,7 +105,7 @@ class Situation(Struct, frozen=True):
       they have to leave.
     - `ahead`: a summary under way, which is used if what it covers is still there.
     - `prices`: those of the model's prompt cache, None if they are not known.
-    - `most_media`: how many images, documents and the like the provider takes in one request.
+    - `room`: how many images, documents and the like the provider takes in one request, and how much of them.
     - `tight`: what must stay does not fit even with giant outputs cut to the strategy's share of the limit.
     - `last`: nothing is left to try, so that even a summary goes that could be cut short instead.
     - `promised`: somebody asked for the newest turns to stay, of a view that fits.
@@ -124,7 +124,7 @@ class Situation(Struct, frozen=True):
     prices: CachePrices | None = None
     tight: bool = False
     given: int = 0
-    most_media: int = NO_LIMIT
+    room: Room = Room()
     last: bool = False
     promised: bool = False
 

@@ -23,6 +23,7 @@ from ...content import (
 from ...errors import BlobMissing
 from ...models import Target
 from ...records import Configuration
+from ...view.media_room import longest_side
 from ...view.shown import Edit, Loss, Shown
 from ..protocol import BlobReader, Rendered
 from .blocks import (
@@ -41,7 +42,7 @@ from .blocks import (
     text_block,
 )
 from .known import is_block
-from .rules import IMAGE_MAX_BASE64
+from .rules import IMAGE_MAX_BASE64, IMAGE_MAX_SIDE
 
 __all__ = ["render"]
 
@@ -219,6 +220,8 @@ class _Renderer:
             block, why = None, "its text is in no encoding that is known"
         if block is not None and block["type"] == "image" and _is_too_large(block["source"]):
             block, why = None, f"image exceeds {IMAGE_MAX_BASE64:,} characters of base64"
+        elif longest_side(part, self.blob) > IMAGE_MAX_SIDE:
+            block, why = None, f"image has a side of more than {IMAGE_MAX_SIDE:,} pixels"
         if block is None:
             label = part.name or part.mime or part.kind
             self._lose("media", f"{part.kind} {label} left out: {why}")

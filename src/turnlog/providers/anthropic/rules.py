@@ -15,7 +15,7 @@ from ...models import Target
 from ...rules import Rules
 from .blocks import NAME, NO_OUTPUT
 
-__all__ = ["IMAGE_MAX_BASE64", "NO_SAMPLING", "ONE_SAMPLING", "rules", "thinking_type"]
+__all__ = ["IMAGE_MAX_BASE64", "IMAGE_MAX_SIDE", "NO_SAMPLING", "ONE_SAMPLING", "rules", "thinking_type"]
 
 # "This model does not support assistant message prefill. The conversation must end with a user message."
 _NO_PREFILL = re.compile(r"claude-(fable|mythos|opus-4[-.][6-9]|opus-5|sonnet-4[-.]6|sonnet-5)")
@@ -31,6 +31,8 @@ ONE_SAMPLING = re.compile(r"claude-(opus-4[-.][1-9]|sonnet-4[-.][5-9]|haiku-4[-.
 IMAGE_MAX_BASE64 = 5_242_880
 """Largest base64 text of an image, in characters ("image exceeds 5 MB maximum"). Rendering sees to it:
 `Rules` has one limit for all media, and a PDF may fill the request."""
+IMAGE_MAX_SIDE = 8_000
+"""Longest side of an image, in pixels ("At least one of the image dimensions exceed max allowed size: 8000 pixels")."""
 _REQUEST_MAX = 32 * 1024 * 1024
 """Largest request, in bytes (413 `request_too_large`)."""
 
@@ -89,5 +91,9 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         # "The image was specified using the image/jpeg media type, but the image appears to be a image/png image"
         true_media_types=True,
         media_max_base64=_REQUEST_MAX,
+        media_max_total=_REQUEST_MAX,
+        # "At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels"
+        many_media=20,
+        many_media_side=2_000,
         media_max_count=600 if _MANY_MEDIA.search(target.model) else 100,
     )

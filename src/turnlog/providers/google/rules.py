@@ -32,6 +32,7 @@ _EMPTY_TEXT = re.compile(r"gemini-(2\.5|[3-9]|\d\d)")
 
 # https://ai.google.dev/gemini-api/docs/{image-understanding,audio,video-understanding,document-processing};
 # the aliases are those that recorded requests used. Others: "Unsupported MIME type: ...".
+_INLINE_MAX = 100 * 1024 * 1024  # inline data of one request, Gemini API
 _MIMES = frozenset(
     """
     image/png image/jpeg image/jpg image/webp image/heic image/heif image/gif
@@ -79,7 +80,8 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         assistant_media=frozenset(media),  # no refusal of a kind for its role is known
         result_media=frozenset(media),
         media_mimes=_MIMES,
-        media_max_base64=100 * 1024 * 1024,  # inline data of one request, Gemini API
+        media_max_base64=_INLINE_MAX,
+        media_max_total=_INLINE_MAX,
         media_max_count=3_600,  # images of one request, image-understanding guide
     )
 

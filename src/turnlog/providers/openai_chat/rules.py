@@ -79,6 +79,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         result_media=frozenset(media),
         media_mimes=_MIMES,
         media_max_base64=_MEDIA_MAX_BASE64,
+        media_max_total=_MEDIA_MAX_BASE64,
         tools_max=TOOLS_MAX,
     )
 

@@ -27,6 +27,8 @@ not supported with this model.`). Later ones take it where reasoning is off, and
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 # OpenAI's guide to images: at most 500 in one request; recalled, and not seen enforced.
 _MOST_IMAGES = 500
+# 50 MB a request is the documented limit for images and files together; in base64.
+_MEDIA_MAX_TOTAL = 50_000_000
 
 
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
@@ -69,5 +71,6 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         result_media=media,
         media_mimes=_IMAGES | frozenset(DOCUMENT_ENDINGS),
         media_max_count=_MOST_IMAGES,
+        media_max_total=_MEDIA_MAX_TOTAL,
         tools_max=TOOLS_MAX,
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...content import Media, Message, ToolResult, images_in, media_in
+from ...content import Media, Message, ToolResult
 from ...records import Decision
 from ..blocks import Item, user_word
+from ..media_room import Held, Room, base64_of, media_of
 from ..situation import Situation
 
 __all__ = ["images", "images_over", "placeholder"]
@@ -27,19 +28,30 @@ def placeholder(step: int) -> str:
 def images_over(situation: Situation) -> Decision | None:
     """Replace all images but the newest `max_history_images`, if the strategy names that number. Where the provider
     takes no more than are there, a quarter more than needed goes, so that this is not done at every image."""
-    most, taken = situation.strategy.max_history_images, situation.most_media
+    most, room = situation.strategy.max_history_images, situation.room
     found = _shown(situation)
-    if most is not None and (going := _that_may_go(situation, _all_but(most, found))):
-        return _replaced(situation, going, f"more than {most} images")
-    shown = [item.shown.message for block in situation.blocks for item in block.items]
-    media = sum(map(media_in, shown))
-    if media <= taken:
-        return None
-    others = media - sum(map(images_in, shown))
-    free = _that_may_go(situation, found)
-    newest = taken - taken // 4 - others - (len(found) - len(free))
-    why = f"more than {taken} images and documents, which is all that the provider takes"
-    return _replaced(situation, _all_but(newest, free), why)
+    asked = [] if most is None else _that_may_go(situation, _all_but(most, found))
+    media = media_of(item.shown for block in situation.blocks for item in block.items)
+    size = sum(map(base64_of, media))
+    if not room.holds(Held(len(media), size)):
+        free = _that_may_go(situation, found)
+        going = _all_but(_newest_within(room, len(media), size, [one for _, _, one in free]), free)
+        if len(going) > len(asked):
+            few = f"{room.count} images and documents" if len(media) > room.count else f"{room.size:,} bytes of media"
+            return _replaced(situation, going, f"more than {few}, which is all that the provider takes{room.where}")
+    return _replaced(situation, asked, f"more than {most} images")
+
+
+def _newest_within(room: Room, count: int, size: int, free: Sequence[Media]) -> int:
+    """How many of the newest that may go can stay, so that a quarter of the room is left where it was too little."""
+    most = room.count - room.count // 4 * (count > room.count)
+    largest = room.size - room.size // 4 * (size > room.size)
+    count, size = count - len(free), size - sum(map(base64_of, free))
+    for newest, media in enumerate(reversed(free)):
+        size += base64_of(media)
+        if count + newest + 1 > most or size > largest:
+            return newest
+    return len(free)
 
 
 def images(situation: Situation) -> Decision | None:
