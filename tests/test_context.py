@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import turnlog
 from budget_triples import AIMS, longer_history
 from judging import TARGETS
+from turnlog import pieces
 from turnlog.content import Message, Outcome, Text, ToolCall, ToolResult, text_of
 from turnlog.context import Context
 from turnlog.errors import BudgetError
@@ -27,6 +29,7 @@ from turnlog.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History, sound_history
 from turnlog.testing.strategies import damaged_histories, sound_histories
+from turnlog.view.repair import Repaired, mend
 from turnlog.view.shown import Shown
 
 CHAT = target("openai-chat", "gpt-4o")
@@ -63,6 +66,41 @@ def test_pieces_make_the_same_request_as_the_whole(aim: Target, history: History
         shown = [shown for record in store.read("s") for shown in _shown(record.n, record.message)]
         assert gist(made) == gist(follow(plan(Configuration(), aim), shown, store.get_blob))
         assert json.loads(made.body()) == json.loads(msgspec.json.encode(made.request))
+
+
+@pytest.mark.parametrize("damage", ["late", "twice", "orphan", "none"])
+@pytest.mark.parametrize("aim", TARGETS[:6], ids=lambda aim: f"{aim.provider}-{aim.model}")
+def test_one_stray_result_does_not_make_every_later_request_a_whole_one(
+    aim: Target, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a single late, second or foreign result each request was made of the whole conversation again: 100 ms a
+    turn at 1,500 messages in place of a fifth of one."""
+    mended = [0]
+
+    def counted(view: Sequence[Shown], *rest: Any, **named: Any) -> Repaired:
+        mended[0] += len(view)
+        return mend(view, *rest, **named)
+
+    monkeypatch.setattr(pieces, "mend", counted)
+    store = opened(History((Message("user", (Text("Begin."),)),), {}, frozenset()))
+    context, costs = Context(store, "s"), []
+    for n in range(40):
+        call = ToolCall(f"c{n}", "look", {})
+        said = [Message("assistant", (call,)), Message("user", (ToolResult(f"c{n}", "look", (Text("seen"),)),))]
+        if n == 7 and damage != "none":
+            word = Message("user", (Text("And this."),))
+            other = ToolResult("x" if damage == "orphan" else "c7", "look", (Text("more"),))
+            said = [said[0], word, said[1]] if damage == "late" else [*said, word, Message("user", (other,))]
+        mended[0] = 0
+        for message in said:
+            context.take(store.append("s", [Draft(MessageRecord(message))]))
+            made = context.request(aim)
+        shown = [shown for record in store.read("s") for shown in _shown(record.n, record.message)]
+        whole = follow(plan(Configuration(), aim), shown, store.get_blob)
+        assert gist(made) == gist(whole)
+        assert json.loads(made.body()) == whole.request
+        costs.append(mended[0])
+    assert max(costs[10:]) <= 12
 
 
 @pytest.mark.parametrize("first_id", ["", "a"])

@@ -1,11 +1,8 @@
 """Requests put together from pieces that are kept.
 
-A conversation is cut into pieces: a user's word, or a run of assistant messages with their results.
-What a piece becomes in a request depends on nothing outside it, apart from a few irregular ones, so
-it is repaired, rendered and encoded once. A new turn costs what is new and copying pointers.
-
-`assemble` gives the same request as `request.follow` does on the whole view, which it falls back to
-wherever that is not certain.
+A conversation is cut into pieces: a user's word, or a run of assistant messages with their results. What a piece
+becomes in a request depends on nothing outside it, but for a few; it is repaired, rendered and encoded once.
+`assemble` gives the same request as `request.follow` does on the whole view, where it falls back to that if in doubt.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from .content import Role, Tool, ToolCall, unchanged
+from .fragments import around, joined
 from .providers.protocol import BlobReader
 from .records import Configuration
 from .request import Plan, Prepared, as_known, as_text, follow
@@ -34,7 +32,8 @@ _plan_of = attrgetter("plan")
 
 
 class _Mended(Struct, frozen=True, gc=False):
-    """A stretch of conversation, repaired by itself. `regular` says that this was safe."""
+    """A stretch of conversation, repaired by itself. `regular` says that this was safe, `needs` that it was not
+    without what stands ahead of it (-1), if anything does, or behind it (1)."""
 
     view: tuple[Shown, ...]
     edits: tuple[Edit, ...]
@@ -45,6 +44,7 @@ class _Mended(Struct, frozen=True, gc=False):
     callers: tuple[Shown, ...]
     called: frozenset[str]
     regular: bool
+    needs: int
 
 
 class _Wire(Struct, frozen=True, gc=False):
@@ -120,22 +120,19 @@ def _begin_alike(left: Piece, right: Piece) -> bool:
     return left.items[0].message.role == right.items[0].message.role
 
 
-def assemble(head: Sequence[Shown], pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Prepared:
-    """The request that shows `head` (what always stays) and then `pieces`."""
+def assemble(head: Sequence[Shown], pieces: list[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Prepared:
+    """The request that shows `head` (what always stays) and then `pieces`, of which it may join some."""
     made = _assembled(head, pieces, plan, blob, fate)
     if made is None:
         return follow(plan, [*head, *(shown for piece in pieces for shown in piece.items)], blob, fate)
     return made
 
 
-def _assembled(
-    head: Sequence[Shown], pieces: Sequence[Piece], plan: Plan, blob: BlobReader, fate: Fate
-) -> Prepared | None:
+def _assembled(head: Sequence[Shown], pieces: list[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Prepared | None:
     if not pieces or plan.local.form is not None:
         return None
     opening = _opening(head, pieces[0].items[0].message.role, plan, blob, fate)
-    run = _run(pieces, plan, blob, fate)
-    tail = _mend(pieces[-1].items, plan, blob, fate, leading=False, follows=None)
+    run, tail = _without_strays(pieces, plan, blob, fate)
     if not _are_regular(opening, run, tail, plan):
         return None
     whole = [*opening.view, *run.view, *tail.view]
@@ -174,8 +171,23 @@ def _assembled(
             *(loss for wire in wires for loss in wire.losses),
         ),
         view=closed.view,
-        fragments=(front.before, *_joined(front.wire.encoded, run.encoded, back.encoded), front.behind),
+        fragments=(front.before, *joined(front.wire.encoded, run.encoded, back.encoded), front.behind),
     )
+
+
+def _without_strays(pieces: list[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> tuple[_Run, _Mended]:
+    """All pieces but the last, and the last. One with results of no call in it is joined with what stands ahead of it,
+    twice as much each time; one of whose end nothing is left with the answer behind it."""
+    reach = 1
+    while True:
+        run = _run(pieces, plan, blob, fate)
+        tail = _mend(pieces[-1].items, plan, blob, fate, leading=False, follows=None)
+        at, needs = run.wanting if run.wanting[1] else (len(pieces) - 1, tail.needs)
+        if not needs or (at == 0 and needs < 0):  # nothing stands ahead of the first
+            return run, tail
+        first, end = (at, at + 2) if needs > 0 else (max(0, at - reach), at + 1)
+        pieces[first:end] = [Piece([one for piece in pieces[first:end] for one in piece.items], pieces[first].start)]
+        reach *= 2
 
 
 class _Run:
@@ -192,11 +204,14 @@ class _Run:
         self.callers: list[_Mended] = []
         self.media = Held()
         self.regular = True
+        self.wanting = (0, 0)  # the first piece that needs another, and which
         self.repeated = False
         self.counts = False
 
     def add(self, piece: Piece, mended: _Mended, wire: _Wire, plan: Plan) -> None:
         """One more."""
+        if not self.wanting[1] and (mended.needs > 0 or self.pieces):
+            self.wanting = len(self.pieces), mended.needs
         self.pieces.append(piece)
         self.mended.append(mended)
         self.wires.append(wire)
@@ -249,7 +264,7 @@ def _front(view: Sequence[Shown], tools: tuple[Tool, ...], plan: Plan, blob: Blo
         top = plan.provider.tidy(rendered.request, plan.target)
         request, replaced = as_text(top.request)
         messages = request.get(plan.provider.conversation, [])
-        before, behind = _around(request, plan.provider.conversation)
+        before, behind = around(request, plan.provider.conversation)
         front = _Front(
             request=request,
             before=before,
@@ -312,7 +327,8 @@ def _mend(
         repeated=len({call.id for call in calls}) < len(calls),
         callers=callers,
         called=frozenset(call.name for call in calls),
-        regular=same_start and same_end and not mended.strays,
+        regular=same_start and same_end,
+        needs=-mended.strays if same_end else 1,
     )
 
 
@@ -320,7 +336,8 @@ def _ends_alike(items: Sequence[Shown], view: Sequence[Shown], follows: Role | N
     """Whether what stands before an answer is still there, so that the answer is not joined to one before."""
     if follows != "assistant" or not items:
         return True
-    return bool(view) and set(items[-1].records) <= set(view[-1].records)
+    parted = bool(view) and items[-1].message.role != "assistant" != view[-1].message.role
+    return parted or (bool(view) and set(items[-1].records) <= set(view[-1].records))
 
 
 def _are_regular(opening: _Mended, run: _Run, tail: _Mended, plan: Plan) -> bool:
@@ -380,19 +397,3 @@ def _numbered(wires: Sequence[_Wire], key: str) -> list[Edit]:
             edits.append(msgspec.structs.replace(edit, detail=moved))
         before += len(wire.messages)
     return edits
-
-
-def _around(request: dict[str, Any], key: str) -> tuple[bytes, bytes]:
-    """The JSON of a request up to the messages that stand under `key`, and behind them."""
-    names = list(request)
-    at = names.index(key) if key in names else len(names)
-    before = msgspec.json.encode({name: request[name] for name in names[:at]})[1:-1]
-    behind = msgspec.json.encode({name: request[name] for name in names[at + 1 :]})[1:-1]
-    opening = b"{" + before + (b"," if before else b"") + b'"' + key.encode() + b'":['
-    return opening, b"]" + (b"," if behind else b"") + behind + b"}"
-
-
-def _joined(first: bytes, between: Sequence[bytes], last: bytes) -> list[bytes]:
-    """The JSON of wire messages with commas where they belong; `between` has one ahead of each."""
-    joined = [first, *between] if first else list(between[1:])
-    return [*joined, b"," if joined and last else b"", last]

@@ -1,0 +1,26 @@
+"""The JSON of a request in parts: what stands around the conversation, and its messages with their commas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+__all__ = ["around", "joined"]
+
+
+def around(request: dict[str, Any], key: str) -> tuple[bytes, bytes]:
+    """The JSON of a request up to the messages that stand under `key`, and behind them."""
+    names = list(request)
+    at = names.index(key) if key in names else len(names)
+    before = msgspec.json.encode({name: request[name] for name in names[:at]})[1:-1]
+    behind = msgspec.json.encode({name: request[name] for name in names[at + 1 :]})[1:-1]
+    opening = b"{" + before + (b"," if before else b"") + b'"' + key.encode() + b'":['
+    return opening, b"]" + (b"," if behind else b"") + behind + b"}"
+
+
+def joined(first: bytes, between: Sequence[bytes], last: bytes) -> list[bytes]:
+    """The JSON of wire messages with commas where they belong; `between` has one ahead of each."""
+    joined = [first, *between] if first else list(between[1:])
+    return [*joined, b"," if joined and last else b"", last]
