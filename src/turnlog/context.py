@@ -112,9 +112,11 @@ class Context:
             concerned = next((piece for piece in reversed(self._pieces) if piece.start <= n), None)
             if concerned is not None:
                 concerned.plan = concerned.last = None
+        words = self._turns
         for shown in as_shown(record):
             self._add(self._sizing.item(shown, record))
-        if self.gap is not None and self._added.orphaned:  # its call may be in the gap, and stays with it
+        # Its call may be in the gap, and stays with it. What the user said last is at hand wherever it stands.
+        if self.gap is not None and (self._added.orphaned or self._turns > words):
             self._load(self._counter)
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
