@@ -199,6 +199,14 @@ def test_the_answer_of_another_target_is_read_as_such(session: Session) -> None:
     assert session.receive({**answer, "stop_reason": "end_turn"}, CLAUDE).text == "hi"
 
 
+def test_an_answer_says_what_it_is(session: Session) -> None:
+    """Printed, as everybody does first, an answer was an address in memory."""
+    answer = session.receive({"choices": [{"index": 0, "message": {"role": "assistant", "content": "Cold. " * 90}}]})
+    shown = repr(answer)
+    assert shown.startswith("Answer('Cold. Cold.") and len(shown) < 300
+    assert shown.endswith(f"tool_calls=[], complete=True, record={answer.record.n})")
+
+
 def test_media_without_bytes_becomes_a_placeholder(session: Session) -> None:
     """An empty file is refused by every provider."""
     session.user(["look", session.media(b"", "image/png"), Media("image")])

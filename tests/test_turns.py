@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -362,7 +363,14 @@ def test_an_approval_holds_beyond_its_turn(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    "raised, outcome", [(ValueError("x"), "failed"), (TimeoutError(), "timeout"), (KeyboardInterrupt(), "aborted")]
+    "raised, outcome",
+    [
+        (ValueError("x"), "failed"),
+        (TimeoutError(), "timeout"),
+        (subprocess.TimeoutExpired("make", 2), "timeout"),  # no TimeoutError
+        (type("ReadTimeout", (type("TimeoutException", (Exception,), {}),), {})("slow"), "timeout"),  # as httpx has it
+        (KeyboardInterrupt(), "aborted"),
+    ],
 )
 def test_how_a_tool_ended_is_on_record(session: Session, raised: BaseException, outcome: str) -> None:
     """A tool that failed, ran out of time or was interrupted is told apart from one that ran."""

@@ -48,6 +48,7 @@ __all__ = [
     "described",
     "is_async",
     "text_given",
+    "timed_out",
 ]
 
 
@@ -201,6 +202,15 @@ def described(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - an error of somebody else's making; what it ends must be put on record all the same
         said = ""
     return f"{type(error).__name__}: {said}"
+
+
+_TIMEOUTS = frozenset({"TimeoutError", "TimeoutExpired", "TimeoutException", "Timeout", "APITimeoutError"})
+"""Names of exceptions for a time limit: Python's, subprocess's, those of httpx, requests, and the SDKs of models."""
+
+
+def timed_out(error: BaseException) -> bool:
+    """Whether an exception tells that time ran out. Told by name, as most libraries' are no TimeoutError."""
+    return any(kind.__name__ in _TIMEOUTS for kind in type(error).__mro__)
 
 
 def cancellations(error: BaseException | None) -> list[TurnCancelled]:

@@ -45,6 +45,10 @@ class Answer:
         self.tool_calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
         self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
 
+    def __repr__(self) -> str:
+        calls = [call.name for call in self.tool_calls]
+        return f"Answer({self.text!r:.200}, tool_calls={calls}, complete={self.complete}, record={self.record.n})"
+
     @property
     def cost(self) -> Cost | None:
         """What the request and this answer cost at list prices; None if the provider did not say what it

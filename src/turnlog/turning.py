@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, Self
 from .calls import CallInfo, calls_of, unanswered
 from .content import Message, Outcome, Text, ToolCall, ToolResult
 from .diffs import NetChange, net_changes
-from .errors import InputError, TurnCancelled, cancellations, described
+from .errors import InputError, TurnCancelled, cancellations, described, timed_out
 from .exchange import Answer, Content, is_stream, parts_of
 from .filewatch import FileRecorder
 from .journal import Journal
@@ -337,7 +337,7 @@ class Turn:
 class ToolRun:
     """The run of a tool, on record from its start to its end. See `Turn.tool`.
 
-    An exception goes on; it is recorded as `timeout` if it is a TimeoutError, as `aborted` (it may have run) if it
+    An exception goes on; it is recorded as `timeout` if it tells of one, as `aborted` (it may have run) if it
     came from outside (Ctrl-C, a cancelled task), else as `failed`. The model is told of it, until a result is recorded.
     """
 
@@ -363,7 +363,7 @@ class ToolRun:
         reason = ""
         if error is not None:
             outside = not isinstance(error, Exception) or bool(cancellations(error))
-            outcome = "timeout" if isinstance(error, TimeoutError) else "aborted" if outside else "failed"
+            outcome = "timeout" if timed_out(error) else "aborted" if outside else "failed"
             reason = described(error).rstrip(": ")
         finished = ToolFinished(self.call.id, self._record, outcome, seconds, reason)
         result = self._told(outcome, reason)
