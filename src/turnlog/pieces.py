@@ -133,7 +133,8 @@ def _assembled(head: Sequence[Shown], pieces: list[Piece], plan: Plan, blob: Blo
         return None
     opening = _opening(head, pieces[0].items[0].message.role, plan, blob, fate)
     run, tail = _without_strays(pieces, plan, blob, fate)
-    if not _are_regular(opening, run, tail, plan):
+    first = run.mended[0] if run.mended else tail
+    if not _are_regular(opening, run, tail, plan) or (first.needs and not head):  # system text may lead what is left
         return None
     whole = [*opening.view, *run.view, *tail.view]
     closed = close(whole, plan.rules)
