@@ -534,6 +534,28 @@ def test_a_long_turn_that_was_left_open_is_found(store: MemoryStore, closed: boo
     assert len(session.history()) == records + (not closed)
 
 
+def test_a_turn_begins_with_a_look_at_the_one_before(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each turn looks for one that was left open through all that is recorded, a long session's turns get slow."""
+    session, looked_at = session_in(store), 0
+    newest = Session.newest
+
+    def counted(self: Session) -> Iterator[Record]:
+        nonlocal looked_at
+        for record in newest(self):
+            looked_at += 1
+            yield record
+
+    monkeypatch.setattr(Session, "newest", counted)
+    each = []
+    for _ in range(40):
+        looked_at = 0
+        with session.turn("go"):
+            each.append(looked_at)
+            session.receive(says("so"))
+    assert each[1:] == [each[1]] * 39
+    assert 0 < each[1] < 10
+
+
 def test_a_fork_from_the_midst_of_a_turn_may_open_its_own(session: Session) -> None:
     """The fork's log says that a turn is open which nobody in it can close."""
     with session.turn("go") as turn:

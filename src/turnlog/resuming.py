@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from itertools import islice
+from itertools import islice, tee
 from typing import Protocol
 
 from .filewatch import FileRecorder
@@ -38,13 +38,15 @@ def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder], s
     closed; returns what was found. `files` gives what can look into a folder that was watched, `shared` how many
     records are those of the session that this one was forked from: what a turn among them did to files is told there.
 
-    Reads the newest records, and all openings and closings of turns only if these tell of neither.
+    Reads back to the newest opening of a turn, and all openings and closings only if none is near.
     """
-    near = [record.in_passing for record in islice(log.newest(), _NEAR)]
-    opened = _newest_open(near)
-    if opened is None and len(near) == _NEAR and not any(isinstance(record.body, TurnOpened) for record in near):
-        opened = _newest_open(reversed(list(log.of_kinds(*_MARKS))))
-    stream = unfinished_stream(near)
+    near, to_stream, to_calls = tee((record.in_passing for record in islice(log.newest(), _NEAR)), 3)
+    opened, is_closed = _newest_opening(near)
+    if opened is None:
+        opened, is_closed = _newest_opening(reversed(list(log.of_kinds(*_MARKS))))
+    if is_closed:
+        opened = None
+    stream = unfinished_stream(to_stream)
     bodies: list[Body] = []
     if stream is not None and isinstance(stream.body, StreamCheckpoint):
         bodies.append(as_interrupted(stream.body))
@@ -52,7 +54,7 @@ def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder], s
     turn = turns_of(records)[0] if records else None
     if opened is None or not isinstance(opened.body, TurnOpened) or turn is None or not turn.is_open:
         answer = journal.append(*bodies)[0].n if bodies else 0
-        return Recovered(answer=answer, calls=tuple(calls_left_open(near)))
+        return Recovered(answer=answer, calls=tuple(calls_left_open(to_calls)))
     calls = tuple(info for info in turn.calls if not info.result)
     reason = f"{LEFT_OPEN}; {told(calls)}" if calls else LEFT_OPEN
     made = journal.append(*bodies, TurnClosed(opened.body.turn_id, "failed", reason))
@@ -63,15 +65,15 @@ def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder], s
     return Recovered(turn, made[0].n if bodies else 0, calls, touched)
 
 
-def _newest_open(backwards: Iterable[Record]) -> Record | None:
-    """The newest opening of a turn, unless that turn was closed."""
+def _newest_opening(backwards: Iterable[Record]) -> tuple[Record | None, bool]:
+    """The newest opening of a turn, if there is one, and whether that turn was closed."""
     closed: set[str] = set()
     for record in backwards:
         if isinstance(record.body, TurnClosed):
             closed.add(record.body.turn_id)
         elif isinstance(record.body, TurnOpened):
-            return None if record.body.turn_id in closed else record
-    return None
+            return record, record.body.turn_id in closed
+    return None, False
 
 
 def _touched(

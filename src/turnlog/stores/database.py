@@ -72,7 +72,9 @@ class Database:
         """The connection, for a few quick statements."""
         with self._lock:
             try:
-                yield self.connected()
+                db = self.connected()
+                self._look_in_place(for_writing=False)
+                yield db
             except sqlite3.Error as error:
                 raise store_error(error, self.path) from error
             except UnicodeError as error:  # SQLite's own words about damaged definitions, or damaged text
@@ -218,20 +220,32 @@ class Database:
                     self._queue = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 fcntl.flock(self._queue, fcntl.LOCK_EX)
         db = self._connection or self.connected()
-        if (now := monotonic()) >= self._next_check:
-            self._check_in_place()
-            self._next_check = now + _SECONDS_BETWEEN_CHECKS
+        self._look_in_place(for_writing=True)
         return db
 
-    def _check_in_place(self) -> None:
-        """SQLite goes on writing to a file that has no name any more, and all of that is lost at close."""
-        with suppress(OSError):
-            if self._file is not None and os.path.samestat(self._file, os.stat(self.path)):
-                return
-        raise StoreError(
-            f"{self.path} was deleted, moved or replaced while it was open; this is not written, and what was in the "
-            "last second may be lost: export what you need from here, and open the store again"
-        )
+    def _look_in_place(self, *, for_writing: bool) -> None:
+        """Raises StoreError where the file is not the one that was opened, if nobody has looked for a second.
+
+        SQLite goes on writing to a file that has no name any more, and all of that is lost at close. One that was
+        deleted or moved can still be read; beside another of its name SQLite reads a mixture of both.
+        """
+        if (now := monotonic()) < self._next_check:
+            return
+        try:
+            is_there = os.stat(self.path)
+        except OSError:
+            if for_writing:
+                raise StoreError(
+                    f"{self.path} was deleted or moved while it was open; this is not written, and what was in the last "
+                    "second may be lost: export what you need from here, and open the store again"
+                ) from None
+        else:
+            if self._file is None or not os.path.samestat(self._file, is_there):
+                raise StoreError(
+                    f"{self.path} was replaced by another file while it was open; nothing is read or written, and what "
+                    "was in the last second may be lost: open the store again"
+                )
+            self._next_check = now + _SECONDS_BETWEEN_CHECKS
 
     def leave_queue(self) -> None:
         """Let the next one in line write."""
