@@ -13,7 +13,7 @@ from ..session import Session
 from ..view.explain import Account, Explanation
 from ..view.select import select
 from .aims import usual_aim
-from .decisions import decision_json, decision_lines, fates, saving
+from .decisions import decision_json, decision_lines, fates, newest_of, saving
 from .drawing import clipped
 from .request import gist, session_of
 from .terminal import out_json, out_line
@@ -70,13 +70,19 @@ def _all(name: str, found: Explanation, messages: dict[int, Record]) -> Iterator
         if rulings:
             yield f"{title}:"
             yield from decision_lines(rulings, found)
-    yield f"{'record':>6}  {'role':<9}  {'became':<11}  {'by':<12}  {'tokens':>7}  {'saved':>7}"
+    yield from _table(found, messages)
+
+
+def _table(found: Explanation, messages: dict[int, Record]) -> Iterator[str]:
+    by = {n: newest_of(found.accounts[n].by) if found.accounts[n].by else "" for n in messages}
+    width = max(12, *map(len, by.values())) if by else 12
+    yield f"{'record':>6}  {'role':<9}  {'became':<11}  {'by':<{width}}  {'tokens':>7}  {'saved':>7}"
     for n, record in messages.items():
         account, message = found.accounts[n], record.message
-        by = ", ".join(map(str, account.by))
         less = f"{account.saved:,}" if account.saved else ""
         role, said = (message.role, clipped(gist(message), 60)) if message else ("", "")
-        yield f"{n:>6}  {role:<9}  {account.fate:<11}  {by:<12}  {account.tokens:>7,}  {less:>7}  {said}".rstrip()
+        figures = f"{account.tokens:>7,}  {less:>7}"
+        yield f"{n:>6}  {role:<9}  {account.fate:<11}  {by[n]:<{width}}  {figures}  {said}".rstrip()
 
 
 def _one(session: Session, found: Explanation, records: Sequence[Record], arguments: Namespace) -> None:
@@ -94,7 +100,7 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
         word = "a decision" if isinstance(records[n - 1].body, Decision) else "no message"
         out_line(f"record {n} is {word}: kept in the log, never sent to a model")
     else:
-        by = f" by decision {', '.join(map(str, account.by))}" if account.by else ""
+        by = f" by decision {newest_of(account.by)}" if account.by else ""
         out_line(f"record {n}: {account.fate}{by}; {saving(account.tokens, account.shown)}")
     for line in decision_lines(about, found):
         out_line(line)
