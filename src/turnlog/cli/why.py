@@ -16,6 +16,7 @@ from .aims import usual_aim
 from .decisions import decision_json, decision_lines, fates, newest_of, saving
 from .drawing import clipped
 from .request import gist, session_of
+from .tables import Column, laid_out
 from .terminal import out_json, out_line
 
 __all__ = ["add_to"]
@@ -74,15 +75,18 @@ def _all(name: str, found: Explanation, messages: dict[int, Record]) -> Iterator
 
 
 def _table(found: Explanation, messages: dict[int, Record]) -> Iterator[str]:
-    by = {n: newest_of(found.accounts[n].by) if found.accounts[n].by else "" for n in messages}
-    width = max(12, *map(len, by.values())) if by else 12
-    yield f"{'record':>6}  {'role':<9}  {'became':<11}  {'by':<{width}}  {'tokens':>7}  {'saved':>7}"
-    for n, record in messages.items():
-        account, message = found.accounts[n], record.message
-        less = f"{account.saved:,}" if account.saved else ""
-        role, said = (message.role, clipped(gist(message), 60)) if message else ("", "")
-        figures = f"{account.tokens:>7,}  {less:>7}"
-        yield f"{n:>6}  {role:<9}  {account.fate:<11}  {by[n]:<{width}}  {figures}  {said}".rstrip()
+    accounts = [found.accounts[n] for n in messages]
+    said = [record.message for record in messages.values()]
+    by = [newest_of(one.by) if one.by else "" for one in accounts]
+    columns = (
+        Column("record", [str(n) for n in messages], 6, ">"),
+        Column("role", [message.role if message else "" for message in said], 9, may_go=True),
+        Column("became", [one.fate for one in accounts], 11),
+        Column("by", by, max(12, *map(len, by)) if by else 12),
+        Column("tokens", [f"{one.tokens:,}" for one in accounts], 7, ">", may_go=True),
+        Column("saved", [f"{one.saved:,}" if one.saved else "" for one in accounts], 7, ">"),
+    )
+    yield from laid_out(columns, "", [clipped(gist(message), 60) if message else "" for message in said])
 
 
 def _one(session: Session, found: Explanation, records: Sequence[Record], arguments: Namespace) -> None:
