@@ -103,7 +103,7 @@ SCRIPT = [
         ("approval_asked", "approval of c1 asked: it costs", "Approval"),
         ("approval_given", "approval of c1 given", "Approval"),
         ("tool_started", "weather (c1) started", "ToolStarted"),
-        ("tool_finished", "c1 ended: ok", "ToolFinished"),
+        ("tool_finished", "weather (c1) ended: ok", "ToolFinished"),
         ("approval_denied", "approval of c2 denied: Not that.", "Approval"),
         ("diff", "a.txt created", "FileChange"),
         ("turn_completed", "turn 2 completed", "TurnClosed"),
@@ -112,7 +112,7 @@ SCRIPT = [
         ("turn_started", "turn 17 started", "TurnOpened"),
         ("warning", "the answer was interrupted: the stream ended before a finish reason came", "PartialAnswer"),
         ("tool_started", "weather (c3) started", "ToolStarted"),
-        ("tool_finished", "c3 ended: timeout, TimeoutError: too slow", "ToolFinished"),
+        ("tool_finished", "weather (c3) ended: timeout, TimeoutError: too slow", "ToolFinished"),
         ("turn_failed", "turn 17 failed: TimeoutError: too slow", "TurnClosed"),
     ]),
     (cancelled, [
@@ -147,6 +147,20 @@ AGAIN = [("session_resumed", "session resumed at record 62", ""), ("session_clos
 def told(event: Event) -> tuple[str, str, str]:
     """An event as the script has it."""
     return event.kind, event.text, "" if event.record is None else type(event.record.body).__name__
+
+
+def test_the_end_of_a_tool_is_told_with_its_name(store: MemoryStore) -> None:
+    """Ids of calls say nothing to people. No record of an end has the name, nor has a process that saw no start; the
+    message with the call may have left the view since."""
+    first = session_in(store)
+    first.user("go")
+    calls = first.receive(says("", "c1")).tool_calls
+    again, heard = session_in(store), list[str]()
+    again.on_event(lambda event: heard.append(event.text))
+    again.tool_finished(calls[0], "failed", reason="no route")
+    again.clear()
+    again.tool_finished(calls[0])
+    assert heard[1:] == ["weather (c1) ended: failed, no route", "weather (c1) ended: ok"]
 
 
 def test_everything_that_happens_is_told(store: MemoryStore, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -4,6 +4,8 @@ than a provider takes."""
 from __future__ import annotations
 
 import base64
+import struct
+import zlib
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +17,7 @@ from image_sessions import CAPS, JUDGED, judge_images
 from turnlog.content import Message, ToolCall, images_in
 from turnlog.importers import read_file
 from turnlog.models import Target
-from turnlog.policy import PRESETS
+from turnlog.policy import PRESETS, Strategy
 from turnlog.records import Decision
 
 FILES = (
@@ -89,6 +91,60 @@ def test_what_must_stay_counts_among_what_a_provider_takes(pinned: int, most: in
         assert sum(images_in(one.message) for one in made.view) <= 100
         actions = [ruling.decision.action for ruling in session.explain().rulings]
         assert actions.count("images") < (5 if most is None else 40)
+
+
+def screens(strategy: Strategy, *, budget: int | None = None, steps: int = 40) -> tuple[float, int, turnlog.Session]:
+    """An agent that looks at a large screen at each step: the share of its requests that a cache could have, its
+    decisions, and the session, still open."""
+    session = turnlog.open(
+        "s", store=":memory:", target=turnlog.target("anthropic", "claude-sonnet-4-5", max_tokens=99)
+    )
+    session.configure(strategy=strategy, **({} if budget is None else {"budget": budget}))
+    shared = tokens = 0
+    session.user(["Find what this shows.", session.media(screen(0), "image/png")])
+    for n in range(steps):
+        call = ToolCall(f"c{n}", "click", {"x": n})
+        session.add(Message("assistant", (call,)))
+        session.tool_result(call, [f"step {n}", session.media(screen(n + 1), "image/png")])
+        cache = session.request().cache
+        if cache is not None:
+            shared, tokens = shared + cache.shared, tokens + cache.tokens
+    return shared / tokens, len(session.explain().rulings), session
+
+
+def screen(shade: int) -> bytes:
+    """A grey PNG of 1024 x 768 pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 1024, 768, 8, 0, 0, 0, 0))
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + head
+        + chunk(b"IDAT", zlib.compress((b"\0" + bytes([shade]) * 1024) * 768))
+        + chunk(b"IEND", b"")
+    )
+
+
+def test_of_screens_the_tasks_own_and_the_newest_stay() -> None:
+    """The manual says which image never goes: the user's own. Who takes the first screenshot for it waits for a picture
+    that is gone."""
+    _, _, session = screens(PRESETS["images"], budget=12_000)
+    fates = [account.fate for account in session.explain().accounts.values() if account.tokens > 500]
+    assert fates[:2] == ["kept", "placeholder"] and fates[-3:] == ["kept"] * 3
+    session.close()
+
+
+def test_a_budget_moves_screens_seldom_and_a_number_of_them_at_each_step() -> None:
+    """The manual sends who pays for a cache from `max_history_images` to a budget: that has to be worth it, at requests
+    of about one size."""
+    shared, decisions, session = screens(replace(PRESETS["auto"], max_history_images=5))
+    session.close()
+    rarely, few, other = screens(PRESETS["images"], budget=14_000)
+    other.close()
+    assert decisions == 40 - 5 and few < 10
+    assert shared < 0.5 and rarely > 0.7
 
 
 def pins(session: turnlog.Session) -> set[int]:

@@ -157,10 +157,17 @@ def _resolve(turned: Any) -> None:
 
 
 class Events:
-    """Who is told of what happens in one session. No line about it holds what `redactor` finds."""
+    """Who is told of what happens in one session. No line about it holds what `redactor` finds. `tool_of` names the
+    tool of a call, given by record and id; empty if nobody knows."""
 
-    def __init__(self, session_id: str, redactor: Redactor | None = None) -> None:
+    def __init__(
+        self,
+        session_id: str,
+        redactor: Redactor | None = None,
+        tool_of: Callable[[int, str], str] = lambda record, call_id: "",
+    ) -> None:
         self._id = session_id
+        self._tool_of = tool_of
         self._redactor = redactor
         self._callbacks: list[Callable[[Event], object]] = []
         self._followers: list[Callable[[Appended], object]] = []
@@ -199,7 +206,7 @@ class Events:
             except Exception as error:  # noqa: BLE001 - as for callbacks
                 self._tell_failure(follower, f"record {records[0].n}", error, records[0])
         for record in records:
-            found = _told(self.as_kept(record.body))
+            found = _told(self.as_kept(record.body), self._ended(record.body))
             if found is not None:
                 self.emit(*found, record)
 
@@ -243,6 +250,13 @@ class Events:
 
     def _clean(self, text: str) -> str:
         return text if self._redactor is None else self._redactor.text(text)[0]
+
+    def _ended(self, body: Body) -> str:
+        """The name of the tool that ended, which its record does not say, as the record of its start has it."""
+        if not isinstance(body, ToolFinished):
+            return ""
+        name = self._tool_of(body.call_record, body.call_id)
+        return self.as_kept(ToolStarted(body.call_id, body.call_record, name)).name
 
     def _of_opening(self) -> list[Event]:
         found, self._opening = self._opening, []
@@ -296,8 +310,8 @@ def _one_line(text: str) -> str:
     return " ".join(shown.split())
 
 
-def _told(body: Body) -> tuple[EventKind, str] | None:
-    """The event that a new record's body is, and a line about it."""
+def _told(body: Body, tool: str) -> tuple[EventKind, str] | None:
+    """The event that a new record's body is, and a line about it. `tool` is the name of the tool that ended."""
     match body:
         case TurnOpened(turn_id=turn_id):
             return "turn_started", f"turn {turn_id} started"
@@ -308,7 +322,8 @@ def _told(body: Body) -> tuple[EventKind, str] | None:
         case ToolStarted(call_id=call_id, name=name):
             return "tool_started", f"{name} ({call_id}) started"
         case ToolFinished(call_id=call_id, outcome=outcome, reason=reason):
-            return "tool_finished", f"{call_id} ended: {outcome}" + (f", {reason}" if reason else "")
+            name = f"{tool} ({call_id})" if tool else call_id
+            return "tool_finished", f"{name} ended: {outcome}" + (f", {reason}" if reason else "")
         case Approval(call_id=call_id, state=state, reason=reason):
             asked: dict[str, EventKind] = {"asked": "approval_asked", "given": "approval_given"}
             text = f"approval of {call_id} {state}"

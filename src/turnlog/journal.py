@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 
 from .content import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult
 from .context import Context
-from .errors import Conflict, InputError, described
+from .errors import Conflict, InputError, TurnlogError, described
 from .exchange import Answer, Content, is_stream, parts_of, whole_of
 from .intake import admitted
 from .log import Draft, Store
@@ -141,6 +142,16 @@ class Journal:
         if changed:
             return changed
         raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self._id!r}: receive the answer first")
+
+    def tool_of(self, record: int, call_id: str) -> str:
+        """The name of the tool that a call of record `record` is of; empty if it cannot be told."""
+        with self._context.lock:
+            at_hand = next((one.message for one in self._context.newest() if one.records[0] == record), None)
+        with suppress(TurnlogError):  # damage, which others tell of
+            found = [at_hand] if at_hand else [r.message for r in self._store.read(self._id, first=record, last=record)]
+            parts = (part for message in found if message is not None for part in message.parts)
+            return next((part.name for part in parts if isinstance(part, ToolCall) and part.id == call_id), "")
+        return ""
 
     def _newest(self) -> Iterator[tuple[int, Message]]:
         """The messages on record, newest first: those at hand, then, where some are hidden or not at hand, all."""

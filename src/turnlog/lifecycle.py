@@ -49,7 +49,7 @@ class Lifecycle(SessionLog):
 
     def __init__(self, store: Store, session_id: str, *, owns_store: bool, checkpoint: float) -> None:
         super().__init__(store, session_id)
-        self._events = Events(session_id, self.redactor)
+        self._events = Events(session_id, self.redactor, lambda record, call: self._journal.tool_of(record, call))
         self._services = Services(lambda text: self._events.emit("warning", text))
         if owns_store:
             self._services.on_close(store.close)

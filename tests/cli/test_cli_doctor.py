@@ -87,6 +87,19 @@ def test_what_was_recovered_and_what_changed_is_told(crashed: None, turnlog: Com
     ]
 
 
+def test_what_is_set_before_the_first_message_is_no_change(turnlog: Command, tmp_path: Path) -> None:
+    """A new session that is given its tools and strategy one after the other would be told as one that changed; so
+    would every later look at it. What is set after the first message is a change."""
+    with package.open("s", store=tmp_path / "log.db", target=package.target("openai-chat", "gpt-4o")) as session:
+        session.system("Be brief.")
+        session.configure(tools=[{"name": "look"}], strategy="codex")
+        assert turnlog("doctor", "s").out == ""
+        session.user("go")
+        assert turnlog("doctor", "s").out == ""
+        changed = session.configure(strategy="mask").n
+        assert turnlog("doctor", "s").out == f"record {changed}: changed: strategy codex -> mask\n"
+
+
 def test_a_stream_that_was_cut_off(turnlog: Command, tmp_path: Path) -> None:
     """What had come of an answer is found before anybody opens the session, and kept by `--fix`."""
     store = SqliteStore(tmp_path / "log.db")

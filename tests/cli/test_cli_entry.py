@@ -170,6 +170,31 @@ def test_a_command_alone_is_the_command_among_all() -> None:
     assert known("nonsense") == known("--help", "ls") == whole
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["ls", "--bogus"], "turnlog ls: unrecognized arguments: --bogus\n"),
+        (["export", "s", "--format", "html", "-o", "f"], "turnlog export: unrecognized arguments: -o f\n"),
+        (["export", "s", "-o", "f"], "turnlog export: the following arguments are required: --format\n"),
+        (["--store", "log.db", "show"], "turnlog show: the following arguments are required: ID\n"),
+        (["show", "s", "t"], "turnlog show: unrecognized arguments: t\n"),
+    ],
+)
+def test_a_wrong_argument_is_told_with_the_usage_of_its_command(turnlog: Any, words: list[str], said: str) -> None:
+    """Whoever mistypes an option has to see those that there are, not a list of all commands."""
+    ended = turnlog(*words)
+    assert (ended.code, ended.out) == (2, "")
+    name = said.partition(":")[0]
+    assert ended.err.startswith(f"usage: {name} [-h] ") and ended.err.endswith(f"\n{said}")
+
+
+def test_a_wrong_argument_ahead_of_the_command(turnlog: Any) -> None:
+    """What stands ahead of the command is no option of it."""
+    ended = turnlog("--bogus", "ls")
+    assert (ended.code, ended.err.splitlines()[-1]) == (2, "turnlog: unrecognized arguments: --bogus")
+    assert ended.err.startswith("usage: turnlog [-h] ")
+
+
 def test_it_runs_as_a_module() -> None:
     """Where the script is not on the path, `python -m turnlog` is what is left."""
     ended = subprocess.run([sys.executable, "-m", "turnlog", "--version"], capture_output=True, text=True, check=False)

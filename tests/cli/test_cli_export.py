@@ -27,7 +27,9 @@ from turnlog.errors import ImportFailed, InputError
 from turnlog.export import FORMATS, save
 from turnlog.importers import Imported, read_file
 from turnlog.log import Draft, Problem, Store
+from turnlog.models import target
 from turnlog.oneshot import check
+from turnlog.opening import open as new_session
 from turnlog.providers import PROVIDERS
 from turnlog.records import (
     Body,
@@ -41,7 +43,7 @@ from turnlog.records import (
     UsageRecord,
 )
 from turnlog.records import Usage as Billed
-from turnlog.stores import MemoryStore
+from turnlog.stores import MemoryStore, open_store
 from turnlog.stores.drafts import blob_names
 from turnlog.testing.histories import History
 from turnlog.testing.hostile import hostile_session
@@ -321,6 +323,30 @@ def test_what_a_decision_shows_is_exported_with_its_bytes(turnlog: Any, tmp_path
         assert turnlog("request", "c", "--to", "openai-responses", "--store", f"{form}.db").out == sent
         forget_blobs(tmp_path / f"{form}.db")
         assert "record 3: it needs blobs that are not there" in turnlog("verify", "--store", f"{form}.db").out
+
+
+def test_what_is_alike_in_an_export_is_said_once(turnlog: Any, tmp_path: Path) -> None:
+    """A session of another program loses the same few things at every record: a line for each hides the one that
+    matters. What there is only a few of stands in lines of its own."""
+    with new_session("many", store=tmp_path / "log.db", target=target("openai-chat", "gpt-4o")) as session:
+        session.user("go")
+        for n in range(9):
+            call = ToolCall(f"call_{n}", f"tool{'AB'[n % 2]}")
+            session.add(Message("assistant", (Reasoning("anthropic", "hm"), call)))
+            session.tool_result(call, "no", outcome="failed")
+    with closing(open_store("log.db")) as store:
+        assert len(save(store, "many", "openai-chat", tmp_path / "many.json")) == 20
+    ended = turnlog("export", "many", "--format", "openai-chat")
+    assert (ended.code, ended.err.splitlines()) == (
+        1,
+        [
+            "many, record 3: tool 'toolA' declared from its call",
+            "many, record 5: tool 'toolB' declared from its call",
+            "many, records 3, 5, 7, 9, 11 and 4 more: reasoning of anthropic left out",
+            "many, records 4, 6, 8, 10, 12 and 4 more: call call_0 failed: only the text of its result can say so "
+            "(and 8 alike)",
+        ],
+    )
 
 
 def test_missing_media_are_left_out_of_an_export(turnlog: Any, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ..view.effects import HIDING, Rewinds
 from ..view.explain import Account, Explanation, Fate, Ruling
 from .terminal import counted, say
 
-__all__ = ["decision_json", "decision_lines", "fates", "rewinds_of", "saving", "span"]
+__all__ = ["decision_json", "decision_lines", "fates", "newest_of", "rewinds_of", "saving", "span"]
 
 _ORDER: tuple[Fate, ...] = ("kept", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound")
 
@@ -24,6 +24,13 @@ def fates(accounts: Iterable[Account]) -> str:
     found = Counter(account.fate for account in accounts)
     parts = ", ".join(f"{found[fate]:,} {fate}" for fate in _ORDER if found[fate])
     return f"{counted(found.total(), 'message')}: {parts}" if parts else "no messages"
+
+
+def newest_of(numbers: Sequence[int]) -> str:
+    """The newest of the decisions that did something, and how many earlier ones did it too: in a long session each
+    of hundreds of summaries takes in the one before."""
+    *earlier, newest = numbers
+    return f"{newest}, {len(earlier):,} earlier" if earlier else str(newest)
 
 
 def rewinds_of(store: Store, session_id: str) -> Rewinds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from argparse import ArgumentParser, Namespace
 from itertools import pairwise
 from typing import Any
@@ -74,7 +75,8 @@ def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:
 
 def _told(log: SessionLog) -> list[Inconsistency]:
     """What openings after a crash have recovered, and what changed with the newest configuration and since: nothing
-    that is wrong, so it does not count."""
+    that is wrong, so it does not count. What was set before the first message is how the
+    session began."""
     told = [
         Inconsistency("recovered", f"turn {record.body.turn_id}: {record.body.reason}", (record.n,))
         for record in log.of_kinds("turn_closed")
@@ -92,6 +94,8 @@ def _told(log: SessionLog) -> list[Inconsistency]:
     ]
     made = [(r.n, r.body) for r in log.of_kinds("configuration") if isinstance(r.body, Configuration)]
     for (_, before), (n, after) in list(pairwise(made))[-1:]:
+        if n < _first_said(log):
+            break
         changes = [*changes_between(before, after), *changes_since(before.environment, after.environment)]
         told += [Inconsistency("changed", str(change), (n,)) for change in changes]
     if made:
@@ -99,6 +103,12 @@ def _told(log: SessionLog) -> list[Inconsistency]:
         changes = changes_since(newest.environment, environment_of(newest.provider, newest.model))
         told += [Inconsistency("changed", f"since then: {change}", (n,)) for change in changes]
     return sorted(told, key=lambda one: one.records)
+
+
+def _first_said(log: SessionLog) -> int:
+    """The number of the first message that is no system text; of none, one that no record has."""
+    said = (r.n for r in log.records() if r.message is not None and r.message.role != "system")
+    return next(said, sys.maxsize)
 
 
 def _fix(store: Store, session_id: str) -> None:

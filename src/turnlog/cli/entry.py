@@ -83,6 +83,17 @@ class _Parser(argparse.ArgumentParser):
             say(text)
 
 
+class _CommandParser(_Parser):
+    """The parser of one command, which tells itself of what it does not know: left to the parser of all commands, such
+    words are told with a usage that names none of its options."""
+
+    def parse_known_args(self, *given: Any, **named: Any) -> Any:
+        found, rest = super().parse_known_args(*given, **named)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
+
+
 def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """The parser of the whole command line, or of as much of it as `argv` needs; each command's namespace has `run`."""
     store = argparse.ArgumentParser(add_help=False)
@@ -100,7 +111,7 @@ def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--store", metavar="PATH", default="", help=text)
     parser.add_argument("--key", metavar="WHERE", default="", help=key_text)
     parser.add_argument("--version", action="version", version=f"turnlog {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_CommandParser)
     asked = _command(argv or ())
     for module, words in _NOUNS.items():
         if asked is None or asked in words.split():

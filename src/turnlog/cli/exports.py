@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,12 @@ from .stores import opened, place
 from .terminal import out_bytes, say
 
 __all__ = ["add_to"]
+
+_FEW = 3
+"""So many problems that differ in an id alone have a line each."""
+
+_NUMBERS = 5
+"""So many records are named of those that have one problem."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -37,6 +45,32 @@ def _export(arguments: Namespace) -> int:
             problems = save(store, arguments.id, arguments.format, arguments.output)
         else:
             out_bytes(FORMATS[arguments.format](store, arguments.id, problems))
-    for problem in problems:
-        say(f"{problem.session}, record {problem.record}: {problem.what}")
+    for line in _told(problems):
+        say(line)
     return 1 if problems else 0
+
+
+def _told(problems: Sequence[Problem]) -> Iterator[str]:
+    """A line for each kind of problem: another program's session has hundreds alike, a few at each record."""
+    kinds = Counter(_kind(what) for what in {problem.what for problem in problems})
+    groups: dict[tuple[str, str], list[Problem]] = {}
+    for problem in problems:
+        kind = _kind(problem.what)
+        groups.setdefault((problem.session, problem.what if kinds[kind] <= _FEW else kind), []).append(problem)
+    for (session, _), group in groups.items():
+        numbers = list(dict.fromkeys(problem.record for problem in group if problem.record))
+        named = ", ".join(map(str, numbers[:_NUMBERS]))
+        more = f" and {len(numbers) - _NUMBERS:,} more" if len(numbers) > _NUMBERS else ""
+        where = f", record{'s' if len(numbers) > 1 else ''} {named}{more}" if numbers else ""
+        alike = len({problem.what for problem in group}) - 1
+        yield f"{session}{where}: {group[0].what}" + (f" (and {alike:,} alike)" if alike else "")
+
+
+def _kind(what: str) -> str:
+    """What is said, without what differs from one to the next: ids of calls, places in a list, hashes."""
+    words = what.split(" ")
+    return " ".join(
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if before != "call" and not any(char.isdigit() for char in word)
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..view.select import as_shown
 from ..view.shown import starts_turn
 from .costs import bill_json
 from .stores import is_missing, opened, place, settings_of
+from .tables import Column, laid_out
 from .terminal import counted, is_terminal, out_json, out_line, say
 
 __all__ = ["add_to"]
@@ -93,36 +94,26 @@ def _first_words(store: Store, session_id: str) -> str:
 
 def _table(
     infos: list[SessionInfo], titles: dict[str, str], sources: dict[str, str], bills: dict[str, Bills] | None
-) -> list[str]:
-    width = max(len(info.id) for info in infos)
-    parents = _width("PARENT", (info.parent for info in infos))
-    origins = _width("SOURCE", sources.values())
-    billed = "" if bills is None else f"{'TOKENS':>13}  {'COST':>12}  "
-    rows = [
-        f"{'ID':<{width}}  {'UPDATED':<24}  MESSAGES  {billed}{_cell('PARENT', parents)}{_cell('SOURCE', origins)}TITLE"
+) -> Iterator[str]:
+    columns = [
+        Column("ID", [info.id for info in infos], max(len(info.id) for info in infos)),
+        Column("UPDATED", [info.updated for info in infos], 24, cut=(16, 10)),
+        Column("MESSAGES", [str(info.messages) for info in infos], 8, ">", may_go=True),
     ]
-    for info in infos:
-        figures = "" if bills is None else _figures(bills.get(info.id))
-        row = f"{info.id:<{width}}  {info.updated:<24}  {info.messages:>8}  {figures}"
-        rows.append(f"{row}{_cell(info.parent, parents)}{_cell(sources[info.id], origins)}{titles[info.id]}".rstrip())
-    return rows
+    if bills is not None:
+        tokens, costs = zip(*(_figures(bills.get(info.id)) for info in infos), strict=True)
+        columns += [Column("TOKENS", tokens, 13, ">"), Column("COST", costs, 12, ">")]
+    for name, cells in (("PARENT", [info.parent for info in infos]), ("SOURCE", [sources[info.id] for info in infos])):
+        if any(cells):
+            columns.append(Column(name, cells, max(map(len, [name, *cells])), may_go=True))
+    return laid_out(columns, "TITLE", [titles[info.id] for info in infos])
 
 
-def _width(name: str, values: Iterable[str]) -> int:
-    """The width of a column that there is only where a session has something in it, else 0."""
-    longest = max(map(len, values))
-    return max(longest, len(name)) + 2 if longest else 0
-
-
-def _cell(text: str, width: int) -> str:
-    return f"{text:<{width}}" if width else ""
-
-
-def _figures(bills: Bills | None) -> str:
+def _figures(bills: Bills | None) -> tuple[str, str]:
     if bills is None:
-        return f"{'-':>13}  {'-':>12}  "
+        return "-", "-"
     usage = total_usage(bills)
-    return f"{usage.input + usage.output:>13,}  {dollars(total_cost(bills)):>12}  "
+    return f"{usage.input + usage.output:,}", dollars(total_cost(bills))
 
 
 def _fork(arguments: Namespace) -> int:

@@ -13,9 +13,10 @@ from ..session import Session
 from ..view.explain import Account, Explanation
 from ..view.select import select
 from .aims import usual_aim
-from .decisions import decision_json, decision_lines, fates, saving
+from .decisions import decision_json, decision_lines, fates, newest_of, saving
 from .drawing import clipped
 from .request import gist, session_of
+from .tables import Column, laid_out
 from .terminal import out_json, out_line
 
 __all__ = ["add_to"]
@@ -70,13 +71,22 @@ def _all(name: str, found: Explanation, messages: dict[int, Record]) -> Iterator
         if rulings:
             yield f"{title}:"
             yield from decision_lines(rulings, found)
-    yield f"{'record':>6}  {'role':<9}  {'became':<11}  {'by':<12}  {'tokens':>7}  {'saved':>7}"
-    for n, record in messages.items():
-        account, message = found.accounts[n], record.message
-        by = ", ".join(map(str, account.by))
-        less = f"{account.saved:,}" if account.saved else ""
-        role, said = (message.role, clipped(gist(message), 60)) if message else ("", "")
-        yield f"{n:>6}  {role:<9}  {account.fate:<11}  {by:<12}  {account.tokens:>7,}  {less:>7}  {said}".rstrip()
+    yield from _table(found, messages)
+
+
+def _table(found: Explanation, messages: dict[int, Record]) -> Iterator[str]:
+    accounts = [found.accounts[n] for n in messages]
+    said = [record.message for record in messages.values()]
+    by = [newest_of(one.by) if one.by else "" for one in accounts]
+    columns = (
+        Column("record", [str(n) for n in messages], 6, ">"),
+        Column("role", [message.role if message else "" for message in said], 9, may_go=True),
+        Column("became", [one.fate for one in accounts], 11),
+        Column("by", by, max(12, *map(len, by)) if by else 12),
+        Column("tokens", [f"{one.tokens:,}" for one in accounts], 7, ">", may_go=True),
+        Column("saved", [f"{one.saved:,}" if one.saved else "" for one in accounts], 7, ">"),
+    )
+    yield from laid_out(columns, "", [clipped(gist(message), 60) if message else "" for message in said])
 
 
 def _one(session: Session, found: Explanation, records: Sequence[Record], arguments: Namespace) -> None:
@@ -94,7 +104,7 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
         word = "a decision" if isinstance(records[n - 1].body, Decision) else "no message"
         out_line(f"record {n} is {word}: kept in the log, never sent to a model")
     else:
-        by = f" by decision {', '.join(map(str, account.by))}" if account.by else ""
+        by = f" by decision {newest_of(account.by)}" if account.by else ""
         out_line(f"record {n}: {account.fate}{by}; {saving(account.tokens, account.shown)}")
     for line in decision_lines(about, found):
         out_line(line)

@@ -1,0 +1,72 @@
+"""Tables whose last column is text: whole where they are piped, cut and not wrapped on a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .drawing import clipped
+from .terminal import is_terminal
+
+__all__ = ["Column", "laid_out"]
+
+_TEXT = 20
+"""Columns that the text has before others give way to it."""
+
+_LEAST = 10
+"""Columns that the text has before even a column that can be cut goes."""
+
+
+class Column(Struct, frozen=True):
+    """A column ahead of the text: how wide it is at least, and on which side its cells stand. On a terminal with too
+    little room a column that `may_go` is left out, and cells are cut to the widths of `cut`, one after the other."""
+
+    name: str
+    cells: Sequence[str]
+    width: int = 0
+    side: str = "<"
+    cut: Sequence[int] = ()
+    may_go: bool = False
+
+    def cell(self, text: str) -> str:
+        """A cell at its width."""
+        return f"{text:{self.side}{self.width}}"
+
+
+def laid_out(columns: Sequence[Column], name: str, texts: Sequence[str]) -> Iterator[str]:
+    """The lines of a table, its header first; `name` and `texts` are the last column."""
+    room = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 0
+    if room:
+        columns = _narrowed(columns, room)
+    for i in range(-1, len(texts)):
+        ahead = [column.cell(column.name if i < 0 else column.cells[i]) for column in columns]
+        line = "  ".join([*ahead, name if i < 0 else texts[i]]).rstrip()
+        yield clipped(line[: 4 * room], room).rstrip() if room else line
+
+
+def _narrowed(columns: Sequence[Column], room: int) -> Sequence[Column]:
+    """The columns with room for text beside them, as far as they can give way: first by their widths, then from the
+    right those that may go, then by cutting cells."""
+    if _has_room(columns, room):
+        return columns
+    columns = [replace(one, width=_longest(one)) for one in columns]
+    for going in [one for one in reversed(columns) if one.may_go]:
+        if not _has_room(columns, room):
+            columns = [one for one in columns if one is not going]
+    for i, one in enumerate(columns):
+        for width in one.cut:
+            if not _has_room(columns, room):
+                columns[i] = replace(one, cells=[cell[:width] for cell in one.cells], width=width)
+    return columns if _has_room(columns, room, _LEAST) else [one for one in columns if not one.cut]
+
+
+def _has_room(columns: Sequence[Column], room: int, text: int = _TEXT) -> bool:
+    return sum(column.width + 2 for column in columns) + text <= room
+
+
+def _longest(column: Column) -> int:
+    return max(map(len, [column.name, *column.cells]))
