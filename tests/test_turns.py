@@ -535,7 +535,7 @@ def test_a_long_turn_that_was_left_open_is_found(store: MemoryStore, closed: boo
 
 
 def test_a_turn_begins_with_a_look_at_the_one_before(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where each turn looks for one that was left open through all that is recorded, a long session's turns get slow."""
+    """Where each looks for one that was left open through all that is recorded, a long session's turns get slow."""
     session, looked_at = session_in(store), 0
     newest = Session.newest
 

@@ -236,8 +236,8 @@ class Database:
         except OSError:
             if for_writing:
                 raise StoreError(
-                    f"{self.path} was deleted or moved while it was open; this is not written, and what was in the last "
-                    "second may be lost: export what you need from here, and open the store again"
+                    f"{self.path} was deleted or moved while it was open; this is not written, and what was in the "
+                    "last second may be lost: export what you need from here, and open the store again"
                 ) from None
         else:
             if self._file is None or not os.path.samestat(self._file, is_there):
