@@ -18,7 +18,7 @@ import pytest
 import turnlog
 from turnlog.errors import InputError
 from turnlog.facts import VARIABLE, CacheRules, ModelFacts, Prices, find_model, model_facts, own_file
-from turnlog.models import UnknownModelWarning
+from turnlog.models import DEFAULT_MODELS, UnknownModelWarning
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = json.loads((ROOT / "src/turnlog/data/models.json").read_text("utf-8"))
@@ -138,6 +138,13 @@ def test_a_tuned_model_is_what_it_was_made_of_at_a_price_of_its_own(base: str, g
     assert known is not None and model_facts(f"ft:{base}") not in (None, known.facts)
     assert find_model(name) == (msgspec.structs.replace(known.facts, prices=Prices()), known.taken_for or base)
     assert find_model("ft:company-model:acme::id2") is None
+
+
+@pytest.mark.parametrize("provider", DEFAULT_MODELS)
+def test_a_target_has_a_model(provider: str) -> None:
+    """A variable of the environment that is not set gave a session without a target, and a request without a model."""
+    with pytest.raises(InputError, match=f"name one, such as '{DEFAULT_MODELS[provider]}'"):
+        turnlog.target(provider, "")
 
 
 def test_an_unknown_model_is_warned_of_once_where_it_was_named() -> None:

@@ -378,7 +378,9 @@ def test_misspelt_arguments_are_no_settings(tmp_path: Path) -> None:
     session.close()
 
 
-@pytest.mark.parametrize("name", ["messages", "contents", "system", "systemInstruction", "tools", "model", "redact"])
+@pytest.mark.parametrize(
+    "name", ["messages", "contents", "system", "systemInstruction", "tools", "model", "redact", "settings"]
+)
 def test_a_target_says_nothing_of_the_conversation(name: str) -> None:
     """Messages that were given with a target stood in the place of the session's, its system text or tools gave way
     to those of the session, another model was asked than the target says: each in silence."""
@@ -387,7 +389,7 @@ def test_a_target_says_nothing_of_the_conversation(name: str) -> None:
             make({name: []})
 
 
-@pytest.mark.parametrize("name", ["summary_timeout", "checkpoint", "redact", "summarizer", "target"])
+@pytest.mark.parametrize("name", ["summary_timeout", "checkpoint", "redact", "summarizer", "target", "settings"])
 def test_what_only_open_takes_is_no_setting_of_a_request(name: str) -> None:
     """It went into every request, was dropped from there, and secrets were not redacted that somebody thought were."""
     with turnlog.open("s", store=":memory:", target=CHAT) as session:

@@ -45,8 +45,8 @@ def count(
     """
     if model is not None:  # as whoever has none passes it on
         text_given("model", model)
-    with as_json(body):
-        return _count(body, model, provider, counter)
+    with as_json(body) as told:
+        return _count(told, model, provider, counter)
 
 
 def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter | None) -> TokenCount:

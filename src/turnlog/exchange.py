@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from types import NoneType
 from typing import Any
 
 from .content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
 from .costs import Cost, cost
-from .errors import InputError
+from .errors import FormatError, InputError
 from .models import Target, check_settings
-from .providers.protocol import Reply
+from .providers import provider
+from .providers.protocol import Parsed, Reply
 from .providers.refusals import is_refusal
-from .records import MessageRecord, Record
+from .providers.sdk_objects import plain_body
+from .records import Configuration, MessageRecord, Record
 
 __all__ = [
     "Answer",
     "Content",
     "is_stream",
     "media_of",
+    "message_given",
     "messages_of",
     "parts_of",
     "settings_given",
@@ -76,13 +80,30 @@ def parts_of(content: Content) -> tuple[Part, ...]:
     )
 
 
-def messages_of(messages: Iterable[Message]) -> list[Message]:
-    """`messages`, if they are several; else InputError."""
-    several = isinstance(messages, Iterable) and not isinstance(messages, Message)
+def message_given(message: Message) -> Message:
+    """`message`, if it is one of ours; else InputError."""
+    if isinstance(message, Message):
+        return message
+    what = "`user(text)` and the like take what was said, `extend([message])` a message as a provider's request has it"
+    raise InputError(f"`add` takes a turnlog.Message, not {type(message).__name__}: {what}")
+
+
+def messages_of(messages: Iterable[Any], aim: Callable[[], Target]) -> Parsed:
+    """Several messages: ours, or those of a request to a provider, `aim`'s, read. Raises InputError for what is
+    neither, FormatError where they cannot be read."""
+    several = isinstance(messages, Iterable) and not isinstance(messages, (Message, Mapping, str))
     found = list(messages) if several else []
-    if not several or not all(isinstance(message, Message) for message in found):
-        raise InputError(f"messages are a list of turnlog.Message, not {messages!r:.200}; `add` takes one")
-    return found
+    if several and all(isinstance(message, Message) for message in found):
+        return Parsed(messages=tuple(found), configuration=Configuration())
+    what = "messages are a list, of turnlog.Message or as a provider's request has them (`body['messages']`)"
+    if not several or any(isinstance(one, (Message, str, int, float, NoneType)) for one in found):
+        raise InputError(f"{what}, not {messages!r:.200}")
+    speaker = provider(aim().provider)
+    try:
+        body = plain_body({speaker.conversation: found})
+    except FormatError as error:
+        raise FormatError(f"{what}; {error}") from error
+    return speaker.parse(body)
 
 
 def target_of(aim: Target) -> Target:

@@ -143,8 +143,8 @@ class Fitter:
 
     def fit(self, body: Mapping[str, Any]) -> Fitted:
         """The request for this history. Errors as `turnlog.fit`."""
-        with self._lock, as_json(body):
-            return self._fit(body)
+        with self._lock, as_json(body) as told:
+            return self._fit(told)
 
     def _fit(self, body: Mapping[str, Any]) -> Fitted:
         speaker = provider_named(self._provider or detect(body))

@@ -18,6 +18,7 @@ from .log import Draft, Store
 from .models import Target
 from .providers import provider
 from .providers.protocol import Assembler, Reply
+from .providers.sdk_objects import advice
 from .records import Body, Count, MessageRecord, PartialAnswer, Record, Usage, UsageRecord
 from .redaction import has_mark
 from .streaming import Checkpoints
@@ -93,7 +94,8 @@ class Journal:
     async def areceive(self, chunks: AsyncIterable[Any], asked: Target) -> Answer:
         """Put a streamed answer on record; arguments and errors as for `Session.areceive`."""
         if not isinstance(chunks, AsyncIterable):
-            raise InputError("areceive takes an asynchronous stream: `receive(answer)` takes any other answer")
+            what = advice(chunks) or "`receive(answer)` takes any other answer"
+            raise InputError(f"areceive takes an asynchronous stream, not {type(chunks).__name__}: {what}")
         assembler = provider(asked.provider).assembler()
         checkpoints = self._checkpoints(assembler, asked)
         try:

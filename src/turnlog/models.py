@@ -35,6 +35,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("provider", "model", "target"), "switch() for the model"),
     **dict.fromkeys(_TEXT, "system() and user() for text"),
     "tools": "configure(tools=)",
+    "settings": "an argument for each of them, such as temperature=0, or **settings",
     **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "the argument of turnlog.open()"),
 }
 """Names that a provider's settings do not have, and what is meant by each."""
@@ -106,6 +107,8 @@ def target(provider: str, model: str, /, **settings: Any) -> Target:
         raise InputError(f"a target is a provider's name and a model's, not {provider!r} and {model!r}")
     if provider not in _COMMON:
         raise UnknownProvider(f"unknown provider {provider!r}; use one of {', '.join(_COMMON)}")
+    if not model:
+        raise InputError(f"a target has a model, this one's is empty: name one, such as {DEFAULT_MODELS[provider]!r}")
     check_settings(settings)
     found = find_model(model)
     input_limit, output_limit, media = _COMMON[provider]
@@ -123,7 +126,7 @@ def target(provider: str, model: str, /, **settings: Any) -> Target:
         taken_for=found.taken_for if found else "",
         settings=dict(settings),
     )
-    if model and (made.taken_for or not made.known):
+    if made.taken_for or not made.known:
         _warn(made)
     return made
 

@@ -17,6 +17,7 @@ from .errors import FormatError, InputError, text_given
 from .models import DEFAULT_MODELS, Target, target
 from .providers import provider
 from .providers.protocol import Parsed
+from .providers.sdk_objects import plain_body
 from .providers.values import check_depth
 from .request import Prepared, prepare
 from .view.shown import Edit, Loss, Shown, starts_turn
@@ -80,8 +81,9 @@ def repair(body: Mapping[str, Any], provider: str, *, model: str = "") -> Prepar
 
 def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parsed, Prepared]:
     """A body as it was read, and the same request made valid, with all that was changed."""
-    parsed, prepared = _converted(body, to=provider, model=model, source=provider)
-    if prepared.request == body:
+    with as_json(body) as told:
+        parsed, prepared = _made_of(told, provider, model, provider)
+    if prepared.request == told:
         return parsed, prepared
     return parsed, prepared.after(_untold(parsed, prepared.view))
 
@@ -106,16 +108,12 @@ def _empty_texts(message: Message) -> int:
 
 def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = "") -> Prepared:
     """The request for another provider, valid there. `source` is told from the body if not given."""
-    return _converted(body, to=to, model=model, source=source)[1]
-
-
-def _converted(body: Mapping[str, Any], *, to: str, model: str, source: str) -> tuple[Parsed, Prepared]:
-    """A body as it was read, and the request made of it."""
-    with as_json(body):
-        return _made_of(body, to, model, source)
+    with as_json(body) as told:
+        return _made_of(told, to, model, source)[1]
 
 
 def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple[Parsed, Prepared]:
+    """A body as it was read, and the request made of it."""
     speaker = provider(source or detect(body))
     provider(to)  # before anything is made of the body
     if model is not None:  # as whoever has none passes it on
@@ -128,15 +126,16 @@ def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple
 
 
 @contextmanager
-def as_json(body: Mapping[str, Any]) -> Iterator[None]:
-    """Around what takes a body for JSON: where that fails over something in it that is none, it raises FormatError,
-    which says what and where. Looked for only then, as most bodies are."""
+def as_json(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Around what takes a body for JSON: gives it with the objects of SDKs in it as dicts. Raises FormatError, which
+    says what and where, for anything else that is no JSON; for keys that are no texts only where that matters."""
     if not isinstance(body, Mapping):
         raise FormatError(f"a request body is an object (a dict), this is {type(body).__name__}")
+    told = plain_body(body)
     try:
-        yield
+        yield told
     except (AttributeError, TypeError) as error:
-        wrong = not_json(body)
+        wrong = not_json(told)
         if wrong is None:
             raise
         raise FormatError(f"{wrong}: a request body is JSON, of dicts, lists, texts and numbers") from error

@@ -16,7 +16,7 @@ import msgspec
 from .compaction import Compaction, Compactor
 from .content import Media, Message, Outcome, Tool, ToolCall
 from .errors import InputError, text_given
-from .exchange import Answer, Content, media_of, messages_of, parts_of, settings_given, target_of
+from .exchange import Answer, Content, media_of, message_given, messages_of, parts_of, settings_given, target_of
 from .filewatch import FileRecorder, folder_given
 from .inspection import broken_down, explained
 from .lifecycle import Lifecycle
@@ -97,11 +97,15 @@ class Session(Lifecycle):
 
     def add(self, message: Message, *, model: str = "") -> Record:
         """Record a canonical message."""
-        return self._append(MessageRecord(message, model=model))[0]
+        return self._append(MessageRecord(message_given(message), model=model))[0]
 
-    def extend(self, messages: Iterable[Message]) -> tuple[Record, ...]:
-        """Record several messages at once: all are kept, or none."""
-        return self._append(*map(MessageRecord, messages_of(messages)))
+    def extend(self, messages: Iterable[Any], aim: Target | None = None) -> tuple[Record, ...]:
+        """Record several messages at once, all or none: canonical ones, or those of a request to the session's
+        provider, `aim`'s if given, as they stand there, SDK objects too. Tools and settings go to `configure`."""
+        found = messages_of(messages, lambda: self._aim(aim))
+        for data in found.blobs.values():
+            self._store.put_blob(data)
+        return self._append(*map(MessageRecord, found.messages))
 
     def note(self, topic: str, text: str = "", data: Any = None) -> Record:
         """Record something that no model is ever sent."""

@@ -11,29 +11,15 @@ from ...records import Usage, tokens_billed
 from ...view.shown import Edit
 from ..protocol import Reply
 from ..refusals import refuse_error
+from ..sdk_objects import plain
 from ..values import check_depth, prune
 from .parse import read_blocks
 from .shapes import BLOCK
 
-__all__ = ["INPUT", "parse_response", "plain", "read_reply", "replayable", "string", "usage_of"]
+__all__ = ["INPUT", "parse_response", "read_reply", "replayable", "string", "usage_of"]
 
 INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 """The figures of a usage object that are an input together."""
-
-_DUMPS = ("to_dict", "model_dump", "dict")
-
-
-def plain(value: Any, what: str) -> dict[str, Any]:
-    """An SDK object, or a dict already, as a dict."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    for method in _DUMPS:
-        dump = getattr(value, method, None)
-        if callable(dump):
-            dumped = dump()
-            if isinstance(dumped, dict):
-                return dumped
-    raise FormatError(f"expected an SDK object or a dict, found {type(value).__name__}", path=what)
 
 
 def parse_response(response: Any) -> Reply:

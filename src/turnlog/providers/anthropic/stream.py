@@ -16,8 +16,9 @@ from ...content import Opaque, Part, Reasoning, ToolCall, is_finite_json
 from ...errors import FormatError
 from ...records import tokens_billed
 from ..protocol import Reply
+from ..sdk_objects import plain
 from .blocks import NAME
-from .response import INPUT, plain, read_reply, string
+from .response import INPUT, read_reply, string
 
 __all__ = ["StreamAssembler"]
 

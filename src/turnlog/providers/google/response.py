@@ -17,6 +17,7 @@ from ...errors import FormatError
 from ...records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
+from ..sdk_objects import plain
 from .checked import check_json, typed
 from .keys import FREE, NAME, camel
 from .partial import PartialCall, starts_partial
@@ -167,14 +168,9 @@ def _plain_thought(part: Reasoning, last: Reasoning) -> bool:
 
 def _plain(chunk: Any) -> dict[str, Any]:
     """A response as a dict in camelCase."""
-    if hasattr(chunk, "model_dump"):
-        chunk = chunk.model_dump(mode="json", by_alias=True, exclude_none=True)
-    elif hasattr(chunk, "to_dict"):
-        chunk = chunk.to_dict()
-    if not isinstance(chunk, dict):
-        raise FormatError("expected a response object", path="response")
-    check_json(chunk, "response")
-    return {camel(key): _clean(camel(key), value) for key, value in chunk.items() if value is not None}
+    wire = plain(chunk, "response")
+    check_json(wire, "response")
+    return {camel(key): _clean(camel(key), value) for key, value in wire.items() if value is not None}
 
 
 def _clean(key: str, value: Any) -> Any:

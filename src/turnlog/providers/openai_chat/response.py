@@ -13,12 +13,13 @@ from ...errors import FormatError
 from ...records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
+from ..sdk_objects import plain
 from ..values import check_types
 from .media import decode_base64
 from .parse import MessageReader
 from .shapes import NAME, OPAQUE_FIELDS, READABLE_SOUND, REASONING_FIELDS
 
-__all__ = ["error_text", "first_choice", "parse_response", "plain", "read_answer", "usage_of"]
+__all__ = ["error_text", "first_choice", "parse_response", "read_answer", "usage_of"]
 
 _ANSWER_KEYS = ("content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS, *OPAQUE_FIELDS)
 _PADDED = re.compile("[^=]+=*")
@@ -53,16 +54,6 @@ def parse_response(response: Any) -> Reply:
         fragments=fragments,
         blobs=blobs,
     )
-
-
-def plain(value: Any, path: str) -> dict[str, Any]:
-    """An SDK object or mapping as a dict. Raises FormatError naming `path`."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    for method in ("to_dict", "model_dump", "dict"):
-        if callable(getattr(value, method, None)):
-            return dict(getattr(value, method)())
-    raise FormatError(f"expected an SDK object or a dict, got {type(value).__name__}", path=path)
 
 
 def first_choice(data: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -8,8 +8,9 @@ from typing import Any
 from ...content import Message, parse_arguments
 from ...records import Usage
 from ..protocol import Reply
+from ..sdk_objects import plain
 from ..values import check_types
-from .response import error_text, first_choice, plain, read_answer, usage_of
+from .response import error_text, first_choice, read_answer, usage_of
 from .shapes import READABLE_DELTA
 
 __all__ = ["ChatAssembler"]

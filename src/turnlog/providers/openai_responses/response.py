@@ -10,13 +10,14 @@ from ...errors import FormatError
 from ...records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
+from ..sdk_objects import plain
 from ..values import fits
 from .calls import read_call
 from .items import check_item, read_output
 from .shapes import ITEM
 from .wire import CALLS, NAME, RESULTS
 
-__all__ = ["as_dict", "check_output", "parse_response", "read_response"]
+__all__ = ["check_output", "parse_response", "read_response"]
 
 # Keys of output items that no input item takes: what the SDK's `parse` adds, and who made an item.
 _RESPONSE_ONLY = frozenset({"parsed_arguments", "parsed", "created_by"})
@@ -32,7 +33,7 @@ def parse_response(response: Any) -> Reply:
     A response that failed, or that is still running, is not complete; one that was cut off by a
     limit is, and `stop` says by which.
     """
-    whole = as_dict(response, "response")
+    whole = plain(response, "response")
     refuse_error(whole)
     if not isinstance(whole.get("output"), list):
         raise FormatError("expected a list; is this a response of the Responses API?", path="response.output")
@@ -76,24 +77,6 @@ def check_output(item: Any, path: str) -> dict[str, Any]:
         at = error.path.replace("output[0]", path, 1)
         raise FormatError(str(error).removeprefix(f"{error.path}: "), path=at) from error
     return dict(item)
-
-
-def as_dict(value: Any, path: str) -> dict[str, Any]:
-    """An SDK object or a mapping as a dict of JSON values. Raises FormatError for anything else."""
-    dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        # Unset fields stay out; `by_alias` because the SDK calls the key `async` `async_`.
-        try:
-            value = dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
-        except TypeError:  # not pydantic's own, but shaped like it
-            value = dump()
-    else:
-        for method in ("to_dict", "dict"):
-            if not isinstance(value, Mapping) and callable(getattr(value, method, None)):
-                value = getattr(value, method)()
-    if not isinstance(value, Mapping):
-        raise FormatError(f"expected an object of the SDK or a dict, got {type(value).__name__}", path=path)
-    return dict(value)
 
 
 def _clean(item: dict[str, Any]) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from typing import Any
 from ...content import Opaque, Part, Reasoning, ToolCall
 from ...errors import FormatError
 from ..protocol import Reply
+from ..sdk_objects import plain
 from .items import check_item
 from .parts import text_part
-from .response import as_dict, check_output, read_response
+from .response import check_output, read_response
 from .wire import CALLS, NAME
 
 __all__ = ["StreamAssembler"]
@@ -71,7 +72,7 @@ class StreamAssembler:
 
     def feed(self, chunk: Any) -> None:
         """Take the next event. Raises FormatError if it is none; unknown types say nothing to us."""
-        event = as_dict(chunk, "event")
+        event = plain(chunk, "event")
         kind = event.get("type")
         if not isinstance(kind, str):
             raise FormatError("expected an event with a 'type'", path="event")

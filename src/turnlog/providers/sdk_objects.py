@@ -1,0 +1,126 @@
+"""Objects of the SDKs as plain JSON, whoever made them: an answer by itself, or as it stands in a request body.
+
+No SDK is imported: their objects are told by the methods that they are written with.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import FormatError
+
+__all__ = ["advice", "plain", "plain_body"]
+
+_DUMPS = ("model_dump", "to_dict", "dict")
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_DEEPEST = 200
+"""Levels that are looked at; what is nested deeper is refused whatever it is."""
+
+
+def plain(value: Any, path: str) -> dict[str, Any]:
+    """An SDK's object or a mapping as a dict of JSON values. Raises FormatError for anything else."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    found = _dumped(value)
+    if found is None:
+        what = advice(value)
+        told = f"expected an object of the SDK or a dict, got {type(value).__name__}"
+        raise FormatError(f"{told}: {what}" if what else told, path=path)
+    return found
+
+
+def _dumped(value: Any) -> dict[str, Any] | None:
+    """What an object writes itself down as, None if it does not."""
+    if isinstance(value, type):  # it has the methods of its instances
+        return None
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        try:  # unset fields stay out; `by_alias` because the SDKs call the key `async` `async_`, and all of Google's
+            return _mapping(dump(mode="json", by_alias=True, exclude_unset=True, warnings=False))
+        except (TypeError, ValueError):  # not pydantic's own, or an old one's
+            pass
+    for name in _DUMPS:
+        method = getattr(value, name, None)
+        if callable(method) and (found := _mapping(method())) is not None:
+            return found
+    return None
+
+
+def _mapping(value: Any) -> dict[str, Any] | None:
+    return dict(value) if isinstance(value, Mapping) else None
+
+
+def advice(value: Any) -> str:
+    """What to do with something that is not what a model answered, but leads to it; nothing if it does not."""
+    if inspect.isawaitable(value):
+        return "await it, and hand over what that gives"
+    if callable(getattr(value, "parse", None)) and hasattr(value, "headers"):
+        return "it is a raw response, hand over what its `.parse()` gives"
+    if callable(getattr(value, "json", None)) and hasattr(value, "status_code"):
+        return "it is an HTTP response, hand over what its `.json()` gives"
+    if hasattr(value, "__enter__") and not hasattr(value, "__iter__"):
+        return "enter it with `with`, and hand over what that gives"
+    if hasattr(value, "__aenter__") and not hasattr(value, "__aiter__"):
+        return "enter it with `async with`, and hand over what that gives"
+    return ""
+
+
+def plain_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A request body with the objects of SDKs in it as dicts; `body` itself if there are none. Raises FormatError that
+    names the place of what no body can hold."""
+    return body if _is_plain(body) else _plain_keys(body, "", 0)
+
+
+def _is_plain(body: Mapping[str, Any]) -> bool:
+    """Whether there is nothing but JSON's own types: a look at each value, as most bodies are."""
+    level: list[Any] = [body]
+    for _ in range(_DEEPEST):
+        deeper: list[Any] = []
+        for holder in level:
+            for item in holder.values() if type(holder) is dict else holder:
+                kind = type(item)
+                if kind is dict or kind is list:
+                    deeper.append(item)
+                elif kind not in _SCALARS:
+                    return False
+        if not deeper:
+            return True
+        level = deeper
+    return True
+
+
+def _plain_keys(holder: Mapping[str, Any], path: str, depth: int) -> Mapping[str, Any]:
+    made = {key: _plain_value(item, f"{path}.{key}" if path else str(key), depth) for key, item in holder.items()}
+    return holder if all(made[key] is item for key, item in holder.items()) else made
+
+
+def _plain_value(value: Any, path: str, depth: int) -> Any:
+    """A value of a body without objects; the value itself if there are none in it."""
+    if type(value) in _SCALARS or depth > _DEEPEST or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return _plain_keys(value, path, depth + 1)
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        made = [_plain_value(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
+        return value if all(new is item for new, item in zip(made, value, strict=True)) else made
+    dumped = _dumped(value)
+    if dumped is None:
+        what = advice(value) or "a request body is JSON, of dicts, lists, texts and numbers, or objects of the SDKs"
+        raise FormatError(f"{path} is of type {type(value).__name__}: {what}")
+    return _plain_keys(_said(dumped), path, depth + 1)
+
+
+def _said(wire: dict[str, Any]) -> dict[str, Any]:
+    """An object of an answer as it is sent back: without what only says that there is nothing."""
+    if wire.get("type") == "code_interpreter_call":  # must have its keys even where they are null
+        return wire
+    spoken = "role" in wire
+
+    def says(key: str, value: Any) -> bool:
+        if value is None:
+            return spoken and key == "content"  # of an answer that is nothing but calls
+        return not (spoken and key == "annotations" and value == [])
+
+    return {key: value for key, value in wire.items() if says(key, value)}
