@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 import turnlog
+from turnlog.models import DEFAULT_MODELS, Target
 from turnlog.session import Session
 from turnlog.stores import MemoryStore
 
-__all__ = ["CHAT", "chunks", "says", "session_in"]
+__all__ = ["CHAT", "aim_of", "chunks", "says", "session_in"]
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")
+
+
+def aim_of(provider: str, model: str | None) -> Target:
+    """The target of a body; of one without a model, what a usual model takes, and no model's name."""
+    aim = turnlog.target(provider, model or DEFAULT_MODELS[provider])
+    return aim if model else msgspec.structs.replace(aim, model="")
 
 
 def says(text: str = "", *calls: str, name: str = "weather", bill: int = 100) -> dict[str, Any]:

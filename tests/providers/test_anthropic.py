@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents import aim_of
 from turnlog.codec import decode_record, encode_record
 from turnlog.content import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import FormatError, InputError
@@ -55,7 +56,7 @@ def there_and_back(body: Mapping[str, Any]) -> dict[str, Any]:
     parsed = PROVIDER.parse(body)
     shown = [Shown(_stored(MessageRecord(m)).message, (n,)) for n, m in enumerate(parsed.messages, start=1)]
     configuration = _stored(parsed.configuration)
-    aim = target("anthropic", configuration.model)
+    aim = aim_of("anthropic", configuration.model)
     rendered = PROVIDER.render(shown, configuration, aim, parsed.blobs.__getitem__)
     assert rendered.losses == ()
     return rendered.request

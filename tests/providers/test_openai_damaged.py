@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutants import attempted, mutant
 
+from agents import aim_of
 from turnlog.errors import FormatError
 from turnlog.models import target
 from turnlog.oneshot import repair, shown_messages
@@ -270,7 +271,7 @@ def test_what_is_read_is_written_as_it_was(name: str, seed: int) -> None:
     parsed = read(speaker.parse, body)
     if parsed is None:
         return
-    aim = target(name, body.get("model") or "")
+    aim = aim_of(name, body.get("model"))
     rendered = speaker.render(shown_messages(parsed), parsed.configuration, aim, parsed.blobs.__getitem__)
     assert rendered.request == body or rendered.losses
 

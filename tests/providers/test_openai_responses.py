@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents import aim_of
 from turnlog.codec import decode_record, encode_record
 from turnlog.content import (
     Message,
@@ -58,7 +59,7 @@ def replayed(body: dict[str, Any]) -> tuple[dict[str, Any], Parsed]:
     messages = [kept(MessageRecord(message)).message for message in parsed.messages]
     configuration = kept(parsed.configuration)
     view = [Shown(message, (i,)) for i, message in enumerate(messages, 1)]
-    out = PROVIDER.render(view, configuration, target(NAME, configuration.model), parsed.blobs.__getitem__)
+    out = PROVIDER.render(view, configuration, aim_of(NAME, configuration.model), parsed.blobs.__getitem__)
     assert out.losses == () and out.edits == ()
     return out.request, parsed
 
