@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["around", "joined"]
+__all__ = ["around", "encoded", "joined"]
 
 
 def around(request: dict[str, Any], key: str) -> tuple[bytes, bytes]:
@@ -18,6 +18,11 @@ def around(request: dict[str, Any], key: str) -> tuple[bytes, bytes]:
     behind = msgspec.json.encode({name: request[name] for name in names[at + 1 :]})[1:-1]
     opening = b"{" + before + (b"," if before else b"") + b'"' + key.encode() + b'":['
     return opening, b"]" + (b"," if behind else b"") + behind + b"}"
+
+
+def encoded(messages: list[Any]) -> bytes:
+    """The JSON of messages without brackets around them."""
+    return msgspec.json.encode(messages)[1:-1]
 
 
 def joined(first: bytes, between: Sequence[bytes], last: bytes) -> list[bytes]:

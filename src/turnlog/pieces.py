@@ -1,8 +1,8 @@
 """Requests put together from pieces that are kept.
 
-A conversation is cut into pieces: a user's word, or a run of assistant messages with their results. What a piece
-becomes in a request depends on nothing outside it, but for a few; it is repaired, rendered and encoded once.
-`assemble` gives the same request as `request.follow` does on the whole view, where it falls back to that if in doubt.
+A conversation is cut into pieces: a user's word, or a run of assistant messages with their results. What most become
+in a request depends on nothing outside them; they are repaired, rendered and encoded once. `assemble` gives the same
+request as `request.follow` does on the whole view, and falls back to that if in doubt.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from .content import Role, Tool, ToolCall, unchanged
-from .fragments import around, joined
+from .fragments import around, encoded, joined
 from .providers.protocol import BlobReader
 from .records import Configuration
 from .request import Plan, Prepared, as_known, as_text, follow
@@ -133,8 +133,7 @@ def _assembled(head: Sequence[Shown], pieces: list[Piece], plan: Plan, blob: Blo
         return None
     opening = _opening(head, pieces[0].items[0].message.role, plan, blob, fate)
     run, tail = _without_strays(pieces, plan, blob, fate)
-    first = run.mended[0] if run.mended else tail
-    if not _are_regular(opening, run, tail, plan) or (first.needs and not head):  # system text may lead what is left
+    if not _are_regular(opening, run, tail, plan):
         return None
     whole = [*opening.view, *run.view, *tail.view]
     closed = close(whole, plan.rules)
@@ -270,7 +269,7 @@ def _front(view: Sequence[Shown], tools: tuple[Tool, ...], plan: Plan, blob: Blo
             request=request,
             before=before,
             behind=behind,
-            wire=_Wire(messages=messages, encoded=_encoded(messages), edits=(), losses=()),
+            wire=_Wire(messages=messages, encoded=encoded(messages), edits=(), losses=()),
             edits=(*rendered.edits, *top.edits, *replaced),
             losses=(*rendered.losses, *top.losses),
         )
@@ -313,8 +312,7 @@ def _mend(
     lost: list[Loss] = []
     known = as_known(items, plan.provider, blob, lost)
     mended = mend(known, plan.rules, fate, leading=leading, follows=follows)
-    # What stands before a piece was repaired relying on the role that it begins with.
-    same_start = leading or (bool(known and mended.view) and known[0].message.role == mended.view[0].message.role)
+    same_start = leading or _begins_alike(known, mended.view, has_strays=mended.strays)
     # Answers that nothing parts any more, as what stood between them was left out, are repaired together.
     same_end = _ends_alike(items, mended.view, follows)
     callers = tuple(s for s in mended.view if any(isinstance(part, ToolCall) for part in s.message.parts))
@@ -333,12 +331,18 @@ def _mend(
     )
 
 
+def _begins_alike(items: Sequence[Shown], view: Sequence[Shown], *, has_strays: bool) -> bool:
+    """Whether what stands ahead could rely on the role that the items begin with. The first may be gone if it was a
+    stray, and then system text that stood behind it leads the request."""
+    alike = bool(items and view) and items[0].message.role == view[0].message.role
+    return alike and (not has_strays or set(items[0].records) <= set(view[0].records))
+
+
 def _ends_alike(items: Sequence[Shown], view: Sequence[Shown], follows: Role | None) -> bool:
     """Whether what stands before an answer is still there, so that the answer is not joined to one before."""
     if follows != "assistant" or not items:
         return True
-    parted = bool(view) and items[-1].message.role != "assistant" != view[-1].message.role
-    return parted or (bool(view) and set(items[-1].records) <= set(view[-1].records))
+    return bool(view) and set(items[-1].records) <= set(view[-1].records)
 
 
 def _are_regular(opening: _Mended, run: _Run, tail: _Mended, plan: Plan) -> bool:
@@ -365,20 +369,16 @@ def _spell(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> _Wire:
     messages = tidied.request.get(key, [])
     replaced: tuple[Edit, ...] = ()
     try:
-        encoded = _encoded(messages)
+        json = encoded(messages)
     except UnicodeEncodeError:
         messages, replaced = as_text(messages)
-        encoded = _encoded(messages)
+        json = encoded(messages)
     return _Wire(
         messages=messages,
-        encoded=encoded,
+        encoded=json,
         edits=(*(edit for edit in (*rendered.edits, *tidied.edits) if edit.detail.startswith(key)), *replaced),
         losses=tuple(loss for loss in (*rendered.losses, *tidied.losses) if loss.records),
     )
-
-
-def _encoded(messages: list[Any]) -> bytes:
-    return msgspec.json.encode(messages)[1:-1]
 
 
 def _counts(plan: Plan, wires: Iterable[_Wire]) -> bool:

@@ -1,0 +1,79 @@
+"""A request put together from kept pieces is that of the whole view, for every short conversation there could be."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from judging import TARGETS
+from turnlog.content import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from turnlog.context import Context
+from turnlog.log import Draft
+from turnlog.models import Target
+from turnlog.records import Configuration, MessageRecord
+from turnlog.request import follow, plan
+from turnlog.stores import MemoryStore
+from turnlog.view.shown import Shown
+
+KINDS = "UuAaSsCDRQPO"
+"""A letter for each kind of message; small ones stand for those in which nothing is said."""
+
+
+def conversation(kinds: str) -> Iterator[Message]:
+    """Messages of these kinds; each result is of the first call that has none, or of no call if all have one."""
+    open_calls: list[str] = []
+
+    def result(number: int) -> ToolResult:
+        return ToolResult(open_calls.pop(0) if open_calls else "none", "look", (Text(f"seen {number}"),))
+
+    for number, kind in enumerate(kinds):
+        calls = {"C": [f"c{number}"], "D": [f"c{number}", f"d{number}"]}.get(kind, [])
+        open_calls += calls
+        asked = tuple(ToolCall(call, "look", {}) for call in calls)
+        said: tuple[Part, ...]
+        match kind:
+            case "U" | "A" | "S":
+                said = (Text(f"word {number}"),)
+            case "u" | "a" | "s":
+                said = (Text(" "),)
+            case "C":
+                said = asked
+            case "D":
+                said = (Reasoning("anthropic", "so", signature="signed"), Text("looking"), *asked)
+            case "R":
+                said = (result(number),)
+            case "Q":
+                said = (result(number), Text("and this"))
+            case "P":
+                said = (result(number), result(number))
+            case _:
+                said = (ToolResult("foreign", "look", (Text("lost"),)),)
+        yield Message({"S": "system", "s": "system", **dict.fromkeys("AaCD", "assistant")}.get(kind, "user"), said)
+
+
+@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
+@given(kinds=st.text(KINDS, min_size=1, max_size=14))
+@example(kinds="SUCsA")  # an answer that nothing parts from a call without a result
+@example(kinds="SRS")  # system text that leads, as nothing is left ahead of it
+@example(kinds="OS")
+@settings(max_examples=150)
+def test_a_conversation_of_any_kinds_is_sent_as_the_whole_would_be(aim: Target, kinds: str) -> None:
+    """The living session sent another request than the one that is opened again: a prefix of which the provider has
+    the other in its cache, or system text that stands somewhere else."""
+    store = MemoryStore()
+    store.create("s")
+    context, shown = Context(store, "s"), []
+    for message in conversation(kinds):
+        (record,) = store.append("s", [Draft(MessageRecord(message))])
+        context.take([record])
+        shown.append(Shown(message, (record.n,)))
+        made, whole = context.request(aim), follow(plan(Configuration(), aim), shown, store.get_blob)
+        assert made.request == whole.request
+        assert json.loads(made.body()) == whole.request
+        assert Counter(map(repr, made.edits)) == Counter(map(repr, whole.edits))
+        assert Counter(map(repr, made.losses)) == Counter(map(repr, whole.losses))
