@@ -187,8 +187,11 @@ def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:
     [
         {"target": "gpt-5"},
         {"budget": -5},
+        {"budget": 5_000},
         {"strategy": "bogus"},
+        {"strategy": "mask"},
         {"tools": [5]},
+        {"tools": TOOLS},
         {"system": 5},
         {"summarizer": Digest},
         {"summary_timeout": "5 s"},
@@ -200,7 +203,9 @@ def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:
     ids=str,
 )
 def test_a_mistake_leaves_no_session_behind(wrong: dict[str, Any]) -> None:
-    """Every try of a program that is being written would leave an empty session in the user's store."""
+    """Every try of a program that is being written would leave an empty session in the user's store. Where it is made
+    with the budget, strategy or tools of no target, the next try would find it, and it would have none of what the
+    configuration says of new sessions."""
     store = MemoryStore()
     with pytest.raises(turnlog.InputError, match=next(iter(wrong)).replace("summarizer", "Digest")):
         turnlog.open("trip", store=store, **wrong)
