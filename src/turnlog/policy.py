@@ -70,7 +70,7 @@ class Budget(Struct, frozen=True, omit_defaults=True):
 class Strategy(Struct, frozen=True, omit_defaults=True):
     """What gives way when a request would outgrow its budget.
 
-    `steps` are tried in order until the view is down to the goal. Whatever they are, the oldest turns
+    `steps` are tried in order until the view is down to the goal. Whatever they are, the oldest messages
     leave as a last resort before a request is refused.
 
     - `protect`: share of the limit in newest messages that `mask` and `priority` leave alone.
