@@ -192,6 +192,8 @@ def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:
         {"strategy": "mask"},
         {"tools": [5]},
         {"tools": TOOLS},
+        {"target": AIM, "tools": [{"name": "f", "parameters": {"default": float("nan")}}]},
+        {"target": turnlog.target("openai-chat", "gpt-4o", user=object())},
         {"system": 5},
         {"summarizer": Digest},
         {"summary_timeout": "5 s"},
@@ -207,7 +209,8 @@ def test_a_mistake_leaves_no_session_behind(wrong: dict[str, Any]) -> None:
     with the budget, strategy or tools of no target, the next try would find it, and it would have none of what the
     configuration says of new sessions."""
     store = MemoryStore()
-    with pytest.raises(turnlog.InputError, match=next(iter(wrong)).replace("summarizer", "Digest")):
+    said = {"summarizer": "Digest", "target": "target|settings"}
+    with pytest.raises(turnlog.InputError, match=said.get(name := list(wrong)[-1], name)):
         turnlog.open("trip", store=store, **wrong)
     assert store.sessions() == []
 

@@ -17,9 +17,11 @@ from .configuration import settings_for
 from .content import Tool
 from .errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError, text_given
 from .exchange import target_of
+from .intake import admitted
 from .log import Draft, Held, SessionInfo, Store, utc_now
 from .models import Target
 from .policy import Budget, Strategy, read_budget, read_strategy
+from .records import Configuration
 from .redaction import RedactingStore, Redactor
 from .retention import Limits, collect, is_over, limits_of
 from .session import Session
@@ -82,7 +84,7 @@ def open(
         if owns := home is not place:
             opened.callback(home.close)
         home = _redacting(home, said, redact)
-        _check_aim(home, session_id, said, target=target, budget=budget, strategy=strategy, tools=tools)
+        _check_new(home, session_id, said, target, tools, budget=budget, strategy=strategy)
         info, created, hold = _found_or_made(home, session_id, title) if session_id else _made(home, title)
         session = Session(
             home, info, owns_store=owns, summarizer=summarizer, summary_timeout=wait, checkpoint=checkpoint
@@ -130,21 +132,26 @@ def _checked(
     return None if tools is None else read_tools(tools)
 
 
-def _check_aim(home: Store, session_id: str, said: Settings, *, target: Target | None, **terms: Any) -> None:
-    """Raises InputError for a new session whose budget, strategy or tools would be for no target, before it is made."""
-    given = next((name for name, value in terms.items() if value not in (None, ())), "")
-    if not given or target is not None or said.provider:
+def _check_new(
+    home: Store, session_id: str, said: Settings, aim: Target | None, tools: tuple[Tool, ...] | None, **terms: Any
+) -> None:
+    """Raises InputError for a new session that could not be configured so, before it is made: with tools or `terms` for
+    no target, or with what no record can hold."""
+    given = next((name for name, value in {**terms, "tools": tools or None}.items() if value is not None), "")
+    if aim is None and not given:
         return
     try:
         if session_id:
-            home.info(session_id)  # it may have a target
-            return
+            home.info(session_id)
+            return  # it stays as it is
     except SessionNotFound:
         pass
-    raise InputError(
-        f"{given}: a new session has no target that this could be for; open it with "
-        "target=turnlog.target(PROVIDER, MODEL), or set `provider` and `model` in your configuration"
-    )
+    if aim is None and not said.provider:
+        raise InputError(
+            f"{given}: a new session has no target that this could be for; open it with "
+            "target=turnlog.target(PROVIDER, MODEL), or set `provider` and `model` in your configuration"
+        )
+    admitted(Configuration(settings={} if aim is None else aim.settings, tools=tools or ()))
 
 
 def _is_number(value: Any) -> bool:
