@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import turnlog
+from turnlog import errors
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNING = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -115,6 +118,20 @@ def test_links_lead_somewhere(page: Path) -> None:
     """A link to a file that is not there fails here."""
     links = [link.split("#")[0] for link in _LINK.findall(page.read_text("utf-8")) if "://" not in link]
     assert [link for link in links if link and not (page.parent / link).exists()] == []
+
+
+def test_every_page_is_found_from_the_first() -> None:
+    """A page that README does not link to is read by nobody who does not know of it."""
+    first = (ROOT / "README.md").read_text("utf-8")
+    assert [page.name for page in RUNNING[1:] if f"(docs/{page.name})" not in first] == []
+
+
+def test_every_public_name_is_on_a_page() -> None:
+    """Somebody who is given a value, or catches an error, has to find its name somewhere and what it holds."""
+    page = (ROOT / "docs" / "names.md").read_text("utf-8")
+    kinds = [name for name in errors.__all__ if isinstance(getattr(errors, name), type)]
+    assert [name for name in turnlog.__all__ if f"`turnlog.{name}`" not in page] == []
+    assert [name for name in kinds if f"`{name}`" not in page and f"`turnlog.{name}`" not in page] == []
 
 
 def test_a_shown_output_can_disagree() -> None:

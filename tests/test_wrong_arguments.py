@@ -187,8 +187,13 @@ def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:
     [
         {"target": "gpt-5"},
         {"budget": -5},
+        {"budget": 5_000},
         {"strategy": "bogus"},
+        {"strategy": "mask"},
         {"tools": [5]},
+        {"tools": TOOLS},
+        {"target": AIM, "tools": [{"name": "f", "parameters": {"default": float("nan")}}]},
+        {"target": turnlog.target("openai-chat", "gpt-4o", user=object())},
         {"system": 5},
         {"summarizer": Digest},
         {"summary_timeout": "5 s"},
@@ -200,9 +205,12 @@ def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:
     ids=str,
 )
 def test_a_mistake_leaves_no_session_behind(wrong: dict[str, Any]) -> None:
-    """Every try of a program that is being written would leave an empty session in the user's store."""
+    """Every try of a program that is being written would leave an empty session in the user's store. Where it is made
+    with the budget, strategy or tools of no target, the next try would find it, and it would have none of what the
+    configuration says of new sessions."""
     store = MemoryStore()
-    with pytest.raises(turnlog.InputError, match=next(iter(wrong)).replace("summarizer", "Digest")):
+    said = {"summarizer": "Digest", "target": "target|settings"}
+    with pytest.raises(turnlog.InputError, match=said.get(name := list(wrong)[-1], name)):
         turnlog.open("trip", store=store, **wrong)
     assert store.sessions() == []
 

@@ -107,7 +107,8 @@ def _empty_texts(message: Message) -> int:
 
 
 def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = "") -> Prepared:
-    """The request for another provider, valid there. `source` is told from the body if not given."""
+    """The request for another provider, valid there. `source` is told from the body if not given. Raises InputError:
+    UnknownProvider, FormatError where `body` is no request of its provider."""
     with as_json(body) as told:
         return _made_of(told, to, model, source)[1]
 

@@ -17,9 +17,11 @@ from .configuration import settings_for
 from .content import Tool
 from .errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError, text_given
 from .exchange import target_of
+from .intake import admitted
 from .log import Draft, Held, SessionInfo, Store, utc_now
 from .models import Target
 from .policy import Budget, Strategy, read_budget, read_strategy
+from .records import Configuration
 from .redaction import RedactingStore, Redactor
 from .retention import Limits, collect, is_over, limits_of
 from .session import Session
@@ -58,20 +60,19 @@ def open(
     """Open a session, or create it if there is none of that id.
 
     What is None here is as `settings` say: those given, or what files and the environment say (docs/configuration.md).
-
     Without an id, one is made from the time and `title`: without its secrets, in an encrypted store without any of it.
-    `store` is a store or a path to one. `target` is what requests are made for; a session opened again keeps the
-    target it had unless another is given. So it is with `budget` (tokens of a whole request, or a Budget), `strategy`
-    (what gives way first: a Strategy or the name of a preset), `tools` and `system`, the text that the conversation
-    begins with. What differs from then is told by `Session.changes`, what was half-done by `Session.resumed`.
-    `summarizer` writes the summaries of what has to leave: a Summarizer, or a function that asks a model, from a
-    prompt to the text of its answer, within `summary_timeout` seconds. Where it fails, as where none is given, the
-    summary is made without a model. `redact` puts marks in place of secrets before anything is stored: True for
-    those of known shapes and names and of the settings' patterns, a `Redactor` for your own choice, False to record
-    everything as it is said. With `save_history` False the session lives in memory: it goes on from what the store
-    has of it, if anything, and nothing of it is written.
-    `source` is put on record: from where the session is opened, `interactive`, `non-interactive` or `embedded-server`.
-    What came of a stream is put on record every `checkpoint` seconds at most. `key` opens an encrypted store at a path.
+    `store` is a store or a path to one, which `key` opens if it is encrypted. `target` is what requests are made for; a
+    session opened again keeps the target it had unless another is given. So it is with `budget` (tokens of a whole
+    request, or a Budget), `strategy` (what gives way first: a Strategy or the name of a preset) and `tools`, all three
+    for a target, and with `system`, the text that the conversation begins with. What differs from then is told by
+    `Session.changes`, what was half-done by `Session.resumed`. `summarizer` writes the summaries of what has to leave:
+    a Summarizer, or a function that asks a model, from a prompt to the text of its answer, within `summary_timeout`
+    seconds; where it fails, as where none is given, the summary is made without a model. `redact` puts marks in place
+    of secrets before anything is stored: True for those of known shapes and names and of the settings' patterns, a
+    `Redactor` for your own choice, False to record everything as it is said. With `save_history` False the session
+    lives in memory: it goes on from what the store has of it, if anything, and nothing of it is written. `source` is
+    put on record: from where it is opened, `interactive`, `non-interactive` or `embedded-server`. What came of a stream
+    is put on record every `checkpoint` seconds at most. Raises InputError, and StoreError for what the store cannot do.
     """
     _check(session_id, title, store, redact, settings, source, checkpoint)
     tools = _checked(target, budget, strategy, tools, system, summarizer, summary_timeout)
@@ -83,6 +84,7 @@ def open(
         if owns := home is not place:
             opened.callback(home.close)
         home = _redacting(home, said, redact)
+        _check_new(home, session_id, said, target, tools, budget=budget, strategy=strategy)
         info, created, hold = _found_or_made(home, session_id, title) if session_id else _made(home, title)
         session = Session(
             home, info, owns_store=owns, summarizer=summarizer, summary_timeout=wait, checkpoint=checkpoint
@@ -128,6 +130,28 @@ def _checked(
     if summary_timeout is not None and not (_is_number(summary_timeout) and 0 < summary_timeout < 1e9):
         raise InputError(f"summary_timeout is a number of seconds, more than 0, not {summary_timeout!r}")
     return None if tools is None else read_tools(tools)
+
+
+def _check_new(
+    home: Store, session_id: str, said: Settings, aim: Target | None, tools: tuple[Tool, ...] | None, **terms: Any
+) -> None:
+    """Raises InputError for a new session that could not be configured so, before it is made: with tools or `terms` for
+    no target, or with what no record can hold."""
+    given = next((name for name, value in {**terms, "tools": tools or None}.items() if value is not None), "")
+    if aim is None and not given:
+        return
+    try:
+        if session_id:
+            home.info(session_id)
+            return  # it stays as it is
+    except SessionNotFound:
+        pass
+    if aim is None and not said.provider:
+        raise InputError(
+            f"{given}: a new session has no target that this could be for; open it with "
+            "target=turnlog.target(PROVIDER, MODEL), or set `provider` and `model` in your configuration"
+        )
+    admitted(Configuration(settings={} if aim is None else aim.settings, tools=tools or ()))
 
 
 def _is_number(value: Any) -> bool:

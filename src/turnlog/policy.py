@@ -36,7 +36,7 @@ class Budget(Struct, frozen=True, omit_defaults=True):
     (tokens kept for system text and tools, if they take less).
 
     `trigger` says when to act and `goal` how far to go then. A number up to 1 is a share: of the limit for
-    `trigger`, and for `goal` of what the limit leaves beside the parts that can never go. A
+    `trigger`, and for `goal` of what the trigger leaves beside the parts that can never go. A
     greater number is tokens.
     """
 
@@ -70,7 +70,7 @@ class Budget(Struct, frozen=True, omit_defaults=True):
 class Strategy(Struct, frozen=True, omit_defaults=True):
     """What gives way when a request would outgrow its budget.
 
-    `steps` are tried in order until the view is down to the goal. Whatever they are, the oldest turns
+    `steps` are tried in order until the view is down to the goal. Whatever they are, the oldest messages
     leave as a last resort before a request is refused.
 
     - `protect`: share of the limit in newest messages that `mask` and `priority` leave alone.

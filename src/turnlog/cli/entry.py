@@ -97,9 +97,10 @@ class _CommandParser(_Parser):
 def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """The parser of the whole command line, or of as much of it as `argv` needs; each command's namespace has `run`."""
     store = argparse.ArgumentParser(add_help=False)
-    text = f"the store: a file (default: ${VARIABLE}, else one in your home)"
+    text = f"the store: a file or files:FOLDER (default: ${VARIABLE}, else your configuration's, else one in your home)"
     store.add_argument("--store", metavar="PATH", default=argparse.SUPPRESS, help=text)
-    key_text = f"where the key of an encrypted store is: file:PATH, env:NAME, ask, ... (default: ${KEY_VARIABLE})"
+    places = "file:PATH, env:NAME, ask, none, ..."
+    key_text = f"where an encrypted store's key is: {places} (default: ${KEY_VARIABLE}, else your configuration's)"
     store.add_argument("--key", metavar="WHERE", default=argparse.SUPPRESS, help=key_text)
     parser = _Parser(
         prog="turnlog",

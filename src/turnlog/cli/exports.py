@@ -26,7 +26,7 @@ _NUMBERS = 5
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    export = commands.add_parser("export", parents=[store], help="write a session to standard output")
+    export = commands.add_parser("export", parents=[store], help="write a session down, in one of several formats")
     export.add_argument("id", metavar="ID")
     help_text = "for people: html, markdown; for `turnlog import`: jsonl, json; else a request of that provider"
     export.add_argument("--format", choices=list(FORMATS), required=True, help=help_text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from ..errors import BlobMissing, InputError
+from ..errors import BlobMissing, CorruptRecord, InputError
 from ..log import Draft, SessionInfo, Store
 from ..records import Record
 from .blobs import names_in
@@ -19,10 +19,20 @@ def copy_store(source: Store, target: Store) -> int:
     """Copy what `target` does not have of `source`; how many records that were.
 
     Records keep their bytes, numbers and times, and forks go on sharing what they share; only the day on which a
-    fork was made becomes that of the copy. What was interrupted goes on where it stopped. Raises InputError where a
-    session of the target says something else than that of the source.
+    fork was made becomes that of the copy. Sessions that `gc` leaves alone are left alone there, too. What was
+    interrupted goes on where it stopped. Raises InputError where a session of the target says something else than that
+    of the source.
     """
-    return sum(_copy(source, target, info) for info in _parents_first(source))
+    kept = _kept(source)
+    return sum(_copy(source, target, info, kept=info.id in kept) for info in _parents_first(source))
+
+
+def _kept(source: Store) -> frozenset[str]:
+    """The sessions of a store that are marked to be kept; none where damage hides it, as reading them will say."""
+    try:
+        return source.inventory().kept
+    except CorruptRecord:
+        return frozenset()
 
 
 def _parents_first(source: Store) -> Iterator[SessionInfo]:
@@ -38,9 +48,10 @@ def _parents_first(source: Store) -> Iterator[SessionInfo]:
                 yield each
 
 
-def _copy(source: Store, target: Store, info: SessionInfo) -> int:
+def _copy(source: Store, target: Store, info: SessionInfo, *, kept: bool) -> int:
     there = {held.id: held for held in target.sessions()}
     copied = there.get(info.id)
+    is_new = copied is None
     if copied is None:
         parent = there.get(info.parent)
         if info.parent_records and parent is not None and parent.records >= info.parent_records:
@@ -49,6 +60,8 @@ def _copy(source: Store, target: Store, info: SessionInfo) -> int:
             copied = target.create(info.id, title=info.title, created=info.created, parent=info.parent)
     if copied.records and _last(target, info.id, copied.records) != _last(source, info.id, copied.records):
         raise InputError(f"session {info.id!r} is there already and says something else; copy into a new store")
+    if kept and (is_new or copied.records < info.records):  # what is there as a whole may have been let go since
+        target.keep(info.id)
     records = source.read(info.id, first=copied.records + 1, last=info.records)
     while batch := list(islice(records, _BATCH)):
         for record in batch:
