@@ -26,7 +26,7 @@ class ChatAssembler:
     def __init__(self) -> None:
         self._wire: dict[str, Any] = {}
         self._calls: list[dict[str, Any]] = []
-        self._slots: dict[int, int] = {}
+        self._slots: dict[Any, int] = {}
         self._usage: Usage | None = None
         self._raw_usage: Any = None
         self._model = self._id = self._stop = self._error = ""
@@ -50,7 +50,9 @@ class ChatAssembler:
         choice = first_choice(data)
         if choice is None:
             return
-        self._delta(choice.get("delta") or {})
+        begun = self._calls or any(self._wire.values())
+        # A server that cannot stream gives its whole answer in one chunk; some repeat it whole in the last.
+        self._delta(choice.get("delta") or _as_delta({} if begun else choice.get("message")))
         self._stop = str(choice.get("finish_reason") or "") or self._stop
 
     def reply(self) -> Reply:
@@ -88,14 +90,14 @@ class ChatAssembler:
         """Take a piece of a call. Pieces belong together by `index` alone; some servers number all calls
         0 or none, and tell them apart by id, or give none and each call whole."""
         index = entry.get("index")
-        number = index if isinstance(index, int) else -1
+        number = index if isinstance(index, (int, float, str)) else -1
         at = self._slots.get(number)
         if at is None or _is_another(entry, self._calls[at]):
             at = self._slots[number] = len(self._calls)
             self._calls.append({})
         call = self._calls[at]
         for key, value in entry.items():
-            if key == "index" or value is None:
+            if key == "index" or value is None or (value == "" and call.get(key)):  # further pieces have `"id": ""`
                 continue
             if key in ("function", "custom") and isinstance(value, Mapping):
                 body = call.setdefault(key, {"name": "", "arguments" if key == "function" else "input": ""})
@@ -104,6 +106,15 @@ class ChatAssembler:
                         _grow(body, name, piece)
             else:
                 call[key] = value
+
+
+def _as_delta(message: Any) -> Any:
+    """A whole message as a piece of a stream: its calls have their places for numbers."""
+    calls = message.get("tool_calls") if isinstance(message, Mapping) else None
+    if not isinstance(calls, list):
+        return message or {}
+    numbered = [{**call, "index": i} if isinstance(call, Mapping) else call for i, call in enumerate(calls)]
+    return {**message, "tool_calls": numbered}
 
 
 def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
