@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from types import NoneType
 from typing import Any
 
+import msgspec
+
 from .content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
 from .costs import Cost, cost
 from .errors import FormatError, InputError
@@ -27,6 +29,7 @@ __all__ = [
     "parts_of",
     "settings_given",
     "target_of",
+    "told_apart",
     "whole_of",
 ]
 
@@ -133,6 +136,24 @@ def is_stream(answer: Any) -> bool:
 def whole_of(answer: Any) -> Any:
     """The answer itself, or the error in a list of one: what Google's REST API gives where a stream was asked for."""
     return answer[0] if isinstance(answer, list) and len(answer) == 1 and is_refusal(answer[0]) else answer
+
+
+def told_apart(reply: Reply) -> Reply:
+    """The answer with ids of their own for calls in it that have none, or one that another has. Results go by ids:
+    given in another order than the calls, they would be taken for each other's."""
+    calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
+    taken = {call.id for call in calls}
+    if len(taken) == len(calls):
+        return reply
+    free = (name for i in range(len(calls) + len(taken)) if (name := f"call_{i}") not in taken)
+    parts: list[Part] = []
+    seen = {""}
+    for part in reply.message.parts:
+        if isinstance(part, ToolCall):
+            part = msgspec.structs.replace(part, id=next(free)) if part.id in seen else part
+            seen.add(part.id)
+        parts.append(part)
+    return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, parts=tuple(parts)))
 
 
 def media_of(data: bytes, mime: str, name: str = "") -> Media:
