@@ -16,7 +16,7 @@ from .models import Target, check_settings
 from .providers import provider
 from .providers.protocol import Parsed, Reply
 from .providers.refusals import is_refusal
-from .providers.sdk_objects import plain_body
+from .providers.sdk_objects import advice, plain_body
 from .records import Configuration, MessageRecord, Record
 
 __all__ = [
@@ -127,8 +127,9 @@ def settings_given(settings: Collection[str], held: Collection[str]) -> None:
 
 
 def is_stream(answer: Any) -> bool:
-    """Whether an answer comes in chunks: an iterable that is no whole response, nor a list of one error."""
-    if isinstance(whole_of(answer), (Mapping, str, bytes)) or hasattr(answer, "model_dump"):
+    """Whether an answer comes in chunks: an iterable that is no whole response, nor a list of one error, nor, as
+    responses of `requests` are, iterable besides leading to an answer."""
+    if isinstance(whole_of(answer), (Mapping, str, bytes)) or hasattr(answer, "model_dump") or advice(answer):
         return False
     return hasattr(answer, "__iter__") or hasattr(answer, "__next__")
 
