@@ -342,3 +342,28 @@ def test_a_cut_stream_of_the_real_sdk(fake_server: Any) -> None:
     reply = assembler.reply()
     assert not reply.complete and reply.error
     assert reply.message.parts == (Reasoning("google", text="let me see, this takes a while"), Text("first this l"))
+
+
+@pytest.mark.parametrize(
+    ("path", "key"), [(r"$['it\'s']", "it's"), (r'$["a \"b\""]', 'a "b"'), (r"$['a\\b']", "a\\b"), ("$.a-b", "a-b")]
+)
+def test_a_streamed_argument_has_the_name_that_its_path_quotes(path: str, key: str) -> None:
+    """A tool would be handed an argument under a name that it does not have."""
+    piece = {"jsonPath": path, "stringValue": "v"}
+    reply = assembled(
+        [
+            chunk({"functionCall": {"name": "f", "partialArgs": [piece], "willContinue": True}}),
+            chunk({"functionCall": {}}, finish="STOP"),
+        ]
+    )
+    [call] = reply.message.parts
+    assert isinstance(call, ToolCall) and call.arguments == {key: "v"}
+
+
+def test_a_streamed_call_that_another_cuts_off_is_a_fragment() -> None:
+    """It was gone without a word, from an answer that was on record as whole."""
+    second = {"functionCall": {"name": "g", "args": {"x": 1}}}
+    reply = assembled([*STREAMED_CALL[:2], chunk(second, finish="STOP")])
+    [call] = reply.message.parts
+    assert isinstance(call, ToolCall) and (call.name, call.arguments) == ("g", {"x": 1})
+    assert reply.fragments == (ToolCall("", "f", raw='{"n":50}', provider="google"),)

@@ -54,6 +54,7 @@ class ResponseAssembler:
         self._reader = PartReader()
         self._parts: list[Part] = []
         self._partial: PartialCall | None = None
+        self._cut: list[Part] = []
         self._usage: dict[str, Any] = {}
         self._model = ""
         self._response_id = ""
@@ -120,8 +121,10 @@ class ResponseAssembler:
         """The whole call as soon as its last piece has come."""
         for key, kind in (("id", str), ("name", str), ("partialArgs", list)):
             typed(inner, key, kind, path)
-        if self._partial is None or (inner.get("name") and self._partial.name):
-            self._partial = PartialCall()
+        if self._partial is not None and inner.get("name") and self._partial.name:  # cut off
+            self._cut.append(self._partial.fragment())
+            self._partial = None
+        self._partial = self._partial or PartialCall()
         self._partial.feed(part, inner, path)
         if not self._partial.complete:
             return None
@@ -157,7 +160,7 @@ class ResponseAssembler:
             response_id=self._response_id,
             complete=complete,
             error=error,
-            fragments=(self._partial.fragment(),) if self._partial is not None else (),
+            fragments=(*self._cut, *(() if self._partial is None else (self._partial.fragment(),))),
             blobs=dict(self._reader.blobs),
         )
 
