@@ -376,3 +376,13 @@ def test_a_chunk_that_holds_the_whole_answer_is_the_answer() -> None:
     assert assembled([whole]).message == assembled([empty, whole]).message == said
     pieces = [_chunk(delta={"content": "I look."}), _chunk(delta={"tool_calls": [{"index": 0, **call}]})]
     assert assembled([*pieces, whole]).message == said
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_choice_that_ended_in_an_error_is_no_whole_answer(streamed: bool) -> None:
+    """OpenRouter says it of the choice: half an answer was on record as a whole one."""
+    said = {"role": "assistant", "content": "It is"}
+    error = {"code": 502, "message": "Provider disconnected"}
+    choice = {"finish_reason": "error", "error": error, "delta" if streamed else "message": said}
+    reply = assembled([_chunk(**choice)]) if streamed else PROVIDER.parse_response(_chunk(**choice))
+    assert (reply.message.parts, reply.complete, reply.error) == ((Text("It is"),), False, "Provider disconnected")

@@ -50,6 +50,7 @@ class ChatAssembler:
         choice = first_choice(data)
         if choice is None:
             return
+        self._error = self._error or error_text(choice)
         begun = self._calls or any(self._wire.values())
         # A server that cannot stream gives its whole answer in one chunk; some repeat it whole in the last.
         self._delta(choice.get("delta") or _as_delta({} if begun else choice.get("message")))
