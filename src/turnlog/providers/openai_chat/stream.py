@@ -84,8 +84,11 @@ class ChatAssembler:
                     self._call(entry)
             else:
                 if key == "content" and type(value) is not type(self._wire.get(key, value)):
-                    self._wire[key], value = _as_parts(self._wire[key]), _as_parts(value)
-                _grow(self._wire, key, value)
+                    self._wire[key], value = _joined([], _as_parts(self._wire[key])), _as_parts(value)
+                if key == "content" and isinstance(value, list):
+                    self._wire[key] = _joined(self._wire.get(key) or [], value)
+                else:
+                    _grow(self._wire, key, value)
 
     def _call(self, entry: Mapping[str, Any]) -> None:
         """Take a piece of a call. Pieces belong together by `index` alone; some servers number all calls
@@ -136,6 +139,29 @@ def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
 def _as_parts(content: Any) -> Any:
     """Content as a list of parts, for who first said a text and then gives a list, or the other way round."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _joined(parts: list[Any], pieces: list[Any]) -> list[Any]:
+    """`parts` with the next pieces. The first goes on with the last part, if both are text, or thoughts as Mistral has
+    them: were each word a part, it would be a block in every request, and a line where parts are told as lines."""
+    for i, piece in enumerate(pieces):
+        kind = piece.get("type") if isinstance(piece, Mapping) else None
+        last = parts[-1] if parts and i == 0 else None
+        if kind not in ("text", "thinking"):
+            parts.append(piece)
+        elif isinstance(last, dict) and last.keys() == piece.keys() == {"type", kind} and _are_alike(last, piece, kind):
+            if isinstance(piece[kind], list):
+                _joined(last[kind], piece[kind])
+            else:
+                _grow(last, kind, piece[kind])
+        else:
+            inner = {kind: _joined([], piece[kind])} if isinstance(piece.get(kind), list) else {}
+            parts.append({**piece, **inner})
+    return parts
+
+
+def _are_alike(last: Mapping[str, Any], piece: Mapping[str, Any], kind: str) -> bool:
+    return last["type"] == piece["type"] and type(last[kind]) is type(piece[kind]) in (str, list)
 
 
 def _grow(into: dict[str, Any], key: str, piece: Any) -> None:
