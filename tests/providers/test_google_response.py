@@ -367,3 +367,19 @@ def test_a_streamed_call_that_another_cuts_off_is_a_fragment() -> None:
     [call] = reply.message.parts
     assert isinstance(call, ToolCall) and (call.name, call.arguments) == ("g", {"x": 1})
     assert reply.fragments == (ToolCall("", "f", raw='{"n":50}', provider="google"),)
+
+
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"])
+def test_a_call_that_nobody_could_read_is_a_fragment(reason: str) -> None:
+    """The answer counted as whole, and as one of nothing: an agent took it for the end of its work, and what the model
+    had said was gone."""
+    said = "Malformed function call: print(default_api.f("
+    ended = {"candidates": [{"finishReason": reason, "finishMessage": said}]}
+    half = ToolCall("", "", raw=said, provider="google")
+    for reply in (PROVIDER.parse_response(ended), assembled([chunk({"text": "I look."}), ended, ended])):
+        assert (reply.fragments, reply.stop) == ((half,), reason)
+    assert PROVIDER.parse_response({"candidates": [{"finishReason": reason}]}).fragments == (
+        ToolCall("", "", raw="", provider="google"),
+    )
+    read = chunk({"functionCall": {"name": "f", "args": {}}}, finish=reason)
+    assert assembled([read]).fragments == ()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from ...content import Message, Part, Reasoning, Text
+from ...content import Message, Part, Reasoning, Text, ToolCall
 from ...errors import FormatError
 from ...records import Usage, tokens_billed
 from ..protocol import Reply
@@ -31,6 +31,9 @@ _BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "
 _NO_RESPONSE = "no candidates: this is no generateContent response"
 _PARTS = ("text", "thought")
 _CANDIDATE = "response.candidates[0]"
+_UNREADABLE_CALL = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
+"""Reasons of stopping at a call that the service could not read, or has no tool for: what the model said of it stands
+in `finishMessage` alone."""
 _URLSAFE = str.maketrans("-_", "+/")
 
 
@@ -100,6 +103,10 @@ class ResponseAssembler:
         for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
             self._part(part, f"{_CANDIDATE}.content.parts[{j}]")
         reason = typed(candidate, "finishReason", str, _CANDIDATE)
+        if reason in _UNREADABLE_CALL and reason != self._stop:
+            said = typed(candidate, "finishMessage", str, _CANDIDATE) or ""
+            if said or not any(isinstance(part, ToolCall) for part in self._parts):
+                self._cut.append(ToolCall(id="", name="", raw=said, provider=NAME))
         if reason and reason != "FINISH_REASON_UNSPECIFIED":
             self._stop = reason
 
