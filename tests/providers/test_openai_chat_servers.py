@@ -87,3 +87,24 @@ def test_content_that_comes_in_parts_and_texts_is_one_text() -> None:
     whole = PROVIDER.parse_response(_chunk(message=said, finish_reason="stop"))
     assert reply.message == whole.message
     assert thoughts[0]["thinking"] == [{"type": "text", "text": "Hm"}]  # what was handed over stays as it was
+
+
+@pytest.mark.parametrize("name", [{}, {"name": "f"}])
+def test_pieces_of_a_call_that_each_have_an_id_are_one_call(name: dict[str, str]) -> None:
+    """vLLM has made up an id for every piece: a call became as many halves of calls as it had pieces."""
+    first, named = {"name": "f"}, [{"name": "f"}, name, name, name]
+    texts = ['{"x":', "1", "}", *([] if name else [""])]
+    functions = [{**called, "arguments": text} for called, text in zip(named, texts, strict=False)]
+    pieces = [_piece(index=0, id=f"id{i}", type="function", function=one) for i, one in enumerate(functions)]
+    second = [_piece(index=0, id="b0", function={**first, "arguments": "{"})]
+    second.append(_piece(index=0, id="b1", function={**name, "arguments": "}"}))
+    third = _piece(index=0, id="c", function={"name": "g", "arguments": ""})
+    fourth = _piece(index=0, id="d", function={"name": "g", "arguments": "{}"})
+    reply = assembled([*pieces, *second, third, fourth, _chunk(delta={}, finish_reason="tool_calls")])
+    calls = (
+        ToolCall("id0", "f", arguments={"x": 1}),
+        ToolCall("b0", "f", arguments={}),
+        ToolCall("c", "g", raw=""),
+        ToolCall("d", "g", arguments={}),
+    )
+    assert reply.message == Message("assistant", calls)

@@ -101,7 +101,8 @@ class ChatAssembler:
             self._calls.append({})
         call = self._calls[at]
         for key, value in entry.items():
-            if key == "index" or value is None or (value == "" and call.get(key)):  # further pieces have `"id": ""`
+            # Further pieces may have `"id": ""`, or an id that nobody is told of again.
+            if key == "index" or value is None or (call.get(key) and (value == "" or key == "id")):
                 continue
             if key in ("function", "custom") and isinstance(value, Mapping):
                 body = call.setdefault(key, {"name": "", "arguments" if key == "function" else "input": ""})
@@ -125,7 +126,7 @@ def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     """Whether a piece begins a call other than the one that has its index: under another id, or under a name, without
     an id, where that one has all its arguments."""
     if entry.get("id"):
-        return bool(call.get("id")) and entry["id"] != call["id"]
+        return bool(call.get("id")) and entry["id"] != call["id"] and not _goes_on(entry, call)
     if call.get("id"):
         return False
     new, had = entry.get("function"), call.get("function")
@@ -133,7 +134,23 @@ def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
         return False
     if new["name"] == had["name"] and not str(new.get("arguments") or "").strip():  # said once more at the end
         return False
-    return had["arguments"].endswith("}") and isinstance(parse_arguments(had["arguments"])[0], dict)
+    return _is_whole(had["arguments"])
+
+
+def _goes_on(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
+    """Whether a piece under another id is of the same call all the same: vLLM has made up an id for each piece. No call
+    begins without a name, and none under the same name in the midst of arguments."""
+    new, had = entry.get("function") or entry.get("custom"), call.get("function")
+    name = new.get("name") if isinstance(new, Mapping) else None
+    if not name:
+        return True
+    if not isinstance(had, Mapping) or name != had["name"]:
+        return False
+    return bool(had["arguments"]) and not _is_whole(had["arguments"])
+
+
+def _is_whole(arguments: str) -> bool:
+    return arguments.endswith("}") and isinstance(parse_arguments(arguments)[0], dict)
 
 
 def _as_parts(content: Any) -> Any:
