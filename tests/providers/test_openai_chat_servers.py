@@ -108,3 +108,15 @@ def test_pieces_of_a_call_that_each_have_an_id_are_one_call(name: dict[str, str]
         ToolCall("d", "g", arguments={}),
     )
     assert reply.message == Message("assistant", calls)
+
+
+def test_a_piece_that_says_nothing_of_its_call_goes_on_with_the_last() -> None:
+    """It became a call of its own, without a name, and the call that it is of had half its arguments."""
+    pieces = [
+        _piece(index=0, id="a", function={"name": "f", "arguments": "{}"}),
+        _piece(index=1, id="b", function={"name": "g", "arguments": '{"x":'}),
+        _piece(function={"arguments": "1}"}),
+    ]
+    reply = assembled([*pieces, _chunk(delta={}, finish_reason="tool_calls")])
+    calls = (ToolCall("a", "f", arguments={}), ToolCall("b", "g", arguments={"x": 1}))
+    assert reply.message == Message("assistant", calls)

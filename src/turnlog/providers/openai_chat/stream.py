@@ -96,6 +96,8 @@ class ChatAssembler:
         index = entry.get("index")
         number = index if isinstance(index, (int, float, str)) else -1
         at = self._slots.get(number)
+        if index is None and not entry.get("id") and not _named(entry) and self._calls:
+            at = len(self._calls) - 1  # it begins nothing, so it goes on with what came last
         if at is None or _is_another(entry, self._calls[at]):
             at = self._slots[number] = len(self._calls)
             self._calls.append({})
@@ -140,13 +142,18 @@ def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
 def _goes_on(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     """Whether a piece under another id is of the same call all the same: vLLM has made up an id for each piece. No call
     begins without a name, and none under the same name in the midst of arguments."""
-    new, had = entry.get("function") or entry.get("custom"), call.get("function")
-    name = new.get("name") if isinstance(new, Mapping) else None
+    name, had = _named(entry), call.get("function")
     if not name:
         return True
     if not isinstance(had, Mapping) or name != had["name"]:
         return False
     return bool(had["arguments"]) and not _is_whole(had["arguments"])
+
+
+def _named(entry: Mapping[str, Any]) -> Any:
+    """The name in a piece, if it has one."""
+    body = entry.get("function") or entry.get("custom")
+    return body.get("name") if isinstance(body, Mapping) else None
 
 
 def _is_whole(arguments: str) -> bool:
