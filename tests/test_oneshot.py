@@ -245,6 +245,7 @@ def test_there_and_back_the_conversation_is_the_same(to: str) -> None:
         ({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]}, "anthropic"),
         ({"messages": [{"role": "tool", "content": "x", "tool_call_id": "a"}]}, "openai-chat"),
         ({"messages": [{"role": "user", "content": "hi"}], "model": "claude-haiku-4-5"}, "anthropic"),
+        ({"messages": [{"role": "user", "content": "hi"}], "tools": [{"name": "f", "input_schema": {}}]}, "anthropic"),
         ({"messages": [{"role": "user", "content": "hi"}]}, "openai-chat"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -162,3 +162,28 @@ def test_what_is_no_object_of_an_answer_is_told_by_its_place(
     assert found.kind == "format" and found.detail == str(caught.value)
     if hasattr(wrong, "close"):
         wrong.close()
+
+
+class _Fetched:
+    """What `requests.post` returns: it gives its bytes to whoever iterates over it."""
+
+    status_code = 200
+    headers: dict[str, str] = {}
+
+    def json(self) -> dict[str, Any]:
+        """The answer."""
+        return {}
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter([b"{", b"}"])
+
+
+@pytest.mark.parametrize("provider", BODIES)
+def test_a_response_that_can_be_iterated_over_is_no_stream(provider: str) -> None:
+    """An answer that broke off was put on record, and nothing said what to hand over."""
+    with turnlog.open("s", target=turnlog.target(provider, "some-model"), store=":memory:") as session:
+        session.user("Is it warm?")
+        before = list(session.records())
+        with pytest.raises(FormatError, match=r"hand over what its `\.json\(\)` gives"):
+            session.receive(_Fetched())
+        assert list(session.records()) == before

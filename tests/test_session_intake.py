@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 import turnlog
-from turnlog.content import Media, Message, Text, ToolCall
+from turnlog.content import Media, Message, Text, ToolCall, ToolResult
 from turnlog.errors import FormatError, InputError
 from turnlog.records import PartialAnswer
 from turnlog.session import Session
@@ -288,3 +288,37 @@ def test_tools_that_are_changed_later_are_as_they_were_given(session: Session) -
     session.user("Is it warm in Oslo?")
     schema["properties"] = {}
     assert "city" in str(session.request().request["tools"])
+
+
+def _asked_for(*calls: tuple[str, str]) -> dict[str, Any]:
+    """An answer that calls tools, by id and name."""
+    made = [{"id": i, "type": "function", "function": {"name": name, "arguments": "{}"}} for i, name in calls]
+    message = {"role": "assistant", "content": None, "tool_calls": made}
+    return {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("same", ["", "call_1", "functions.look"])
+def test_results_of_calls_without_ids_of_their_own_are_not_swapped(session: Session, same: str, streamed: bool) -> None:
+    """Tools that end in another order than they were called in: the model would read the answer to the one as the
+    other's. Servers that imitate an API leave ids empty, or give one to all."""
+    whole = _asked_for((same, "look"), ("call_0", "look"), (same, "list"))
+    session.user("Look, and list.")
+    answer = session.receive(iter([whole]) if streamed else whole)
+    look, other, listed = answer.tool_calls
+    assert len({look.id, other.id, listed.id}) == 3 and other.id == "call_0"
+    for call, said in ((listed, "a list"), (other, "another look"), (look, "a look")):
+        session.tool_result(call, said)
+    for aim in (CHAT, CLAUDE, turnlog.target("openai-responses", "gpt-5"), turnlog.target("google", "gemini-2.5-pro")):
+        shown = session.request(aim).view
+        told = {part.call_id: part for one in shown for part in one.message.parts if isinstance(part, ToolResult)}
+        asked = [part for one in shown for part in one.message.parts if isinstance(part, ToolCall)]
+        texts = [[part.text for part in told[call.id].parts if isinstance(part, Text)] for call in asked]
+        assert texts == [["a look"], ["another look"], ["a list"]]
+
+
+def test_one_call_without_an_id_stays_as_it_came(session: Session) -> None:
+    """Nothing is made up where nothing can be taken for something else."""
+    session.user("Look.")
+    [call] = session.receive(_asked_for(("", "look"))).tool_calls
+    assert call.id == ""

@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from types import NoneType
 from typing import Any
 
+import msgspec
+
 from .content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
 from .costs import Cost, cost
 from .errors import FormatError, InputError
@@ -14,7 +16,7 @@ from .models import Target, check_settings
 from .providers import provider
 from .providers.protocol import Parsed, Reply
 from .providers.refusals import is_refusal
-from .providers.sdk_objects import plain_body
+from .providers.sdk_objects import advice, plain_body
 from .records import Configuration, MessageRecord, Record
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "parts_of",
     "settings_given",
     "target_of",
+    "told_apart",
     "whole_of",
 ]
 
@@ -124,8 +127,9 @@ def settings_given(settings: Collection[str], held: Collection[str]) -> None:
 
 
 def is_stream(answer: Any) -> bool:
-    """Whether an answer comes in chunks: an iterable that is no whole response, nor a list of one error."""
-    if isinstance(whole_of(answer), (Mapping, str, bytes)) or hasattr(answer, "model_dump"):
+    """Whether an answer comes in chunks: an iterable that is no whole response, nor a list of one error, nor, as
+    responses of `requests` are, iterable besides leading to an answer."""
+    if isinstance(whole_of(answer), (Mapping, str, bytes)) or hasattr(answer, "model_dump") or advice(answer):
         return False
     return hasattr(answer, "__iter__") or hasattr(answer, "__next__")
 
@@ -133,6 +137,24 @@ def is_stream(answer: Any) -> bool:
 def whole_of(answer: Any) -> Any:
     """The answer itself, or the error in a list of one: what Google's REST API gives where a stream was asked for."""
     return answer[0] if isinstance(answer, list) and len(answer) == 1 and is_refusal(answer[0]) else answer
+
+
+def told_apart(reply: Reply) -> Reply:
+    """The answer with ids of their own for calls in it that have none, or one that another has. Results go by ids:
+    given in another order than the calls, they would be taken for each other's."""
+    calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
+    taken = {call.id for call in calls}
+    if len(taken) == len(calls):
+        return reply
+    free = (name for i in range(len(calls) + len(taken)) if (name := f"call_{i}") not in taken)
+    parts: list[Part] = []
+    seen = {""}
+    for part in reply.message.parts:
+        if isinstance(part, ToolCall):
+            part = msgspec.structs.replace(part, id=next(free)) if part.id in seen else part
+            seen.add(part.id)
+        parts.append(part)
+    return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, parts=tuple(parts)))
 
 
 def media_of(data: bytes, mime: str, name: str = "") -> Media:

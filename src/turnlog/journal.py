@@ -12,7 +12,7 @@ import msgspec
 from .content import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult
 from .context import Context
 from .errors import Conflict, InputError, TurnlogError, described
-from .exchange import Answer, Content, is_stream, parts_of, whole_of
+from .exchange import Answer, Content, is_stream, parts_of, told_apart, whole_of
 from .intake import admitted
 from .log import Draft, Store
 from .models import Target
@@ -220,8 +220,9 @@ class Journal:
         return Answer(reply, records[0], asked.model)
 
     def _by_own_names(self, reply: Reply, asked: Target) -> Reply:
-        """The answer with its calls under the names that the tools were given: a provider that does not take those is
-        sent others, which nobody else knows."""
+        """The answer with its calls told apart, under the names that the tools were given: a provider that does not
+        take those is sent others, which nobody else knows."""
+        reply = told_apart(reply)
         names = {tool.name for tool in self._context.configuration.tools if tool.kind != "hosted"}
         called = {part.name for part in (*reply.message.parts, *reply.fragments) if isinstance(part, ToolCall)}
         if called <= names or not names:

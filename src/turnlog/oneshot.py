@@ -156,6 +156,12 @@ def shown_messages(parsed: Parsed) -> list[Shown]:
 _ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"})
 
 
+def _declares_schemas(body: Mapping[str, Any]) -> bool:
+    """Whether tools are declared as Anthropic has them: read as another's, they would be nobody's."""
+    tools = body.get("tools")
+    return isinstance(tools, list) and any(isinstance(tool, Mapping) and "input_schema" in tool for tool in tools)
+
+
 def detect(body: Mapping[str, Any]) -> str:
     """Whose request a body is. Raises InputError if it is none of the four."""
     if not isinstance(body, Mapping):
@@ -169,7 +175,7 @@ def detect(body: Mapping[str, Any]) -> str:
     messages = body["messages"]
     if not isinstance(messages, list):
         raise InputError(f"no request body: 'messages' is to be a list, not {type(messages).__name__}")
-    if "system" in body or "anthropic_version" in body or "stop_sequences" in body:
+    if "system" in body or "anthropic_version" in body or "stop_sequences" in body or _declares_schemas(body):
         return "anthropic"
     for message in messages:
         if not isinstance(message, Mapping):

@@ -104,3 +104,16 @@ def test_what_an_sdk_returned_may_stand_in_the_next_request(provider: str, fake_
     server = fake_server()
     sdk_client(provider, server.url).send(made.request, "gemini-2.5-pro")
     assert [(one.status, one.errors) for one in server.requests] == [(200, [])]
+
+
+def test_objects_whose_class_says_who_speaks_keep_their_speaker() -> None:
+    """Google's `ModelContent` has its role from its class alone: what the model said would be taken for the user's."""
+    said: list[Any] = [types.UserContent(ASKED), types.ModelContent("No."), types.UserContent("And in Rome?")]
+    roles = [("user", ASKED), ("model", "No."), ("user", "And in Rome?")]
+    body = {"contents": [{"role": role, "parts": [{"text": text}]} for role, text in roles]}
+    made = turnlog.repair({"contents": said}, "google")
+    assert (made.request, made.edits, made.losses) == (body, (), ())
+    aim = turnlog.target("google", "gemini-2.5-pro")
+    with turnlog.open("s", target=aim, store=":memory:") as session:
+        session.extend(said)
+        assert session.request().request["contents"] == body["contents"]

@@ -140,6 +140,25 @@ def test_partial_messages_are_echoes_until_one_is_cut() -> None:
     assert [text_of(one.message) for one in of_kind(session, PartialAnswer)] == ["half a"]
 
 
+def test_half_a_call_at_the_end_of_the_pieces_is_kept() -> None:
+    """An answer that reached its limit in the midst of a call counted as whole, without the call."""
+    half = {"type": "input_json_delta", "partial_json": '{"command": "l'}
+    pieces = [
+        *streamed("m1", "I look."),
+        event(type="content_block_stop", index=0),
+        event(type="content_block_start", index=1, content_block={**CALL, "input": {}}),
+        event(type="content_block_delta", index=1, delta=half),
+        event(type="content_block_stop", index=1),
+        event(type="message_delta", delta={"stop_reason": "max_tokens"}),
+        event(type="message_stop"),
+    ]
+    (session,) = imported(INIT, *pieces)
+    assert messages_of(session) == []
+    assert [(one.message, one.fragments) for one in of_kind(session, PartialAnswer)] == [
+        (Message("assistant", (Text("I look."),)), (ToolCall("c1", "Bash", raw='{"command": "l'),))
+    ]
+
+
 def test_a_session_file_is_not_taken_for_its_output() -> None:
     """Both hold the same kinds of records."""
     record = {**user("hi"), "sessionId": OWN, "parentUuid": None, "isSidechain": False}

@@ -111,6 +111,19 @@ def test_an_answer_that_broke_off_is_no_whole_one() -> None:
     assert [warning.line for warning in session.warnings] == [2]
 
 
+def test_a_call_that_did_not_come_to_its_end_is_kept() -> None:
+    """It was left out of an answer that counted as whole."""
+    begun = {
+        "functionCall": {"name": "f", "partialArgs": [{"jsonPath": "$.n", "numberValue": 5}], "willContinue": True}
+    }
+    whole = {"functionCall": {"id": "c1", "name": "g", "args": {}}}
+    (session,) = read_file(jsonl([recorded([chunk(begun), chunk(whole, finishReason="STOP")])]))
+    call, half = ToolCall("c1", "g", {}, provider="google"), ToolCall("", "f", raw='{"n":5}', provider="google")
+    assert bodies_of(session) == [
+        PartialAnswer(Message("assistant", (call,)), "a call in it did not come to its end", fragments=(half,))
+    ]
+
+
 @pytest.mark.parametrize("kind", ["bare", "lines", "stream", "document"])
 def test_responses_without_their_method_are_read(kind: str) -> None:
     """As people keep them from curl or a log."""

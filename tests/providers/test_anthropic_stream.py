@@ -310,3 +310,47 @@ def test_an_input_that_is_told_anew_is_told_whole() -> None:
     ):
         assembler.feed(event)
     assert assembler.reply().usage == Usage(input=100, output=5, cached=100)
+
+
+def _streamed(*blocks: tuple[int, dict[str, Any], dict[str, Any] | None]) -> list[dict[str, Any]]:
+    """A stream of blocks: index, start, and the one delta of each."""
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {**WHOLE, "content": [], "stop_reason": None}}]
+    for index, start, delta in blocks:
+        events.append({"type": "content_block_start", "index": index, "content_block": start})
+        if delta is not None:
+            events.append({"type": "content_block_delta", "index": index, "delta": delta})
+        events.append({"type": "content_block_stop", "index": index})
+    return [*events, {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}]
+
+
+CALL_START = {"type": "tool_use", "id": "toolu_1", "name": "look"}
+CALL_INPUT = {"type": "input_json_delta", "partial_json": '{"at": "a"}'}
+TEXT_START = {"type": "text", "text": ""}
+TEXT_DELTA = {"type": "text_delta", "text": "I look."}
+
+
+def test_a_call_that_began_without_an_input_has_the_one_that_came() -> None:
+    """Servers that leave out what is empty begin a call without `input`: its tool ran without any arguments."""
+    reply = assembled(_streamed((0, CALL_START, CALL_INPUT), (1, {**CALL_START, "id": "toolu_2"}, None)))
+    calls = (ToolCall("toolu_1", "look", arguments={"at": "a"}), ToolCall("toolu_2", "look", arguments={}))
+    assert (reply.message, reply.complete, reply.fragments) == (Message("assistant", calls), True, ())
+    assert PROVIDER.parse_response({**WHOLE, "content": [CALL_START]}).message.parts == (
+        ToolCall("toolu_1", "look", arguments={}),
+    )
+
+
+def test_blocks_that_are_all_of_one_index_are_all_kept() -> None:
+    """A gateway that numbers every block 0 lost what the model said before its call, and the first of two calls."""
+    second = {**CALL_START, "id": "toolu_2"}
+    blocks = ((0, TEXT_START, TEXT_DELTA), (0, CALL_START, CALL_INPUT), (0, second, CALL_INPUT))
+    calls = [ToolCall(name, "look", arguments={"at": "a"}) for name in ("toolu_1", "toolu_2")]
+    assert assembled(_streamed(*blocks)).message == Message("assistant", (Text("I look."), *calls))
+
+
+def test_an_answer_that_is_streamed_once_more_is_said_once() -> None:
+    """A proxy that asks again, or a block that comes twice, would have the model say everything twice."""
+    whole = _streamed((0, TEXT_START, TEXT_DELTA), (1, CALL_START, CALL_INPUT))
+    said = Message("assistant", (Text("I look."), ToolCall("toolu_1", "look", arguments={"at": "a"})))
+    for cut in range(len(whole)):
+        assert assembled([*whole[:cut], *whole]).message == said
+    assert assembled(_streamed((0, TEXT_START, TEXT_DELTA), *[(1, CALL_START, CALL_INPUT)] * 2)).message == said

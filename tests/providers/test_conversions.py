@@ -231,6 +231,22 @@ def test_a_choice_goes_along_under_its_older_name_without_a_loss() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "body"),
+    [
+        ("google", {"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [""]}}}),
+        ("google", {"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [5]}}}),
+        ("anthropic", {"tool_choice": {"type": "tool", "name": ""}}),
+    ],
+)
+def test_a_choice_of_no_tool_is_no_reason_to_refuse_a_body(source: str, body: dict[str, Any]) -> None:
+    """`tool choice 'tool:'` was said to who had given none of these words."""
+    said = {"contents": [{"parts": [{"text": "hi"}]}]} if source == "google" else {"messages": []}
+    for to in ("openai-chat", "openai-responses", "anthropic", "google"):
+        made = convert({**said, **body}, to=to, source=source)
+        assert turnlog.check(made.request, to) == []
+
+
+@pytest.mark.parametrize(
     "mime", ["text/plain", "text/markdown", "text/csv", "application/pdf", "application/json", "application/zip"]
 )
 def test_a_file_is_of_one_kind_whoever_speaks_of_it(mime: str) -> None:

@@ -342,3 +342,44 @@ def test_a_cut_stream_of_the_real_sdk(fake_server: Any) -> None:
     reply = assembler.reply()
     assert not reply.complete and reply.error
     assert reply.message.parts == (Reasoning("google", text="let me see, this takes a while"), Text("first this l"))
+
+
+@pytest.mark.parametrize(
+    ("path", "key"), [(r"$['it\'s']", "it's"), (r'$["a \"b\""]', 'a "b"'), (r"$['a\\b']", "a\\b"), ("$.a-b", "a-b")]
+)
+def test_a_streamed_argument_has_the_name_that_its_path_quotes(path: str, key: str) -> None:
+    """A tool would be handed an argument under a name that it does not have."""
+    piece = {"jsonPath": path, "stringValue": "v"}
+    reply = assembled(
+        [
+            chunk({"functionCall": {"name": "f", "partialArgs": [piece], "willContinue": True}}),
+            chunk({"functionCall": {}}, finish="STOP"),
+        ]
+    )
+    [call] = reply.message.parts
+    assert isinstance(call, ToolCall) and call.arguments == {key: "v"}
+
+
+def test_a_streamed_call_that_another_cuts_off_is_a_fragment() -> None:
+    """It was gone without a word, from an answer that was on record as whole."""
+    second = {"functionCall": {"name": "g", "args": {"x": 1}}}
+    reply = assembled([*STREAMED_CALL[:2], chunk(second, finish="STOP")])
+    [call] = reply.message.parts
+    assert isinstance(call, ToolCall) and (call.name, call.arguments) == ("g", {"x": 1})
+    assert reply.fragments == (ToolCall("", "f", raw='{"n":50}', provider="google"),)
+
+
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"])
+def test_a_call_that_nobody_could_read_is_a_fragment(reason: str) -> None:
+    """The answer counted as whole, and as one of nothing: an agent took it for the end of its work, and what the model
+    had said was gone."""
+    said = "Malformed function call: print(default_api.f("
+    ended = {"candidates": [{"finishReason": reason, "finishMessage": said}]}
+    half = ToolCall("", "", raw=said, provider="google")
+    for reply in (PROVIDER.parse_response(ended), assembled([chunk({"text": "I look."}), ended, ended])):
+        assert (reply.fragments, reply.stop) == ((half,), reason)
+    assert PROVIDER.parse_response({"candidates": [{"finishReason": reason}]}).fragments == (
+        ToolCall("", "", raw="", provider="google"),
+    )
+    read = chunk({"functionCall": {"name": "f", "args": {}}}, finish=reason)
+    assert assembled([read]).fragments == ()

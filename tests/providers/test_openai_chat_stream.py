@@ -167,8 +167,8 @@ PIECES = [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]
 @pytest.mark.parametrize(
     ("said", "parts"),
     [
-        (["a", PIECES, "d"], [{"type": "text", "text": "a"}, *PIECES, {"type": "text", "text": "d"}]),
-        ([PIECES, "d", PIECES], [*PIECES, {"type": "text", "text": "d"}, *PIECES]),
+        (["a", PIECES, "d"], [{"type": "text", "text": "ab"}, {"type": "text", "text": "cd"}]),
+        ([PIECES, "d", PIECES], [PIECES[0], {"type": "text", "text": "cdb"}, PIECES[1]]),
     ],
     ids=["text first", "list first"],
 )

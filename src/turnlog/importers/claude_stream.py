@@ -216,7 +216,7 @@ def _cut_answer(assembler: Any, begun: int, whole: Mapping[str, str], log: Draft
     log.blobs.update(reply.blobs)
     if said is not None:  # blocks that were whole are a message already
         log.note("partial", {"response_id": reply.response_id}, text_of(reply.message))
-    elif reply.complete:
+    elif reply.complete and not reply.fragments:
         answered = MessageRecord(reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
         log.add(replace(answered, source=f"line {begun}"))
     elif reply.message.parts or reply.fragments:

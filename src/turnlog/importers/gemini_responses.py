@@ -99,7 +99,7 @@ def _draft(line: Line, log: Drafting) -> str:
         log.note("unreadable", call)
         return ""
     log.blobs.update(reply.blobs)
-    if reply.complete:
+    if reply.complete and not reply.fragments:
         log.add(
             MessageRecord(
                 message=reply.message,
@@ -110,7 +110,8 @@ def _draft(line: Line, log: Drafting) -> str:
             )
         )
     else:
-        log.add(PartialAnswer(reply.message, reply.error, fragments=reply.fragments, model=reply.model))
+        reason = reply.error or "a call in it did not come to its end"
+        log.add(PartialAnswer(reply.message, reason, fragments=reply.fragments, model=reply.model))
     if reply.usage is not None:
         log.add(UsageRecord(provider=PROVIDER.name, model=reply.model, usage=reply.usage, raw=reply.raw_usage))
     around = {key: item for key, item in call.items() if key not in ("method", "response")} if wrapped else {}

@@ -31,14 +31,19 @@ def plain(value: Any, path: str) -> dict[str, Any]:
     return found
 
 
-def _dumped(value: Any) -> dict[str, Any] | None:
-    """What an object writes itself down as, None if it does not."""
+def _dumped(value: Any, *, made_by_hand: bool = False) -> dict[str, Any] | None:
+    """What an object writes itself down as, None if it does not. One that was `made_by_hand` says some things by its
+    class alone: the role of a `ModelContent` of Google's is nowhere else."""
     if isinstance(value, type):  # it has the methods of its instances
         return None
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         try:  # unset fields stay out; `by_alias` because the SDKs call the key `async` `async_`, and all of Google's
-            return _mapping(dump(mode="json", by_alias=True, exclude_unset=True, warnings=False))
+            said = _mapping(dump(mode="json", by_alias=True, exclude_unset=True, warnings=False))
+            if said is None or not made_by_hand:
+                return said
+            by_class = dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
+            return _mapping(_filled(said, by_class))
         except (TypeError, ValueError):  # not pydantic's own, or an old one's
             pass
     for name in _DUMPS:
@@ -46,6 +51,16 @@ def _dumped(value: Any) -> dict[str, Any] | None:
         if callable(method) and (found := _mapping(method())) is not None:
             return found
     return None
+
+
+def _filled(said: Any, by_class: Any) -> Any:
+    """What was set, and at every depth what a class says beside that."""
+    if isinstance(said, dict) and isinstance(by_class, dict):
+        more = {key: value for key, value in by_class.items() if key not in said}
+        return {**{key: _filled(value, by_class.get(key)) for key, value in said.items()}, **more}
+    if isinstance(said, list) and isinstance(by_class, list) and len(said) == len(by_class):
+        return [_filled(*pair) for pair in zip(said, by_class, strict=True)]
+    return said
 
 
 def _mapping(value: Any) -> dict[str, Any] | None:
@@ -105,7 +120,7 @@ def _plain_value(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
         made = [_plain_value(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
         return value if all(new is item for new, item in zip(made, value, strict=True)) else made
-    dumped = _dumped(value)
+    dumped = _dumped(value, made_by_hand=True)
     if dumped is None:
         what = advice(value) or "a request body is JSON, of dicts, lists, texts and numbers, or objects of the SDKs"
         raise FormatError(f"{path} is of type {type(value).__name__}: {what}")

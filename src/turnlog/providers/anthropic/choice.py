@@ -20,7 +20,7 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
         return None
     kind, name = choice.get("type"), choice.get("name", "")
     if kind == "tool":
-        return f"tool:{name}" if isinstance(name, str) else None
+        return f"tool:{name}" if isinstance(name, str) and name else None
     return _CHOICES.get(kind) if isinstance(kind, str) else None
 
 

@@ -18,6 +18,8 @@ from .shapes import BLOCK
 
 __all__ = ["INPUT", "parse_response", "read_reply", "replayable", "string", "usage_of"]
 
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+
 INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 """The figures of a usage object that are an input together."""
 
@@ -76,6 +78,8 @@ def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
         del kept["citations"]
     if kept.get("type") == "tool_use" and kept.get("caller") == {"type": "direct"}:
         del kept["caller"]
+    if kept.get("type") in _CALLS:
+        kept.setdefault("input", {})  # servers that leave out what is empty leave out that of a call without arguments
     pruned: dict[str, Any] = prune(kept, BLOCK, "", edits)
     return pruned
 

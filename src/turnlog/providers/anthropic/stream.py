@@ -28,20 +28,24 @@ _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delt
 class _Block:
     """A content block as far as it came. `broken` says that its input is no JSON object."""
 
-    def __init__(self, start: dict[str, Any]) -> None:
+    def __init__(self, start: dict[str, Any], index: int) -> None:
         for key in ("type", "id", "name", "tool_use_id", "text", "thinking", "signature"):
             string(start, key, "event.content_block")
         if not isinstance(start.get("citations"), (list, tuple, NoneType)):
             raise FormatError("expected a list", path="event.content_block.citations")
         self.fields = start
+        self.index = index
         self.pieces: list[str] = []
+        self.has_input = False
         self.closed = False
         self.broken = False
+        self.told_again = False
 
     def take(self, delta: Mapping[str, Any]) -> None:
         match delta.get("type"):
             case "text_delta" | "thinking_delta" | "input_json_delta" as kind:
                 self.pieces.append(string(delta, _GROWING[kind], "event.delta"))
+                self.has_input = self.has_input or kind == "input_json_delta"
             case "signature_delta":
                 self.fields["signature"] = string(delta, "signature", "event.delta")
             case "citations_delta":
@@ -55,7 +59,7 @@ class _Block:
 
     def close(self) -> None:
         self.closed = True
-        if "input" not in self.fields or not self.text.strip():
+        if not self.has_input or not self.text.strip():
             return
         try:
             value = json.loads(self.text)
@@ -65,6 +69,11 @@ class _Block:
             self.fields["input"] = value
         else:
             self.broken = True
+
+    def gives_way_to(self, other: _Block) -> bool:
+        """Whether what begins under the same index is this one again; else a server has one number for all."""
+        again = self.fields.get("id") is not None and self.fields.get("id") == other.fields.get("id")
+        return self.told_again or again or not (self.closed or self.pieces)
 
     def end(self) -> None:
         """Close it if nobody did: some servers end an answer without."""
@@ -108,7 +117,8 @@ class StreamAssembler:
     def __init__(self) -> None:
         self._message: dict[str, Any] = {"role": "assistant"}
         self._usage: dict[str, Any] | None = None
-        self._blocks: dict[int, _Block] = {}
+        self._blocks: list[_Block] = []
+        self._places: dict[int, int] = {}
         self._ended = False
         self._error = ""
 
@@ -119,9 +129,11 @@ class StreamAssembler:
             case "message_start":
                 self._message = _message(_object(event, "message"), "event.message")
                 self._count(self._message.get("usage"))
+                for before in self._blocks:
+                    before.told_again = True
             case "content_block_start":
                 block = _object(event, "content_block")
-                self._blocks[_index(event)] = _Block(block)
+                self._begin(_Block(block, _index(event)))
                 if block.get("type") == "fallback":
                     # Names the model that goes on from here; the whole response names it too.
                     self._message["model"] = string(_object(block, "to"), "model", "event.content_block.to")
@@ -136,7 +148,7 @@ class StreamAssembler:
                 self._count(event.get("usage"))
             case "message_stop":
                 self._ended = True
-                for begun in self._blocks.values():
+                for begun in self._blocks:
                     begun.end()
             case "error":
                 error = event.get("error")
@@ -155,16 +167,24 @@ class StreamAssembler:
             later = {k: v for k, v in usage.items() if v is not None and (v != 0 or k in sure or not before.get(k))}
             self._usage = {**before, **later}
 
+    def _begin(self, block: _Block) -> None:
+        place = self._places.get(block.index)
+        if place is not None and self._blocks[place].gives_way_to(block):
+            self._blocks[place] = block
+        else:
+            self._places[block.index] = len(self._blocks)
+            self._blocks.append(block)
+
     def _block(self, event: Mapping[str, Any]) -> _Block:
         index = _index(event)
-        if index not in self._blocks:
+        if index not in self._places:
             raise FormatError(f"block {index} was never started", path="event.index")
-        return self._blocks[index]
+        return self._blocks[self._places[index]]
 
     def reply(self) -> Reply:
         """The answer so far."""
         complete = self._ended and not self._error
-        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        blocks = sorted(self._blocks, key=lambda block: block.index)
         unanswered = set() if complete else _unanswered(blocks)
         kept: list[dict[str, Any]] = []
         fragments: list[Part] = []

@@ -14,6 +14,7 @@ from .keys import NAME
 __all__ = ["PartialCall", "starts_partial"]
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
+_ESCAPED = re.compile(r"\\(['\"\\/])")
 _DIGITS, _STEPS = 5, 100
 """Most digits of an index and most steps of a path: what a piece may make us build."""
 _VALUES = ("stringValue", "numberValue", "boolValue")
@@ -71,6 +72,8 @@ def _path(text: str, where: str) -> tuple[str | int, ...]:
     steps: list[str | int] = []
     for match in _STEP.finditer(text.removeprefix("$")):
         key = next(group for group in match.groups() if group is not None)
+        if match.group(1) is None:
+            key = _ESCAPED.sub(r"\1", key)
         if (match.group(4) is not None and len(key) > _DIGITS) or len(steps) == _STEPS:
             raise FormatError("no arguments are that long or that deep", path=f"{where}.jsonPath")
         steps.append(int(key) if match.group(4) is not None else key)

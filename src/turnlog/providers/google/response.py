@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from ...content import Message, Part, Reasoning, Text
+from ...content import Message, Part, Reasoning, Text, ToolCall
 from ...errors import FormatError
 from ...records import Usage, tokens_billed
 from ..protocol import Reply
@@ -31,6 +31,9 @@ _BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "
 _NO_RESPONSE = "no candidates: this is no generateContent response"
 _PARTS = ("text", "thought")
 _CANDIDATE = "response.candidates[0]"
+_UNREADABLE_CALL = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
+"""Reasons of stopping at a call that the service could not read, or has no tool for: what the model said of it stands
+in `finishMessage` alone."""
 _URLSAFE = str.maketrans("-_", "+/")
 
 
@@ -54,6 +57,7 @@ class ResponseAssembler:
         self._reader = PartReader()
         self._parts: list[Part] = []
         self._partial: PartialCall | None = None
+        self._cut: list[Part] = []
         self._usage: dict[str, Any] = {}
         self._model = ""
         self._response_id = ""
@@ -99,6 +103,10 @@ class ResponseAssembler:
         for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
             self._part(part, f"{_CANDIDATE}.content.parts[{j}]")
         reason = typed(candidate, "finishReason", str, _CANDIDATE)
+        if reason in _UNREADABLE_CALL and reason != self._stop:
+            said = typed(candidate, "finishMessage", str, _CANDIDATE) or ""
+            if said or not any(isinstance(part, ToolCall) for part in self._parts):
+                self._cut.append(ToolCall(id="", name="", raw=said, provider=NAME))
         if reason and reason != "FINISH_REASON_UNSPECIFIED":
             self._stop = reason
 
@@ -120,8 +128,10 @@ class ResponseAssembler:
         """The whole call as soon as its last piece has come."""
         for key, kind in (("id", str), ("name", str), ("partialArgs", list)):
             typed(inner, key, kind, path)
-        if self._partial is None or (inner.get("name") and self._partial.name):
-            self._partial = PartialCall()
+        if self._partial is not None and inner.get("name") and self._partial.name:  # cut off
+            self._cut.append(self._partial.fragment())
+            self._partial = None
+        self._partial = self._partial or PartialCall()
         self._partial.feed(part, inner, path)
         if not self._partial.complete:
             return None
@@ -157,7 +167,7 @@ class ResponseAssembler:
             response_id=self._response_id,
             complete=complete,
             error=error,
-            fragments=(self._partial.fragment(),) if self._partial is not None else (),
+            fragments=(*self._cut, *(() if self._partial is None else (self._partial.fragment(),))),
             blobs=dict(self._reader.blobs),
         )
 

@@ -102,7 +102,8 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
         case "NONE":
             return "none"
         case "ANY":
-            return f"tool:{names[0]}" if isinstance(names, list) and len(names) == 1 else "required"
+            only = names[0] if isinstance(names, list) and len(names) == 1 else None
+            return f"tool:{only}" if isinstance(only, str) and only else "required"
         case _:
             return None
 

@@ -38,7 +38,7 @@ def parse_response(response: Any) -> Reply:
         wire: Any = {}
         error = error_text(data) or "the response holds no answer"
     else:
-        wire, error = choice.get("message") or {}, error_text(data)
+        wire, error = choice.get("message") or {}, error_text(data) or error_text(choice)
     stop = str((choice or {}).get("finish_reason") or "")
     message, fragments, blobs = read_answer(wire, stop)
     raw = data.get("usage")
@@ -66,7 +66,7 @@ def first_choice(data: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def error_text(data: Mapping[str, Any]) -> str:
-    """What an error object says, or nothing."""
+    """What the error of an answer, or of a choice in it, says; or nothing."""
     error = data.get("error")
     if not error:
         return ""

@@ -26,7 +26,7 @@ class ChatAssembler:
     def __init__(self) -> None:
         self._wire: dict[str, Any] = {}
         self._calls: list[dict[str, Any]] = []
-        self._slots: dict[int, int] = {}
+        self._slots: dict[Any, int] = {}
         self._usage: Usage | None = None
         self._raw_usage: Any = None
         self._model = self._id = self._stop = self._error = ""
@@ -50,7 +50,10 @@ class ChatAssembler:
         choice = first_choice(data)
         if choice is None:
             return
-        self._delta(choice.get("delta") or {})
+        self._error = self._error or error_text(choice)
+        begun = self._calls or any(self._wire.values())
+        # A server that cannot stream gives its whole answer in one chunk; some repeat it whole in the last.
+        self._delta(choice.get("delta") or _as_delta({} if begun else choice.get("message")))
         self._stop = str(choice.get("finish_reason") or "") or self._stop
 
     def reply(self) -> Reply:
@@ -81,21 +84,27 @@ class ChatAssembler:
                     self._call(entry)
             else:
                 if key == "content" and type(value) is not type(self._wire.get(key, value)):
-                    self._wire[key], value = _as_parts(self._wire[key]), _as_parts(value)
-                _grow(self._wire, key, value)
+                    self._wire[key], value = _joined([], _as_parts(self._wire[key])), _as_parts(value)
+                if key == "content" and isinstance(value, list):
+                    self._wire[key] = _joined(self._wire.get(key) or [], value)
+                else:
+                    _grow(self._wire, key, value)
 
     def _call(self, entry: Mapping[str, Any]) -> None:
         """Take a piece of a call. Pieces belong together by `index` alone; some servers number all calls
         0 or none, and tell them apart by id, or give none and each call whole."""
         index = entry.get("index")
-        number = index if isinstance(index, int) else -1
+        number = index if isinstance(index, (int, float, str)) else -1
         at = self._slots.get(number)
+        if index is None and not entry.get("id") and not _named(entry) and self._calls:
+            at = len(self._calls) - 1  # it begins nothing, so it goes on with what came last
         if at is None or _is_another(entry, self._calls[at]):
             at = self._slots[number] = len(self._calls)
             self._calls.append({})
         call = self._calls[at]
         for key, value in entry.items():
-            if key == "index" or value is None:
+            # Further pieces may have `"id": ""`, or an id that nobody is told of again.
+            if key == "index" or value is None or (call.get(key) and (value == "" or key == "id")):
                 continue
             if key in ("function", "custom") and isinstance(value, Mapping):
                 body = call.setdefault(key, {"name": "", "arguments" if key == "function" else "input": ""})
@@ -106,11 +115,20 @@ class ChatAssembler:
                 call[key] = value
 
 
+def _as_delta(message: Any) -> Any:
+    """A whole message as a piece of a stream: its calls have their places for numbers."""
+    calls = message.get("tool_calls") if isinstance(message, Mapping) else None
+    if not isinstance(calls, list):
+        return message or {}
+    numbered = [{**call, "index": i} if isinstance(call, Mapping) else call for i, call in enumerate(calls)]
+    return {**message, "tool_calls": numbered}
+
+
 def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     """Whether a piece begins a call other than the one that has its index: under another id, or under a name, without
     an id, where that one has all its arguments."""
     if entry.get("id"):
-        return bool(call.get("id")) and entry["id"] != call["id"]
+        return bool(call.get("id")) and entry["id"] != call["id"] and not _goes_on(entry, call)
     if call.get("id"):
         return False
     new, had = entry.get("function"), call.get("function")
@@ -118,12 +136,56 @@ def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
         return False
     if new["name"] == had["name"] and not str(new.get("arguments") or "").strip():  # said once more at the end
         return False
-    return had["arguments"].endswith("}") and isinstance(parse_arguments(had["arguments"])[0], dict)
+    return _is_whole(had["arguments"])
+
+
+def _goes_on(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
+    """Whether a piece under another id is of the same call all the same: vLLM has made up an id for each piece. No call
+    begins without a name, and none under the same name in the midst of arguments."""
+    name, had = _named(entry), call.get("function")
+    if not name:
+        return True
+    if not isinstance(had, Mapping) or name != had["name"]:
+        return False
+    return bool(had["arguments"]) and not _is_whole(had["arguments"])
+
+
+def _named(entry: Mapping[str, Any]) -> Any:
+    """The name in a piece, if it has one."""
+    body = entry.get("function") or entry.get("custom")
+    return body.get("name") if isinstance(body, Mapping) else None
+
+
+def _is_whole(arguments: str) -> bool:
+    return arguments.endswith("}") and isinstance(parse_arguments(arguments)[0], dict)
 
 
 def _as_parts(content: Any) -> Any:
     """Content as a list of parts, for who first said a text and then gives a list, or the other way round."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _joined(parts: list[Any], pieces: list[Any]) -> list[Any]:
+    """`parts` with the next pieces. The first goes on with the last part, if both are text, or thoughts as Mistral has
+    them: were each word a part, it would be a block in every request, and a line where parts are told as lines."""
+    for i, piece in enumerate(pieces):
+        kind = piece.get("type") if isinstance(piece, Mapping) else None
+        last = parts[-1] if parts and i == 0 else None
+        if kind not in ("text", "thinking"):
+            parts.append(piece)
+        elif isinstance(last, dict) and last.keys() == piece.keys() == {"type", kind} and _are_alike(last, piece, kind):
+            if isinstance(piece[kind], list):
+                _joined(last[kind], piece[kind])
+            else:
+                _grow(last, kind, piece[kind])
+        else:
+            inner = {kind: _joined([], piece[kind])} if isinstance(piece.get(kind), list) else {}
+            parts.append({**piece, **inner})
+    return parts
+
+
+def _are_alike(last: Mapping[str, Any], piece: Mapping[str, Any], kind: str) -> bool:
+    return last["type"] == piece["type"] and type(last[kind]) is type(piece[kind]) in (str, list)
 
 
 def _grow(into: dict[str, Any], key: str, piece: Any) -> None:

@@ -67,6 +67,8 @@ class StreamAssembler:
         self._response: dict[str, Any] = {}
         self._open: dict[int, _Open] = {}
         self._done: dict[int, dict[str, Any]] = {}
+        self._moved: dict[int, int] = {}
+        self._again: set[int] = set()
         self._ended = False
         self._error = ""
 
@@ -82,6 +84,8 @@ class StreamAssembler:
                 check_output(item, f"event.response.output[{i}]")
             self._response = event["response"]
             self._ended = kind in _ENDS
+            if kind == "response.created":  # what was said before that is said once more
+                self._again, self._moved = {*self._done, *self._open}, {}
         elif kind == "error":
             nested = event.get("error")
             source = nested if isinstance(nested, dict) else event
@@ -110,14 +114,28 @@ class StreamAssembler:
     def _take_item(self, kind: str, event: dict[str, Any]) -> None:
         item = check_item(event.get("item"), "event.item")
         index = _index(event, "output_index")
-        if kind == "response.output_item.done":
-            self._done[index] = check_output(item, "event.item")
-            self._open.pop(index, None)
+        at = self._moved.get(index, index)
+        begins = kind == "response.output_item.added"
+        if at not in self._again and self._is_taken(at, item, begins):  # a server has one number for all, or none
+            at = self._moved[index] = 1 + max((*self._done, *self._open))
+        self._again.discard(at)
+        if begins:
+            self._open[at] = _Open(item)
         else:
-            self._open[index] = _Open(item)
+            self._done[at] = check_output(item, "event.item")
+            self._open.pop(at, None)
+
+    def _is_taken(self, at: int, item: dict[str, Any], begins: bool) -> bool:
+        """Whether another item stands there. One that is open is ended by what comes under its number, whatever the id:
+        some servers make a new id for each event."""
+        opened, there = self._open.get(at), self._done.get(at)
+        if opened is not None:
+            return begins and bool(opened.texts) and not _is_same(opened.item, item)
+        return there is not None and there != item and not _is_same(there, item)
 
     def _take_text(self, event: dict[str, Any], place: str, index_key: str, text_key: str, *, append: bool) -> None:
-        opened = self._open.get(_index(event, "output_index"))
+        index = _index(event, "output_index")
+        opened = self._open.get(self._moved.get(index, index))
         text = event.get(text_key)
         if opened is None or not isinstance(text, str):
             return
@@ -168,6 +186,10 @@ def _half_message(opened: _Open) -> list[dict[str, Any]]:
 def _id(item: Mapping[str, Any]) -> str | None:
     found = item.get("id")
     return found if isinstance(found, str) else None
+
+
+def _is_same(there: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+    return _id(item) is not None and _id(item) == _id(there)
 
 
 def _fragment(opened: _Open) -> Part:
