@@ -93,7 +93,8 @@ def fit(
     """The request body, made to fit: valid, and at most `max_tokens` large (0: what the model takes).
 
     Stateless and deterministic: the same arguments give the same request. The arguments are those of
-    `Fitter`. Raises BudgetError if what cannot be left out is larger, FormatError where `body` is no request.
+    `Fitter`. Raises BudgetError if what cannot be left out is larger, FormatError where `body` is no request of its
+    provider, InputError where it is nobody's.
     """
     fitter = Fitter(
         max_tokens=max_tokens,

@@ -348,6 +348,32 @@ def test_halves_of_server_tool_calls_are_repaired_away(oracle: ModuleType) -> No
     assert oracle.check_anthropic(past) == oracle.check_anthropic(paused) == []
 
 
+@pytest.mark.parametrize("aim", [*TARGETS, target("anthropic", "claude-opus-4-6", **THINKING)], ids=lambda a: a.model)
+def test_a_paused_turn_is_sent_back_as_it_is(aim: Target, oracle: ModuleType) -> None:
+    """With thinking, and for models that take no prefill, a user's word was put behind it, and so the call that the
+    provider was at was left out: an agent that goes on after `pause_turn` had the work begin again each time."""
+    call = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "news"}}
+    begun = [{"type": "thinking", "thinking": "look", "signature": "c2ln"}, call]
+    tools = [{"type": "web_search_20250305", "name": "web_search"}]
+    with turnlog.open("s", store=":memory:", target=aim.with_settings(max_tokens=4000), tools=tools) as session:
+        session.user("What is new?")
+        session.receive(
+            {
+                "type": "message",
+                "role": "assistant",
+                "model": aim.model,
+                "content": begun,
+                "stop_reason": "pause_turn",
+                "usage": {"input_tokens": 9, "output_tokens": 9},
+            }
+        )
+        prepared = session.request()
+        assert prepared.request["messages"][1:] == [{"role": "assistant", "content": begun}]
+        assert prepared.edits == ()
+        assert oracle.check_anthropic(prepared.request) == []
+        assert session.token_count == turnlog.count(prepared.request).tokens
+
+
 def test_thinking_can_be_switched_off_with_what_needs_it() -> None:
     """An open tool loop without reasoning is refused while thinking is on."""
     edit = {"type": "clear_thinking_20251015"}

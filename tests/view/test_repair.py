@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from judging import TARGETS, shown
-from turnlog.content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
+from turnlog.content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
 from turnlog.models import Target, target
 from turnlog.providers import provider
 from turnlog.rules import Rules
@@ -190,3 +190,20 @@ def test_a_tool_that_was_taken_away_stays_away() -> None:
     other = Tool("other", parameters={"type": "object"})
     view = numbered(user("go"), assistant(CALL), user(RESULT))
     assert declare_tools(view, (other,), rules(CLAUDE)) == ((other,), [])
+
+
+@pytest.mark.parametrize("call_id", ["", "same"])
+@pytest.mark.parametrize("order", [("read", "list"), ("list", "read")])
+def test_results_under_one_id_go_by_the_names_of_their_tools(call_id: str, order: tuple[str, ...]) -> None:
+    """Calls of one answer that all have no id, or the same one, had each other's results: the model read that one tool
+    had said what the other did."""
+    calls = [ToolCall(call_id, name, arguments={}) for name in ("read", "list")]
+    results = [ToolResult(call_id, name=name, parts=(Text(f"of {name}"),)) for name in order]
+    made = repair(numbered(user("go"), assistant(*calls), user(*results)), rules(RESPONSES))
+    called = {part.id: part.name for one in made.view for part in one.message.parts if isinstance(part, ToolCall)}
+    told = [part for one in made.view for part in one.message.parts if isinstance(part, ToolResult)]
+    assert sorted(called.values()) == ["list", "read"]
+    assert {called[part.call_id]: text_of(Message("user", part.parts)) for part in told} == {  # type: ignore[arg-type]
+        "read": "of read",
+        "list": "of list",
+    }

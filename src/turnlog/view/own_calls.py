@@ -10,12 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..content import Media, Opaque, Part, ToolResult
+from ..content import Media, Message, Opaque, Part, ToolResult
 from ..rules import Rules
 from .arrange import with_parts
 from .shown import Edit, Shown
 
-__all__ = ["own_calls"]
+__all__ = ["is_paused", "own_calls"]
+
+
+def is_paused(last: Message, rules: Rules) -> bool:
+    """Whether the provider goes on by itself from this last message: its answer ended with a call that it runs itself
+    (Anthropic's `pause_turn`), is sent back as it is, and a user's word behind it would throw away what was begun."""
+    end = last.parts[-1] if last.role == "assistant" and last.parts else None
+    return isinstance(end, Opaque) and end.provider == rules.provider and end.kind in rules.own_calls
 
 
 def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit], *, more: bool) -> list[Shown]:
@@ -32,15 +39,15 @@ def own_calls(view: Sequence[Shown], rules: Rules, edits: list[Edit], *, more: b
             out.append(view[i])
             i += 1
         else:
-            out += _turn(view[start:i], rules, edits, still_open=not more and _is_open(view[i:], rules))
+            out += _turn(view[start:i], rules, edits, still_open=not more and _is_open(view[i - 1], view[i:], rules))
     return out
 
 
-def _is_open(rest: Sequence[Shown], rules: Rules) -> bool:
-    """Whether the provider goes on with the turn: nothing but tool results came after it, and no
+def _is_open(last: Shown, rest: Sequence[Shown], rules: Rules) -> bool:
+    """Whether the provider goes on with the turn: nothing but tool results came after its `last` message, and no
     user's word has to be put behind it."""
     if not rest:
-        return rules.last == "any"
+        return rules.last == "any" or is_paused(last.message, rules)
     parts = [part for shown in rest for part in shown.message.parts]
     return all(isinstance(part, ToolResult) and not _spills(part) for part in parts)
 

@@ -108,5 +108,5 @@ def _open_call(open_calls: list[tuple[At, ToolCall]], result: ToolResult) -> tup
             return fitting[0]
     if not fitting:
         return None
-    latest = fitting[-1][0][0]
-    return next(entry for entry in fitting if entry[0][0] == latest)
+    latest = [entry for entry in fitting if entry[0][0] == fitting[-1][0][0]]
+    return next((entry for entry in latest if entry[1].name == result.name), latest[0])  # several may have one id

@@ -29,7 +29,7 @@ from ..rules import Rules
 from .arrange import Fate, arrange, with_parts
 from .clean import clean, is_blank, sendable_name
 from .media_room import within_room
-from .own_calls import own_calls
+from .own_calls import is_paused, own_calls
 from .pairing import pair
 from .shown import Edit, Loss, Shown, without_extras
 
@@ -276,7 +276,7 @@ def added_ends(view: Sequence[Shown], rules: Rules) -> tuple[Shown | None, Shown
         if rules.first == "user" or calls:
             opening = Shown(Message("user", (Text(EARLIER),)), first.records, "synthetic")
     last = next(shown for shown in reversed(view) if shown.message.role != "system")
-    if last.message.role == "assistant" and rules.last == "user":
+    if last.message.role == "assistant" and rules.last == "user" and not is_paused(last.message, rules):
         closing = Shown(Message("user", (Text(CONTINUE),)), last.records, "synthetic")
     return opening, closing
 

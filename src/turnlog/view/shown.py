@@ -46,7 +46,7 @@ class Edit(Struct, frozen=True, gc=False, omit_defaults=True):
 class Loss(Struct, frozen=True, gc=False, omit_defaults=True):
     """Something of the conversation that this target cannot take, or takes in another place.
 
-    Fields as in `Edit`. A loss says nothing of damage: the log holds what was lost.
+    `kind`, `detail` and `records` as in `Edit`. A loss says nothing of damage: the log holds what was lost.
     """
 
     kind: str
