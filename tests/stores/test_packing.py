@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
+import json
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from store_parts import filled, said, texts
 
 from turnlog.codec import encode_record
 from turnlog.errors import CorruptRecord, InputError, StoreError
-from turnlog.log import Packed, Store
+from turnlog.log import Packed, Problem, Store
 from turnlog.records import Record
 from turnlog.stores import FilesStore, SqliteStore, open_store
 from turnlog.stores.schema import upgrade
@@ -160,6 +162,26 @@ def test_a_crash_while_packing_files_loses_nothing(
         store.close()
         if done:
             return
+
+
+def test_what_was_written_beside_a_packed_log_is_set_aside(tmp_path: Path) -> None:
+    """What a process of a turnlog that knows no packed logs had said in one: acknowledged, told by nobody, and gone for
+    good with the next append."""
+    store = _open("files", tmp_path)
+    filled(store, "s", 3)
+    log = tmp_path / "log.db" / "sessions" / "s.jsonl"
+    begun = log.read_bytes()
+    _pack(store, "s")
+    log.write_bytes(begun[: len(begun) // 2])  # all of which the packed log has
+    assert store.verify() == []
+    log.write_bytes(b'{"sum":"0","messages":1,"left":0,"record":{}}\n')
+    told = f"46 bytes stand in {log} that do not count beside the packed log"
+    assert (texts(store.read("s")), store.verify()) == (["1", "2", "3"], [Problem("s", 0, told)])
+    store.append("s", [said("4")])
+    assert (texts(store.read("s")), store.verify()) == (["1", "2", "3", "4"], [])
+    note = json.loads(log.with_suffix(".torn").read_bytes())
+    assert base64.b64decode(note["base64"]) == b'{"sum":"0","messages":1,"left":0,"record":{}}\n'
+    store.close()
 
 
 def test_a_crash_while_packing_a_database_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

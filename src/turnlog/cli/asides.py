@@ -28,7 +28,7 @@ from ..records import (
 )
 from ..turns import LEFT_OPEN
 
-__all__ = ["Asides", "is_aside", "may_be_moved", "may_follow"]
+__all__ = ["Asides", "is_aside", "may_be_moved", "may_follow", "unnumbered"]
 
 _WORDLESS = (Configuration, Decision, Note, SessionOpened, SummaryRecord)
 
@@ -83,6 +83,11 @@ class Asides:
 
     def _place(self, n: int) -> int:
         return n + sum(ahead < n for ahead, _ in self._found)
+
+
+def unnumbered(body: Body) -> Body:
+    """A body without the numbers of the records that it names, which say where those stood."""
+    return _moved(body, lambda n: 0)
 
 
 def _again(record: Record) -> Draft:

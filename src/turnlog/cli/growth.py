@@ -20,6 +20,7 @@ from ..importers.answers import texts_of
 from ..log import Draft
 from ..records import Body, MessageRecord, Note, PartialAnswer, Record, TurnClosed, UsageRecord
 from ..turns import LEFT_OPEN
+from .asides import unnumbered
 
 __all__ = ["is_older", "is_outgrown", "names_its_place"]
 
@@ -27,9 +28,9 @@ __all__ = ["is_older", "is_outgrown", "names_its_place"]
 def is_outgrown(kept: Sequence[Record], imported: Imported, known: int, clocks: Iterable[str]) -> bool:
     """Whether the transcript says all that `kept` does, and none of that came from anybody else.
 
-    The first `known` of its drafts stand ahead of `kept`; `clocks` are times at which some of those were imported. The
-    end of a turn that was found open when somebody opened the session is no record of anybody's: the transcript
-    tells how the turn ended.
+    The first `known` of its drafts stand ahead of `kept`; `clocks` are their times, or those at which they were
+    imported: what is told at the end of a transcript has the time of what it stood behind. The end of a turn that was
+    found open when somebody opened the session is no record of anybody's: the transcript tells how the turn ended.
     """
     clocks = {*clocks, *(one.time for one in kept if names_its_place(one))}
     begun = [one for one in kept if not _is_left_open(one.body)]
@@ -145,8 +146,9 @@ def _summaries(message: Message) -> list[str]:
 
 def _is_again(old: Body, new: Body) -> bool:
     """Whether `new` is what `old` says by now: what an answer costs is told while it grows; a note gathers more, or
-    leaves out what a message says by then."""
-    if old == new:
+    leaves out what a message says by then; and the records that they name have other numbers behind one that an older
+    turnlog did not make of the transcript."""
+    if unnumbered(old) == unnumbered(new):
         return True
     if isinstance(old, UsageRecord) and isinstance(new, UsageRecord):
         fields = type(old.usage).__struct_fields__

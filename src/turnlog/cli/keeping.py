@@ -59,8 +59,9 @@ def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
 
 class _Held(Struct, frozen=True):
     """What a session has of an imported one: so many records, with `asides` ahead of and between them, and then those
-    that are `others`, with the asides `among` them. `clocks` are times at which messages of the first were imported
-    that tell none of their own. `exposed`: some of the first have secrets where the imported ones have marks."""
+    that are `others`, with the asides `among` them. `clocks` are times of the first: the transcript's, and of
+    messages that tell none those at which they were imported. `exposed`: some of the first have secrets where the
+    imported ones have marks."""
 
     known: int
     asides: Asides
@@ -187,8 +188,8 @@ def _held(store: Store, session_id: str, imported: Imported, redactor: Redactor 
         known += 1
         if not draft.time:
             told.add(record.time)
-            if names_its_place(record):
-                clocks.add(record.time)
+        if draft.time or names_its_place(record):
+            clocks.add(record.time)
     return _Held(known, asides, exposed=exposed)
 
 

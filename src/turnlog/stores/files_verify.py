@@ -14,6 +14,7 @@ from .drafts import blob_names, is_said
 from .files_rewrite import half_made
 from .log_files import Card, LogFolder, start_sum
 from .log_lines import checked, lines_forwards, read_line
+from .log_packs import beside
 from .log_reading import line_at, pieces_of
 
 __all__ = ["verify_folder"]
@@ -68,6 +69,11 @@ class _Check:
                     self._add(session, torn.record, torn.what)
                 if self._folder.file(stem, "head").exists() and self._folder.head(stem) is None:
                     self._add(session, 0, f"{self._folder.file(stem, 'head')} cannot be read")
+                if name is None and (held := beside(self._folder.file(stem), file)):
+                    what = (
+                        f"{len(held)} bytes stand in {self._folder.file(stem)} that do not count beside the packed log"
+                    )
+                    self._add(session, 0, what)
                 lines = list(lines_forwards(file, tail.size))
         except FileNotFoundError:
             if name is None and self._half_deleted(stem):

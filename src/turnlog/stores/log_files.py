@@ -16,7 +16,6 @@ on: the name of a log, its *stem*, never changes.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
@@ -34,11 +33,12 @@ from msgspec.structs import asdict, replace
 
 from ..errors import CorruptRecord, NewerStore, SessionNotFound, StoreError
 from ..first_use import ready
-from ..log import Problem, utc_now
+from ..log import Problem
 from .folders import make_private, refusals, write_whole
 from .log_heads import read_head, write_head
 from .log_lines import Tail, find_tail, lines_backwards
-from .log_packs import PACKED, open_packed, pack_log, packed_path, size_of, thaw_log
+from .log_packs import PACKED, beside, open_packed, pack_log, packed_path, size_of, thaw_log
+from .log_torn import add_torn
 
 try:
     import fcntl
@@ -199,20 +199,8 @@ class LogFolder:
         """Move what follows the last whole append to the `.torn` file, and note what is missing."""
         head = self.head(stem)
         file.seek(tail.size)
-        note = {
-            "time": utc_now(),
-            "records": tail.records,
-            "acknowledged": head.records if head is not None else None,
-            "base64": base64.b64encode(file.read()).decode(),
-        }
-        handle = os.open(self.file(stem, "torn"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            held = json.dumps(note).encode() + b"\n"
-            if os.write(handle, held) != len(held):
-                raise StoreError(f"{self.file(stem, 'torn')}: the disk is full")
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        acknowledged = head.records if head is not None else None
+        add_torn(self.file(stem, "torn"), file.read(), records=tail.records, acknowledged=acknowledged)
         os.ftruncate(file.fileno(), tail.size)
         self.write_head(stem, tail)
 
@@ -296,6 +284,8 @@ class LogFolder:
                     if not write:
                         yield packed
                         return
+                    if held := beside(log, packed):  # a process of an older version did not see that it is packed
+                        add_torn(self.file(stem, "torn"), held, records=None, acknowledged=None)
                     thaw_log(log, packed)
 
     @contextmanager

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, cast
 from .folders import write_whole
 from .zstd import compressed, decompressed, size_of_frame
 
-__all__ = ["PACKED", "PackedLog", "open_packed", "pack_log", "packed_path", "size_of", "thaw_log"]
+__all__ = ["PACKED", "PackedLog", "beside", "open_packed", "pack_log", "packed_path", "size_of", "thaw_log"]
 
 PACKED = "jsonl.zst"
 """What the name of a packed log ends in, after the stem."""
@@ -88,6 +88,15 @@ def open_packed(log: Path) -> BinaryIO | None:
 def size_of(file: BinaryIO) -> int:
     """How many bytes of lines a log has, packed or not. Raises CorruptRecord."""
     return file.size if isinstance(file, PackedLog) else os.fstat(file.fileno()).st_size
+
+
+def beside(log: Path, file: BinaryIO) -> bytes:
+    """What stands in a log though its packed one, `file`, counts alone; nothing where that begins with the same, as
+    after a crash, or where the log is not packed. Raises CorruptRecord."""
+    if not isinstance(file, PackedLog) or not (held := log.read_bytes()):
+        return b""
+    file.seek(0)
+    return b"" if file.read(len(held)) == held else held
 
 
 def pack_log(log: Path, lines: bytes) -> int:

@@ -31,6 +31,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "SEARCH_VERSION",
     "SPAN_VERSION",
+    "SYSTEM_VERSION",
     "SessionRow",
     "USAGE",
     "chain",
@@ -167,6 +168,9 @@ KEPT_VERSION = 7
 
 SPAN_VERSION = 5
 """From this version on the index knows the times of each session's records."""
+
+SYSTEM_VERSION = 3
+"""From this version on rows of system text are of a kind of their own."""
 
 
 class SessionRow(NamedTuple):

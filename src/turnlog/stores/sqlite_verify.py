@@ -9,16 +9,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
+from typing import Any
 
 from ..codec import decode_record
 from ..errors import CorruptRecord
 from ..log import Problem
 from .blobs import BlobFolder, fits
-from .drafts import blob_names, row_kind
+from .drafts import blob_names, kind_of, row_kind
 from .schema import (
     CHAIN_START,
     COLUMNS,
     SEARCH_VERSION,
+    SYSTEM_VERSION,
     SessionRow,
     chain,
     record_id,
@@ -66,6 +68,7 @@ class _Check:
         self._problems = problems
         self._known: set[str] = set()
         self._needed: set[str] = set()
+        self._kind = row_kind if version_of(db) >= SYSTEM_VERSION else kind_of
 
     def run(self, found: Iterable[Problem]) -> None:
         """Collect what a check finds; where SQLite gives up in the middle of it, that too."""
@@ -164,8 +167,8 @@ class _Check:
             return f"it cannot be read: {error}"
         if record.n != n:
             return f"it says that it is number {record.n}"
-        if row_kind(record.body) != kind:
-            return f"it is of kind {row_kind(record.body)!r}, its row says {kind!r}"
+        if self._kind(record.body) != kind:
+            return f"it is of kind {self._kind(record.body)!r}, its row says {kind!r}"
         return None
 
     def _blobs_of(self, raw: bytes) -> frozenset[str]:
@@ -190,8 +193,14 @@ def _verify_file(db: sqlite3.Connection) -> Iterator[Problem]:
             yield Problem("", 0, f"sqlite: {message}")
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
         upgrade(model, "", to=version_of(db))  # one opened for reading may be of an older version
-        if table_definitions(db) != table_definitions(model):
+        if _definitions(db) != _definitions(model):
             yield Problem("", 0, "the tables are not defined as this version defines them")
+
+
+def _definitions(db: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    """The tables as they have to be. Not those of an older search index: nobody asks it, and the upgrade drops it."""
+    old = version_of(db) < SEARCH_VERSION
+    return [each for each in table_definitions(db) if not (old and each[1].startswith("search"))]
 
 
 def _verify_owners(db: sqlite3.Connection) -> Iterator[Problem]:

@@ -1,0 +1,67 @@
+"""SQLite stores that an older turnlog wrote: nothing in them is told as damage that is none."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from store_parts import said, texts
+
+from turnlog.content import Message, Text
+from turnlog.log import Draft
+from turnlog.records import MessageRecord
+from turnlog.stores import SqliteStore
+from turnlog.stores.schema import COLUMNS, SCHEMA_VERSION, SessionRow, seal, upgrade
+from turnlog.stores.sqlite_append import Appender
+
+SYSTEM = Draft(MessageRecord(Message("system", (Text("Be brief."),))))
+
+
+def _written(path: Path, version: int, *afterwards: str) -> None:
+    """A store of an older version with system text and a word of the user's, and statements carried out in it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        upgrade(db, str(path), to=version)
+        db.execute("pragma journal_mode = wal")
+        row = SessionRow(1, "s", "T", "2026", "2026", 0, 0, bytes(32), "", 0, None)
+        marks = ", ".join("?" for _ in row)
+        db.execute(f"insert into sessions ({COLUMNS}, seal) values ({marks}, ?)", (*row, seal(row)))
+        Appender().append(db, "s", [SYSTEM, said("go")], None)
+        for statement in afterwards:
+            db.execute(statement)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_system_text_of_the_first_versions_is_no_damage(tmp_path: Path, version: int) -> None:
+    """`turnlog verify`, which only looks, tells every session with system text as damaged."""
+    path = tmp_path / "s.db"
+    _written(path, version, "update records set kind = 'message'")  # as they had it
+    for read_only in (True, False):
+        with closing(SqliteStore(path, read_only=read_only)) as store:
+            assert (store.verify(), texts(store.read("s"))) == ([], ["Be brief.", "go"])
+            assert [record.n for record in store.landmarks("s")] == [1]
+
+
+def test_a_search_index_that_will_be_dropped_is_no_damage(tmp_path: Path) -> None:
+    """For an hour version 10 had an index with a column of another name: its stores, told as damaged."""
+    path = tmp_path / "s.db"
+    index = "fts5(text, role, tools, content = '', columnsize = 0, tokenize = 'ascii')"
+    _written(path, 10, "drop table search", f"create virtual table search using {index}")
+    for read_only in (True, False):
+        with closing(SqliteStore(path, read_only=read_only)) as store:
+            assert (store.verify(), [hit.record for hit in store.search("go")]) == ([], [2])
+
+
+def test_upgrades_are_only_added_to() -> None:
+    """A step that is edited, or a condition that stands in one: stores that took it before are others than those that
+    take it now, and no step leads from the one to the other."""
+    steps = sys.modules["turnlog.stores.schema"]._UPGRADES
+    digests = [hashlib.sha256(repr(step).encode()).hexdigest()[:10] for step in steps]
+    assert digests[:11] == [
+        "55355bb6a0", "7e4dcd3568", "9cdd60a7df", "e8a1002c21", "87bd10748c", "7a36f11a73", "96d2980f75", "28468da3c4",
+        "8366aa53c4", "7dcb5de5f0", "fa690acae3",
+    ]  # fmt: skip
+    assert len(digests) == SCHEMA_VERSION
