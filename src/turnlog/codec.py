@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from .content import Part, Text, ToolResult, Unknown
+from .content import Message, Part, Text, ToolResult, Unknown
 from .errors import CorruptRecord, InputError
 from .first_use import ready
 from .records import Body, MessageRecord, Record, UnknownRecord
@@ -215,6 +215,15 @@ def _known_body(loose: _Loose) -> Body:
             raise CorruptRecord(f"record {loose.n} is damaged: {error}", record=loose.n) from error
         return UnknownRecord(name=kind)
     return body
+
+
+def as_message(holder: Any) -> Message:
+    """A message that stands in a field of any JSON, with `Unknown` parts for those that a newer version may have
+    written. Raises msgspec.ValidationError."""
+    try:
+        return msgspec.convert(holder, Message)
+    except msgspec.ValidationError:
+        return msgspec.convert(_keep_unknown_parts(holder) if isinstance(holder, dict) else holder, Message)
 
 
 def _keep_unknown_parts(holder: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from ..codec import as_message
 from ..content import Message, Part, Text, ToolResult
 from ..first_use import ready
 from ..records import Decision, Record
@@ -96,7 +97,7 @@ class _Detail(Struct, frozen=True):
 
     kept: list[tuple[int, int]] = []
     standing: list[int] = []
-    replacement: list[Message] | None = None
+    replacement: list[Any] | None = None
     at: int = 0
     texts: list[tuple[int, list[int], str]] = []
     cuts: list[tuple[int, list[int], int, int]] = []
@@ -268,7 +269,8 @@ def misfit(decision: Decision) -> str:
     if decision.action in HIDING or decision.action in _TREATMENT:
         try:
             read = {key: decision.detail[key] for key in _Detail.__struct_fields__ if key in decision.detail}
-            msgspec.convert(read, _Detail)
+            for message in msgspec.convert(read, _Detail).replacement or ():
+                as_message(message)
         except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: a lone surrogate in a key
             return str(error)
     return ""
@@ -354,7 +356,7 @@ def failures_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
 def stand_ins(number: int, decision: Decision) -> tuple[int, list[Shown]]:
     """The messages that stand in for what a decision hid, and before which record they stand."""
     messages: list[Any] = decision.detail.get("replacement") or []
-    shown = [Shown(msgspec.convert(message, Message), (number,), "summarised") for message in messages]
+    shown = [Shown(as_message(message), (number,), "summarised") for message in messages]
     return int(decision.detail.get("at", number)), shown
 
 
