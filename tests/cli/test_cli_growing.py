@@ -214,6 +214,27 @@ def test_a_killed_import_is_ended_by_the_next(tmp_path: Path) -> None:
     assert ended == [8, 9]
 
 
+def test_ctrl_c_behind_a_deletion_takes_not_both(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notes and pins of somebody gone with the session, as whoever pressed Ctrl-C while the store tidied up behind its
+    deletion, or had no room left for that, lost what was to take its place as well."""
+    keep(store, BEGUN)
+    store.append("s", [Draft(Note("mine"), "2026-01-01T00:00:00.000Z")])
+    delete = store.delete
+
+    def interrupted(session_id: str, *, expected: int | None = None) -> None:
+        delete(session_id, expected=expected)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "delete", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        keep(store, GROWN)
+    assert keep(store, GROWN).session == "s"
+    assert [info.id for info in store.sessions()] == ["s"]
+    assert [record.body for record in store.read("s")][-1] == Note("mine")
+    assert len(raws(store)) == len(GROWN.drafts) + 1
+
+
 def test_an_import_waits_for_another_of_the_same(tmp_path: Path) -> None:
     """A session that is made anew out of the transcript by a second import, in the moment in which the first has
     deleted it to make it again: notes of somebody's own lost."""
