@@ -245,7 +245,7 @@ def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) 
             store.delete(session_id, expected=held.there + len(held.others) + len(held.among))
         except BaseException:
             with suppress(SessionNotFound):
-                store.info(session_id)  # deleted by now, if what failed came behind that: then the spare is all there is
+                store.info(session_id)  # gone, if what failed came behind that: the spare is all there is then
                 store.delete(spare)
             raise
         _put_in_place(store, session_id, imported, kept=kept)
