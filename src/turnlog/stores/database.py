@@ -53,6 +53,8 @@ class Database:
     def __init__(self, path: Path, *, durability: Durability, read_only: bool) -> None:
         self.path = path
         self.read_only = read_only
+        self.connections = 0
+        """How many there have been: behind a fork there is another one."""
         self._durability = durability
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -138,6 +140,7 @@ class Database:
             raise StoreError(f"the store {self.path} is closed")
         if self._connection is None:
             self._connection = db = self._open()
+            self.connections += 1
             self._file = None
             with suppress(OSError):
                 self._file = os.stat(self.path)
