@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from agents import CHAT, chunks, says
 from turnlog import recovery
 from turnlog.content import Message, Text, ToolCall, text_of
 from turnlog.filewatch import FileRecorder
+from turnlog.log import Draft
 from turnlog.models import Target
 from turnlog.policy import Budget
 from turnlog.records import (
@@ -27,6 +28,8 @@ from turnlog.records import (
     Record,
     StreamCheckpoint,
     ToolStarted,
+    TurnClosed,
+    TurnOpened,
 )
 from turnlog.recovery import Change, Recovered, Resumed, changes_between, changes_since
 from turnlog.session import Session
@@ -236,6 +239,51 @@ def test_what_had_come_of_a_stream_survives(store: MemoryStore) -> None:
     assert [text_of(r.body.message) for r in left if isinstance(r.body, StreamCheckpoint)] == [
         "It was ", "It was once ", "It was once upon a ",
     ]  # fmt: skip
+
+
+def test_of_two_who_open_a_session_one_tells_what_was_left(store: MemoryStore) -> None:
+    """Workers that are started again all at once: a model is told the same half of an answer by each of them."""
+
+    class Raced(MemoryStore):
+        """A store in which another opens the session just when this one is about to say what it found."""
+
+        others = 2
+
+        def append(
+            self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None
+        ) -> tuple[Record, ...]:
+            if self.others and isinstance(drafts[0].body, (PartialAnswer, TurnClosed)):
+                self.others -= 1
+                opened(self).close()
+            return super().append(session_id, drafts, expected=expected)
+
+    for left in ([TurnOpened("1"), MessageRecord(Message("user", (Text("go"),)))], []):
+        raced = Raced()
+        raced.create("s")
+        half = StreamCheckpoint(Message("assistant", (Text("It was once "),)))
+        raced.append("s", [Draft(body) for body in (*left, half)])
+        with opened(raced) as session:
+            assert session.resumed is not None
+            assert session.resumed.recovered == Recovered()  # the other found it
+            kinds = [type(record.body) for record in session.history()][len(left) + 1 :]
+        assert kinds == [PartialAnswer, *([TurnClosed] if left else [])]
+
+
+def test_an_answer_that_is_still_coming_is_not_taken_for_a_broken_one(store: MemoryStore) -> None:
+    """Who begins a turn while another thread receives an answer has the model told half of it, as if the process had
+    ended, and then all of it."""
+    session = opened(store, target=CHAT, checkpoint=0.0)
+
+    def slowly() -> Iterator[Any]:
+        yield from chunks("It was ", "once ")
+        with session.turn("and now?"):
+            yield from chunks("upon a time")
+
+    session.receive(slowly())
+    bodies = [record.body for record in session.history()]
+    assert [text_of(body.message) for body in bodies if isinstance(body, PartialAnswer)] == ["It was once upon a time"]
+    with session.turn("and then?"):
+        assert len(session.history()) == len(bodies) + 2
 
 
 def _killed(chunks: Iterator[Any]) -> Iterator[Any]:
