@@ -129,3 +129,20 @@ def test_ctrl_c_while_a_store_is_written_to(tmp_path: Path) -> None:
     assert store.verify() == []
     store.close()
     other.close()
+
+
+def test_ctrl_c_while_a_log_is_folded(tmp_path: Path) -> None:
+    """A store that waits for a second only from then on, where another process may write for longer: an append that is
+    refused."""
+    store = SqliteStore(tmp_path / "s.db")
+
+    def waits() -> list[tuple[int]]:
+        with store._database.reading() as db:
+            return db.execute("pragma busy_timeout").fetchall()
+
+    usual = waits()
+    for at in count(1):
+        if not interrupted(at, store._database.fold_log):
+            break
+        assert waits() == usual, at
+    store.close()

@@ -107,9 +107,11 @@ class Database:
         What was deleted before still stands in the log until this, or a later checkpoint, is done.
         """
         with self.reading() as db:
-            db.execute(f"pragma busy_timeout = {_FOLD_WAIT_MS}")
-            db.execute("pragma wal_checkpoint(truncate)").fetchall()
-            db.execute(f"pragma busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+            try:
+                db.execute(f"pragma busy_timeout = {_FOLD_WAIT_MS}")
+                db.execute("pragma wal_checkpoint(truncate)").fetchall()
+            finally:
+                db.execute(f"pragma busy_timeout = {int(_BUSY_SECONDS * 1000)}")
 
     def close(self) -> None:
         """Close the file. The last one to close it also folds the write-ahead log into it."""
@@ -293,7 +295,8 @@ class Transaction:
                 self._execute("commit")
                 self._done += 1
                 if not self._done % _WRITES_BETWEEN_LOOKS:
-                    limit_log(self._db)
+                    with suppress(sqlite3.Error):  # what is committed must not be told as failed, and done again
+                        limit_log(self._db)
             else:
                 self._roll_back()
         except sqlite3.Error as failure:
