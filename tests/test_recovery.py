@@ -424,6 +424,17 @@ def test_files_of_a_watched_folder_are_told(store: MemoryStore, tmp_path: Path) 
     session.close()
 
 
+def test_a_turn_that_began_nobody_knows_when_is_no_error(store: MemoryStore, tmp_path: Path) -> None:
+    """A session that cannot be opened any more: it was brought in from elsewhere, with times that are none."""
+    store.create("s")
+    left = TurnOpened("1", str(tmp_path)), MessageRecord(Message("user", (Text("go"),)))
+    store.append("s", [Draft(body, "yesterday") for body in left])
+    (tmp_path / "file").write_text("word")
+    with opened(store) as session:
+        assert session.resumed is not None and session.resumed.recovered.turn is not None
+        assert session.resumed.recovered.files == ()
+
+
 def test_what_a_killed_tool_recorded_is_not_told_as_unrecorded(store: MemoryStore, tmp_path: Path) -> None:
     """A tool's own folder inside the watched one gives its files other names; they are on record all the same."""
     (tmp_path / "src").mkdir()

@@ -104,5 +104,9 @@ def _touched(
     folder: str, turn: TurnInfo, records: Iterable[Record], files: Callable[[str], FileRecorder]
 ) -> tuple[str, ...]:
     """Files of a watched folder that changed since a turn began, as far as their times tell, and are not on record."""
+    try:
+        since = datetime.fromisoformat(turn.started)
+    except ValueError:  # a store holds any text; nobody knows since when then
+        return ()
     with files(folder) as recorder:
-        return tuple(recorder.touched(datetime.fromisoformat(turn.started), records))
+        return tuple(recorder.touched(since, records))
