@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -422,6 +423,39 @@ def test_files_of_a_watched_folder_are_told(store: MemoryStore, tmp_path: Path) 
     assert resumed is not None and "new" in resumed.recovered.files
     assert "changed without a record: " in str(resumed)
     session.close()
+
+
+def test_a_kill_while_what_was_left_is_told_keeps_none_of_it_quiet(tmp_path: Path) -> None:
+    """Files that a turn changed before it was killed, told by nobody for good, as the process that was opening the
+    session again was killed too: the turn was closed by then, and the next opening looks into open ones only."""
+
+    class Dying(MemoryStore):
+        """A store of a process that is killed ahead of an append."""
+
+        left = 99
+
+        def append(
+            self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None
+        ) -> tuple[Record, ...]:
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            return super().append(session_id, drafts, expected=expected)
+
+    for appends in range(4):
+        store = Dying()
+        killed = opened(store, target=CHAT)
+        killed.turn("go", watch=tmp_path).__enter__()
+        (tmp_path / "new").write_text("y")
+        store.left = appends
+        with suppress(KeyboardInterrupt):
+            opened(store)
+        store.left = 99
+        bodies = [record.body for record in opened(store).history()]
+        (note,) = [body for body in bodies if isinstance(body, Note)]
+        assert (note.topic, note.data) == (recovery.TOUCHED, ["new"])
+        assert sum(isinstance(body, TurnClosed) for body in bodies) == 1
+        killed.close()
 
 
 def test_a_turn_that_began_nobody_knows_when_is_no_error(store: MemoryStore, tmp_path: Path) -> None:

@@ -81,11 +81,12 @@ def _recovered(
         return Recovered(answer=answer, calls=tuple(calls_left_open(to_calls)))
     calls = tuple(info for info in turn.calls if not info.result)
     reason = f"{LEFT_OPEN}; {told(calls)}" if calls else LEFT_OPEN
-    made = journal.append(*bodies, TurnClosed(opened.body.turn_id, "failed", reason), expected=last)
     watched = opened.body.watch
     touched = _touched(watched, turn, records, files) if watched and opened.n > shared() else ()
-    if touched:  # said once; the next opening cannot tell any more who changed them
-        journal.append(Note(TOUCHED, f"changed without a record: {', '.join(touched)}", list(touched)))
+    ending: list[Body] = [TurnClosed(opened.body.turn_id, "failed", reason)]
+    if touched:  # said with it, or never: the next opening cannot tell any more who changed them
+        ending.append(Note(TOUCHED, f"changed without a record: {', '.join(touched)}", list(touched)))
+    made = journal.append(*bodies, *ending, expected=last)
     return Recovered(turn, made[0].n if bodies else 0, calls, touched)
 
 
