@@ -33,7 +33,8 @@ _RACES = 8
 
 class Journal:
     """The writing side of one session. `tell` is told of what was put on record, with the target that was asked if it
-    is an answer; `checkpoint` is how many seconds lie between two checkpoints of a stream."""
+    is an answer; `checkpoint` is how many seconds lie between two checkpoints of a stream, `by_lines` as in
+    `Checkpoints`."""
 
     def __init__(
         self,
@@ -42,12 +43,14 @@ class Journal:
         context: Context,
         tell: Callable[[Sequence[Record], Target | None], None],
         checkpoint: float,
+        *,
+        by_lines: bool = False,
     ) -> None:
         self._store = store
         self._id = session_id
         self._context = context
         self._tell = tell
-        self._checkpoint = checkpoint
+        self._checkpoint, self._by_lines = checkpoint, by_lines
         self._streams: set[Checkpoints] = set()
 
     @property
@@ -190,7 +193,9 @@ class Journal:
             yield body
 
     def _checkpoints(self, assembler: Assembler, asked: Target) -> Checkpoints:
-        made = Checkpoints(lambda: self._by_own_names(assembler.reply(), asked), self.append, self._checkpoint)
+        made = Checkpoints(
+            lambda: self._by_own_names(assembler.reply(), asked), self.append, self._checkpoint, by_lines=self._by_lines
+        )
         self._streams.add(made)
         return made
 
