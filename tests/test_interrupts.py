@@ -77,6 +77,30 @@ class Failing(MemoryStore):
         return super().read(session_id, **where)
 
 
+def test_a_store_that_fails_while_a_turn_is_left() -> None:
+    """A session in which no turn can begin any more, as one is open that nobody is in: what it is closed with is read
+    from the log, and that failed once."""
+
+    class Unreadable(MemoryStore):
+        """Fails to read records while `fails`."""
+
+        fails = False
+
+        def read(self, session_id: str, **where: Any) -> Iterator[Record]:
+            if self.fails:
+                raise StoreError("too many open files")
+            return super().read(session_id, **where)
+
+    store = Unreadable()
+    with turnlog.open("s", target=CHAT, store=store, redact=False) as session:
+        with pytest.raises(StoreError, match="too many"), session.turn("go"):
+            store.fails = True
+        store.fails = False
+        with session.turn("on"):
+            pass
+        assert [turn.status for turn in session.turns()] == ["failed", "completed"]
+
+
 def test_a_store_that_fails_while_the_log_is_read_again() -> None:
     """A request that shows what another process cleared and lacks what it said, once the disk can be read again."""
     store = Failing()
@@ -105,3 +129,20 @@ def test_ctrl_c_while_a_store_is_written_to(tmp_path: Path) -> None:
     assert store.verify() == []
     store.close()
     other.close()
+
+
+def test_ctrl_c_while_a_log_is_folded(tmp_path: Path) -> None:
+    """A store that waits for a second only from then on, where another process may write for longer: an append that is
+    refused."""
+    store = SqliteStore(tmp_path / "s.db")
+
+    def waits() -> list[tuple[int]]:
+        with store._database.reading() as db:
+            return db.execute("pragma busy_timeout").fetchall()
+
+    usual = waits()
+    for at in count(1):
+        if not interrupted(at, store._database.fold_log):
+            break
+        assert waits() == usual, at
+    store.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from agents import CHAT, chunks, says
 from turnlog import recovery
 from turnlog.content import Message, Text, ToolCall, text_of
 from turnlog.filewatch import FileRecorder
+from turnlog.log import Draft
 from turnlog.models import Target
 from turnlog.policy import Budget
 from turnlog.records import (
@@ -27,6 +29,8 @@ from turnlog.records import (
     Record,
     StreamCheckpoint,
     ToolStarted,
+    TurnClosed,
+    TurnOpened,
 )
 from turnlog.recovery import Change, Recovered, Resumed, changes_between, changes_since
 from turnlog.session import Session
@@ -238,6 +242,51 @@ def test_what_had_come_of_a_stream_survives(store: MemoryStore) -> None:
     ]  # fmt: skip
 
 
+def test_of_two_who_open_a_session_one_tells_what_was_left(store: MemoryStore) -> None:
+    """Workers that are started again all at once: a model is told the same half of an answer by each of them."""
+
+    class Raced(MemoryStore):
+        """A store in which another opens the session just when this one is about to say what it found."""
+
+        others = 2
+
+        def append(
+            self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None
+        ) -> tuple[Record, ...]:
+            if self.others and isinstance(drafts[0].body, (PartialAnswer, TurnClosed)):
+                self.others -= 1
+                opened(self).close()
+            return super().append(session_id, drafts, expected=expected)
+
+    for left in ([TurnOpened("1"), MessageRecord(Message("user", (Text("go"),)))], []):
+        raced = Raced()
+        raced.create("s")
+        half = StreamCheckpoint(Message("assistant", (Text("It was once "),)))
+        raced.append("s", [Draft(body) for body in (*left, half)])
+        with opened(raced) as session:
+            assert session.resumed is not None
+            assert session.resumed.recovered == Recovered()  # the other found it
+            kinds = [type(record.body) for record in session.history()][len(left) + 1 :]
+        assert kinds == [PartialAnswer, *([TurnClosed] if left else [])]
+
+
+def test_an_answer_that_is_still_coming_is_not_taken_for_a_broken_one(store: MemoryStore) -> None:
+    """Who begins a turn while another thread receives an answer has the model told half of it, as if the process had
+    ended, and then all of it."""
+    session = opened(store, target=CHAT, checkpoint=0.0)
+
+    def slowly() -> Iterator[Any]:
+        yield from chunks("It was ", "once ")
+        with session.turn("and now?"):
+            yield from chunks("upon a time")
+
+    session.receive(slowly())
+    bodies = [record.body for record in session.history()]
+    assert [text_of(body.message) for body in bodies if isinstance(body, PartialAnswer)] == ["It was once upon a time"]
+    with session.turn("and then?"):
+        assert len(session.history()) == len(bodies) + 2
+
+
 def _killed(chunks: Iterator[Any]) -> Iterator[Any]:
     yield from chunks
     raise GeneratorExit
@@ -374,6 +423,50 @@ def test_files_of_a_watched_folder_are_told(store: MemoryStore, tmp_path: Path) 
     assert resumed is not None and "new" in resumed.recovered.files
     assert "changed without a record: " in str(resumed)
     session.close()
+
+
+def test_a_kill_while_what_was_left_is_told_keeps_none_of_it_quiet(tmp_path: Path) -> None:
+    """Files that a turn changed before it was killed, told by nobody for good, as the process that was opening the
+    session again was killed too: the turn was closed by then, and the next opening looks into open ones only."""
+
+    class Dying(MemoryStore):
+        """A store of a process that is killed ahead of an append."""
+
+        left = 99
+
+        def append(
+            self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None
+        ) -> tuple[Record, ...]:
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            return super().append(session_id, drafts, expected=expected)
+
+    for appends in range(4):
+        store = Dying()
+        killed = opened(store, target=CHAT)
+        killed.turn("go", watch=tmp_path).__enter__()
+        (tmp_path / "new").write_text("y")
+        store.left = appends
+        with suppress(KeyboardInterrupt):
+            opened(store)
+        store.left = 99
+        bodies = [record.body for record in opened(store).history()]
+        (note,) = [body for body in bodies if isinstance(body, Note)]
+        assert (note.topic, note.data) == (recovery.TOUCHED, ["new"])
+        assert sum(isinstance(body, TurnClosed) for body in bodies) == 1
+        killed.close()
+
+
+def test_a_turn_that_began_nobody_knows_when_is_no_error(store: MemoryStore, tmp_path: Path) -> None:
+    """A session that cannot be opened any more: it was brought in from elsewhere, with times that are none."""
+    store.create("s")
+    left = TurnOpened("1", str(tmp_path)), MessageRecord(Message("user", (Text("go"),)))
+    store.append("s", [Draft(body, "yesterday") for body in left])
+    (tmp_path / "file").write_text("word")
+    with opened(store) as session:
+        assert session.resumed is not None and session.resumed.recovered.turn is not None
+        assert session.resumed.recovered.files == ()
 
 
 def test_what_a_killed_tool_recorded_is_not_told_as_unrecorded(store: MemoryStore, tmp_path: Path) -> None:

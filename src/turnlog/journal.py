@@ -33,7 +33,8 @@ _RACES = 8
 
 class Journal:
     """The writing side of one session. `tell` is told of what was put on record, with the target that was asked if it
-    is an answer; `checkpoint` is how many seconds lie between two checkpoints of a stream."""
+    is an answer; `checkpoint` is how many seconds lie between two checkpoints of a stream, `by_lines` as in
+    `Checkpoints`."""
 
     def __init__(
         self,
@@ -42,12 +43,20 @@ class Journal:
         context: Context,
         tell: Callable[[Sequence[Record], Target | None], None],
         checkpoint: float,
+        *,
+        by_lines: bool = False,
     ) -> None:
         self._store = store
         self._id = session_id
         self._context = context
         self._tell = tell
-        self._checkpoint = checkpoint
+        self._checkpoint, self._by_lines = checkpoint, by_lines
+        self._streams: set[Checkpoints] = set()
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether an answer is being received here, piece by piece, by whatever thread or task."""
+        return bool(self._streams)
 
     def append(self, *bodies: Body, expected: int | None = None) -> tuple[Record, ...]:
         """Put these on record, all or none. With `expected`, the number of the last record as the caller knows it,
@@ -105,7 +114,10 @@ class Journal:
         except BaseException as error:
             self._keep(assembler.reply(), asked, reason=described(error))
             raise
-        return self._keep(assembler.reply(), asked)
+        else:
+            return self._keep(assembler.reply(), asked)
+        finally:
+            self._streams.discard(checkpoints)
 
     def call(self, call_id: str) -> ToolCall | None:
         """The newest call of that id."""
@@ -181,7 +193,11 @@ class Journal:
             yield body
 
     def _checkpoints(self, assembler: Assembler, asked: Target) -> Checkpoints:
-        return Checkpoints(lambda: self._by_own_names(assembler.reply(), asked), self.append, self._checkpoint)
+        made = Checkpoints(
+            lambda: self._by_own_names(assembler.reply(), asked), self.append, self._checkpoint, by_lines=self._by_lines
+        )
+        self._streams.add(made)
+        return made
 
     def _receive_stream(self, chunks: Iterable[Any], asked: Target) -> Answer:
         assembler = provider(asked.provider).assembler()
@@ -193,7 +209,10 @@ class Journal:
         except BaseException as error:
             self._keep(assembler.reply(), asked, reason=described(error))
             raise
-        return self._keep(assembler.reply(), asked)
+        else:
+            return self._keep(assembler.reply(), asked)
+        finally:
+            self._streams.discard(checkpoints)
 
     def _keep(self, reply: Reply, asked: Target, *, reason: str = "") -> Answer:
         reply = self._by_own_names(reply, asked)

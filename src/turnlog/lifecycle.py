@@ -55,7 +55,8 @@ class Lifecycle(SessionLog):
             self._services.on_close(store.close)
         self._services.on_close(self._events.close)
         self._context = Context(store, session_id)
-        self._journal = Journal(store, session_id, self._context, self._events.tell, checkpoint)
+        by_lines = self.redactor is not None and self.redactor.spans_words
+        self._journal = Journal(store, session_id, self._context, self._events.tell, checkpoint, by_lines=by_lines)
         self._turn: Turn | None = None
         self._taking = Lock()
         self._watches = Watches()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice, tee
 from typing import Protocol
 
+from .errors import Conflict
 from .filewatch import FileRecorder
 from .journal import Journal
 from .records import Body, Note, Record, StreamCheckpoint, TurnClosed, TurnOpened
@@ -18,6 +20,9 @@ __all__ = ["recover"]
 
 _NEAR = 500
 """So many of the newest records are looked through for the opening of a turn before all are."""
+
+_RACES = 8
+"""So often somebody else may append first."""
 
 _MARKS = ("turn_opened", "turn_closed")
 
@@ -38,30 +43,50 @@ def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder], s
     closed; returns what was found. `files` gives what can look into a folder that was watched, `shared` how many
     records are those of the session that this one was forked from: what a turn among them did to files is told there.
 
+    Of several who open a session at once, one puts that on record, and the others find nothing any more.
+    """
+    for _ in range(_RACES):
+        with suppress(Conflict):
+            return _recovered(log, journal, files, shared)
+    return _recovered(log, journal, files, shared, exact=False)
+
+
+def _recovered(
+    log: _Log,
+    journal: Journal,
+    files: Callable[[str], FileRecorder],
+    shared: Callable[[], int],
+    *,
+    exact: bool = True,
+) -> Recovered:
+    """See `recover`. If `exact`, raises Conflict where somebody else appends meanwhile.
+
     Reads back to the newest opening of a turn, and all openings and closings only if none is near.
     """
-    near, to_stream, to_calls = tee((record.in_passing for record in islice(log.newest(), _NEAR)), 3)
+    near, to_stream, to_calls, to_last = tee((record.in_passing for record in islice(log.newest(), _NEAR)), 4)
+    last = next((record.n for record in to_last), 0) if exact else None
     opened, is_closed = _newest_opening(near)
     if opened is None:
         opened, is_closed = _newest_opening(reversed(list(log.of_kinds(*_MARKS))))
     if is_closed:
         opened = None
-    stream = unfinished_stream(to_stream)
+    stream = None if journal.is_streaming else unfinished_stream(to_stream)  # one that lives tells its end itself
     bodies: list[Body] = []
     if stream is not None and isinstance(stream.body, StreamCheckpoint):
         bodies.append(as_interrupted(stream.body))
     records = [] if opened is None else list(log.records(opened.n))
     turn = turns_of(records)[0] if records else None
     if opened is None or not isinstance(opened.body, TurnOpened) or turn is None or not turn.is_open:
-        answer = journal.append(*bodies)[0].n if bodies else 0
+        answer = journal.append(*bodies, expected=last)[0].n if bodies else 0
         return Recovered(answer=answer, calls=tuple(calls_left_open(to_calls)))
     calls = tuple(info for info in turn.calls if not info.result)
     reason = f"{LEFT_OPEN}; {told(calls)}" if calls else LEFT_OPEN
-    made = journal.append(*bodies, TurnClosed(opened.body.turn_id, "failed", reason))
     watched = opened.body.watch
     touched = _touched(watched, turn, records, files) if watched and opened.n > shared() else ()
-    if touched:  # said once; the next opening cannot tell any more who changed them
-        journal.append(Note(TOUCHED, f"changed without a record: {', '.join(touched)}", list(touched)))
+    ending: list[Body] = [TurnClosed(opened.body.turn_id, "failed", reason)]
+    if touched:  # said with it, or never: the next opening cannot tell any more who changed them
+        ending.append(Note(TOUCHED, f"changed without a record: {', '.join(touched)}", list(touched)))
+    made = journal.append(*bodies, *ending, expected=last)
     return Recovered(turn, made[0].n if bodies else 0, calls, touched)
 
 
@@ -80,5 +105,9 @@ def _touched(
     folder: str, turn: TurnInfo, records: Iterable[Record], files: Callable[[str], FileRecorder]
 ) -> tuple[str, ...]:
     """Files of a watched folder that changed since a turn began, as far as their times tell, and are not on record."""
+    try:
+        since = datetime.fromisoformat(turn.started)
+    except ValueError:  # a store holds any text; nobody knows since when then
+        return ()
     with files(folder) as recorder:
-        return tuple(recorder.touched(datetime.fromisoformat(turn.started), records))
+        return tuple(recorder.touched(since, records))

@@ -138,13 +138,16 @@ def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
     nobody finds them there once what they were cut off from has marks."""
     infos = {info.id: info for info in store.sessions()}
 
-    def root(name: str) -> str:
-        while name in infos and infos[name].parent_records:
-            name = infos[name].parent
-        return name
+    def line(name: str) -> set[str]:
+        met: set[str] = set()
+        while name not in met:  # one that was deleted and forked back from its own fork is the parent of its parent
+            met.add(name)
+            name = infos[name].parent if name in infos and infos[name].parent_records else name
+        return met
 
+    own = line(session_id)
     for name in infos:
-        if name == session_id or root(name) != root(session_id):
+        if name == session_id or own.isdisjoint(line(name)):
             continue
         changed: dict[int, bytes] = {}
         counts = Counter[str]()

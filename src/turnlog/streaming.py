@@ -31,15 +31,22 @@ _WORD_BREAK = re.compile(r"[\s\u2e80-\U0010ffff]")
 character of a script that writes without spaces (from U+2E80 on: Chinese, Japanese, Korean), of which hardly any
 secret consists and whose texts would otherwise be one word."""
 
+_LINE_BREAK = re.compile(r"[\r\n]")
+"""The same where a secret may hold spaces."""
+
 _TAKES_BACK = ("clear", "rewind")
 """Actions of decisions after which what had come of an answer is not wanted any more."""
 
 
 class Checkpoints:
-    """Looks after one stream. `reply` tells what has come of it, `append` puts on record."""
+    """Looks after one stream. `reply` tells what has come of it, `append` puts on record. With `by_lines`, a secret may
+    hold spaces, so that the line at the end of a text is left out, not the word alone."""
 
-    def __init__(self, reply: Callable[[], Reply], append: Callable[[Body], object], every: float) -> None:
+    def __init__(
+        self, reply: Callable[[], Reply], append: Callable[[Body], object], every: float, *, by_lines: bool = False
+    ) -> None:
         self._reply = reply
+        self._break = _LINE_BREAK if by_lines else _WORD_BREAK
         self._append = append
         self._every = every
         self._due = time.monotonic() + every
@@ -50,7 +57,7 @@ class Checkpoints:
         if time.monotonic() < self._due:
             return
         reply = self._reply()
-        body = StreamCheckpoint(_kept(reply.message), _growing(reply.fragments), reply.model)
+        body = StreamCheckpoint(_kept(reply.message, self._break), _growing(reply.fragments, self._break), reply.model)
         size = sum(map(_size, (*body.message.parts, *body.fragments)))
         if size >= self._least:
             self._append(body)
@@ -83,42 +90,43 @@ def as_interrupted(checkpoint: StreamCheckpoint) -> PartialAnswer:
     return PartialAnswer(checkpoint.message, KILLED, checkpoint.fragments, model=checkpoint.model)
 
 
-def _kept(message: Message) -> Message:
+def _kept(message: Message, end: re.Pattern[str]) -> Message:
     """What of a message a checkpoint holds: its words, and calls that have fully come.
 
     Calls may come before a text is at its end, so any text may be one that goes on, not only the last part.
     """
-    parts = (part if isinstance(part, ToolCall) else _cut(part) for part in message.parts)
+    parts = (part if isinstance(part, ToolCall) else _cut(part, end) for part in message.parts)
     return msgspec.structs.replace(message, parts=tuple(part for part in parts if part is not None), form=None)
 
 
-def _growing(fragments: Iterable[Part]) -> tuple[Part, ...]:
+def _growing(fragments: Iterable[Part], end: re.Pattern[str]) -> tuple[Part, ...]:
     """What of the fragments of an answer a checkpoint holds."""
-    return tuple(part for part in map(_cut, fragments) if part is not None)
+    return tuple(cut for part in fragments if (cut := _cut(part, end)) is not None)
 
 
-def _cut(part: Part) -> Part | None:
+def _cut(part: Part, end: re.Pattern[str]) -> Part | None:
     """A part that may go on, without the beginning of a word at the end of any of its texts; None where nothing is
     left, or nobody knows where in it a secret may have begun."""
     match part:
         case Text(text=text):
-            cut = _whole_words(text)
+            cut = _whole(text, end)
             return msgspec.structs.replace(part, text=cut) if cut else None
         case Reasoning() if not (part.signature or part.encrypted or part.id):
-            summary = tuple(filter(None, map(_whole_words, part.summary)))
-            reasoning = msgspec.structs.replace(part, text=_whole_words(part.text), summary=summary)
+            summary = tuple(filter(None, (_whole(text, end) for text in part.summary)))
+            reasoning = msgspec.structs.replace(part, text=_whole(part.text, end), summary=summary)
             return reasoning if reasoning.text or summary else None
         case Reasoning():  # whole: providers give these last, and a signature holds for just this text
             return part
         case ToolCall():
-            return msgspec.structs.replace(part, arguments=None, raw=_whole_words(part.raw_arguments))
+            return msgspec.structs.replace(part, arguments=None, raw=_whole(part.raw_arguments, end))
         case _:
             return None
 
 
-def _whole_words(text: str) -> str:
-    """`text` without the run of characters at its end, however long: backwards, so in time linear in its length."""
-    found = _WORD_BREAK.search(text[::-1])
+def _whole(text: str, end: re.Pattern[str]) -> str:
+    """`text` without what stands behind the last `end` in it, however long: backwards, so in time linear in its
+    length."""
+    found = end.search(text[::-1])
     return text[: len(text) - found.start()] if found else ""
 
 

@@ -120,10 +120,11 @@ class Turn:
             return ours
         try:
             self._stack.close()
-        except BaseException as failed:  # what changed in files is not on record, and the block ends with this
+            ending = self._ending(error)
+        except BaseException as failed:  # what changed in files is not on record, or cannot be read: the block ends so
             self._close(*self._ending(error or failed))
             raise
-        self._close(*self._ending(error))
+        self._close(*ending)
         return ours
 
     async def __aenter__(self) -> Self:

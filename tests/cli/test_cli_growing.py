@@ -6,7 +6,8 @@ import json
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from conftest import Command
-from turnlog.cli.keeping import Kept, keep
+from turnlog import stores
+from turnlog.cli.keeping import Kept, keep, without_secrets
 from turnlog.content import Message, Text, ToolCall
 from turnlog.errors import ImportFailed, InputError, SessionExists
 from turnlog.importers import Imported, read_file
@@ -33,6 +35,7 @@ from turnlog.records import (
     Usage,
     UsageRecord,
 )
+from turnlog.redaction import Redactor
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
 from turnlog.stores.holds import Hold
 from turnlog.turns import LEFT_OPEN
@@ -212,6 +215,57 @@ def test_a_killed_import_is_ended_by_the_next(tmp_path: Path) -> None:
             assert [record.body for record in store.read("s")][-1] == Note("mine")
             assert len(raws(store)) == len(GROWN.drafts) + 1 and store.verify() == []
     assert ended == [8, 9]
+
+
+NPM = "npm_" + "Ab3dE6gH9j" * 4
+ASKS = tuple(MessageRecord(Message("user", (Text(text),)), source="line 0") for text in ("go", f"key {NPM}"))
+
+
+@pytest.mark.parametrize(("asked", "redactor", "time"), [(ASKS[0], None, ""), (ASKS[1], Redactor(), TIME)])
+def test_a_killed_import_is_ended_whatever_its_first_record_became(
+    asked: MessageRecord, redactor: Redactor | None, time: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No later import of that session for good, as what was half-made is not known for what it is: of a transcript that
+    tells no times each import has the clock's, and another one knows more secrets. Or a session that `gc` takes."""
+    clock = count()
+    monkeypatch.setattr(stores.drafts, "utc_now", lambda: f"2026-01-01T00:00:00.{next(clock):03}Z")
+    begun, grown = (
+        replace(imported(asked, answer(calls)), drafts=(Draft(asked, time), Draft(answer(calls), time)), echoes={})
+        for calls in (1, 3)
+    )
+    grown = grown if redactor is None else without_secrets(grown, redactor)
+    for steps in range(9):
+        with closing(Dying(tmp_path / f"{steps}.db")) as store:
+            keep(store, begun)
+            store.keep("s")
+            store.left = steps
+            with suppress(KeyboardInterrupt):
+                keep(store, grown, redactor)
+            store.left = 1 << 30
+            assert keep(store, grown, redactor).session == "s"
+            assert ([info.id for info in store.sessions()], store.inventory().kept) == (["s"], frozenset({"s"})), steps
+            assert [record.body for record in store.read("s")] == [draft.body for draft in grown.drafts]
+
+
+def test_ctrl_c_behind_a_deletion_takes_not_both(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notes and pins of somebody gone with the session, as whoever pressed Ctrl-C while the store tidied up behind its
+    deletion, or had no room left for that, lost what was to take its place as well."""
+    keep(store, BEGUN)
+    store.append("s", [Draft(Note("mine"), "2026-01-01T00:00:00.000Z")])
+    delete = store.delete
+
+    def interrupted(session_id: str, *, expected: int | None = None) -> None:
+        delete(session_id, expected=expected)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "delete", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        keep(store, GROWN)
+    assert keep(store, GROWN).session == "s"
+    assert [info.id for info in store.sessions()] == ["s"]
+    assert [record.body for record in store.read("s")][-1] == Note("mine")
+    assert len(raws(store)) == len(GROWN.drafts) + 1
 
 
 def test_an_import_waits_for_another_of_the_same(tmp_path: Path) -> None:

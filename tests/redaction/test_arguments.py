@@ -15,7 +15,7 @@ import turnlog
 from turnlog import Message, Redactor, ToolCall
 from turnlog.content import Opaque, Tool, parse_arguments
 from turnlog.log import Draft
-from turnlog.records import Configuration, MessageRecord, Note
+from turnlog.records import Configuration, MessageRecord, Note, PartialAnswer
 from turnlog.redaction import redacted
 from turnlog.redaction.spelled import EXACT
 from turnlog.scrubbing import scan, scrub
@@ -170,3 +170,43 @@ def test_text_that_is_no_json_beside_arguments_loses_its_secrets() -> None:
     for raw in (f'{{"a": "{HUB}', f'{{"a": "\\q {HUB}"}}', HUB):
         call, counts = kept(ToolCall("c", "f", {"a": 1}, raw))
         assert HUB not in call.raw_arguments and call.arguments == {"a": 1} and counts
+
+
+TOLD_BY_MORE = (
+    ({"env": [{"name": "DB_PASSWORD", "value": "hunter2hunter2"}], "then": {"x": [1, None, "y"]}}, "hunter2hunter2"),
+    ({"args": ["--password", "hunter2hunter2", "--user", "me"]}, "hunter2hunter2"),
+    ({"headers": [{"key": "Authorization", "value": f"Basic {BASIC}"}], "to": "b\\x\u00e9\U0001f600"}, BASIC),
+    ({"name": "API_KEY", "value": "a8f7k2m9q4x1z6", "of": [True, -2.5]}, "a8f7k2m9q4x1z6"),
+)
+
+
+@pytest.mark.parametrize(("arguments", "secret"), TOLD_BY_MORE)
+@pytest.mark.parametrize("spelled", _SPELLINGS)
+def test_half_of_a_call_holds_no_whole_secret(arguments: Any, secret: str, spelled: Callable[[Any], str]) -> None:
+    """A password on disk for good, as the call that it was given to had half come when the answer broke off, or when
+    what had come of it was put on record: only the key beside it says that it is one."""
+    text = spelled(arguments)
+    for end in range(len(text)):
+        begun = text[:end]
+        (call,) = redacted(_broken_off(begun), Redactor())[0].fragments
+        assert isinstance(call, ToolCall) and call.raw is not None
+        assert secret not in call.raw
+        assert ("[redacted:" in call.raw) or secret not in begun
+        assert redacted(_broken_off(call.raw), Redactor())[0] == _broken_off(call.raw), "redacting twice"
+        if "[redacted:" not in call.raw:
+            assert call.raw == begun
+
+
+def _broken_off(raw: str) -> PartialAnswer:
+    return PartialAnswer(Message("assistant", ()), "cut", fragments=(ToolCall("c", "run", None, raw=raw),))
+
+
+@given(_VALUES, st.sampled_from(_SPELLINGS), st.integers(0, 500))
+def test_the_beginning_of_a_call_is_told_as_it_came(value: Any, spelled: Callable[[Any], str], end: int) -> None:
+    """What a model had said of a call, changed or cut where there was no secret in it; or an error in its place, which
+    loses all that had come of the answer."""
+    begun = spelled(value)[:end]
+    body, counts = redacted(_broken_off(begun), OWN)
+    if not counts:
+        assert body == _broken_off(begun)
+    assert redacted(body, OWN) == (body, {})

@@ -1,65 +1,94 @@
-"""A store that is copied into another: what is said of its sessions beside their records."""
+"""A store is copied into another, whatever became of the sessions in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from store_parts import filled, said, texts
 
-from turnlog.log import Draft, Store
-from turnlog.records import Note
-from turnlog.stores import MemoryStore, copy_store, open_store
+from turnlog.log import Store
+from turnlog.stores import FilesStore, MemoryStore, SqliteStore, copy_store, open_store
 
-STORES: dict[str, Callable[[Path], Store]] = {
-    "sqlite": lambda folder: open_store(folder / "s.db"),
-    "files": lambda folder: open_store(f"files:{folder}/s"),
-    "memory": lambda folder: MemoryStore(),
-    "sealed": lambda folder: open_store(folder / "s.db", key=b"k" * 32),
-}
-
-
-@contextmanager
-def _stores(source: str, target: str, folder: Path) -> Iterator[tuple[Store, Store]]:
-    """Two stores; the first has three sessions, of which the first and the fork of it are marked to be kept."""
-    (folder / "from").mkdir()
-    (folder / "to").mkdir()
-    here, there = STORES[source](folder / "from"), STORES[target](folder / "to")
-    for name in ("kept", "other"):
-        here.create(name)
-        here.append(name, [Draft(Note("n", name)), Draft(Note("n", "more"))])
-    here.fork("kept", "fork")
-    here.keep("kept")
-    here.keep("fork")
-    try:
-        yield here, there
-    finally:
-        here.close()
-        there.close()
+Opener = Callable[[Path], Store]
+STORES: tuple[Opener, ...] = (
+    lambda folder: MemoryStore(),
+    lambda folder: SqliteStore(folder / "s.db"),
+    lambda folder: FilesStore(folder / "logs"),
+    lambda folder: open_store(folder / "sealed.db", key=bytes(32)),
+)
 
 
-@pytest.mark.parametrize("target", STORES)
-@pytest.mark.parametrize("source", STORES)
-def test_what_is_kept_is_kept_in_the_copy(source: str, target: str, tmp_path: Path) -> None:
-    """Who encrypts a store by copying it, and deletes the old one, would have `gc` delete what they had it keep."""
-    with _stores(source, target, tmp_path) as (here, there):
-        copy_store(here, there)
-        assert there.inventory().kept == frozenset({"kept", "fork"})
+@pytest.fixture(params=STORES, ids=("memory", "sqlite", "files", "encrypted"))
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with closing(request.param(tmp_path)) as store:
+        yield store
 
 
-def test_what_is_there_already_is_kept_or_not_as_it_is_there(tmp_path: Path) -> None:
-    """A second copy would mark again what somebody has let go in the new store since."""
-    with _stores("sqlite", "files", tmp_path) as (here, there):
-        copy_store(here, there)
-        there.keep("kept", kept=False)
-        copy_store(here, there)
-        assert there.inventory().kept == frozenset({"fork"})
+def told(store: Store) -> dict[str, list[str]]:
+    """What every session says."""
+    return {info.id: texts(store.read(info.id)) for info in store.sessions()}
 
 
-def test_what_was_interrupted_is_kept_when_it_goes_on(tmp_path: Path) -> None:
+def test_a_session_that_was_forked_back_from_its_fork_is_copied(store: Store) -> None:
+    """Each is the parent of the other: a copy that looks for the first of them never ends, and fills the memory."""
+    filled(store, "a", 3)
+    store.fork("a", "b")
+    store.delete("a")
+    store.append("b", [said("b4")])
+    store.fork("b", "a", at=3)
+    store.fork("a", "c", at=1)
+    other = MemoryStore()
+    assert copy_store(store, other) == 4
+    assert told(other) == told(store) == {"a": ["1", "2", "3"], "b": ["1", "2", "3", "b4"], "c": ["1"]}
+    assert copy_store(store, other) == 0
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_a_fork_is_copied_with_what_it_was_made_of(store: Store, number: int) -> None:
+    """The words of another session in it, where what it was forked from was deleted and another has that id now."""
+    filled(store, "a", 3)
+    store.fork("a", "b")
+    store.append("b", [said("b4")])
+    store.delete("a")
+    store.create("a")
+    store.append("a", [said(f"other {n}") for n in range(number)])
+    other = MemoryStore()
+    assert copy_store(store, other) == 4 + number
+    assert told(other) == told(store)
+    assert other.info("b").parent == "a"
+    other.delete("b")
+    other.delete("a")
+    filled(other, "a", 5)
+    store.delete("a")
+    copy_store(store, other)
+    assert told(other) == {"a": ["1", "2", "3", "4", "5"], "b": ["1", "2", "3", "b4"]}
+
+
+def test_what_is_kept_is_kept_in_the_copy(store: Store) -> None:
+    """Sessions that `gc` was told to leave alone, deleted by the first one that is run after the move to an encrypted
+    store."""
+    for name in "abc":
+        filled(store, name, 1)
+    for name in "ab":
+        store.keep(name)
+    other = MemoryStore()
+    copy_store(store, other)
+    assert other.inventory().kept == {"a", "b"}
+    store.keep("c")
+    store.keep("a", kept=False)
+    copy_store(store, other)
+    assert other.inventory().kept == {"a", "b", "c"}  # what is there already is left alone
+
+
+def test_what_was_interrupted_is_kept_when_it_goes_on(store: Store) -> None:
     """A copy that was killed after it had made a session, and not marked it, would leave it to `gc` for good."""
-    with _stores("sqlite", "sqlite", tmp_path) as (here, there):
-        there.create("kept")
-        copy_store(here, there)
-        assert there.inventory().kept == frozenset({"kept", "fork"})
+    filled(store, "a", 2)
+    store.keep("a")
+    other = MemoryStore()
+    filled(other, "a", 0)
+    copy_store(store, other)
+    assert told(other) == {"a": ["1", "2"]}
+    assert other.inventory().kept == {"a"}

@@ -393,10 +393,15 @@ def test_sessions_in_encrypted_stores(tmp_path: Path) -> None:
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bare ImportError, or a store that is silently not encrypted, where the extra is not installed."""
-    for name in ("cryptography.hazmat.primitives.ciphers.aead", "cryptography.hazmat.primitives.hashes"):
+    keys: tuple[KeySource, ...] = (KEY, Passphrase("words"))
+    for n, key in enumerate(keys):
+        open_store(tmp_path / f"{n}.db", key=key).close()
+    for name in [name for name in sys.modules if name.startswith("cryptography")]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(InputError, match=r"turnlog\[encryption\]"):
-        open_store(tmp_path / "log.db", key=KEY)
+    for n, key in enumerate(keys):
+        for there in (f"{n}.db", f"new {n}.db"):
+            with pytest.raises(InputError, match=r"turnlog\[encryption\]"):
+                open_store(tmp_path / there, key=key)
 
 
 def test_two_who_make_a_store_get_one_key(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

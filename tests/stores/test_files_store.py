@@ -473,3 +473,21 @@ def test_a_session_that_was_not_made_to_the_end(path: Path, log: Path) -> None:
     with closing(FilesStore(path)) as store:
         assert log.stat().st_size
         assert any("s.jsonl belongs to no session" in problem.what for problem in store.verify())
+
+
+def test_deleting_under_a_reader(tmp_path: Path) -> None:
+    """A session that somebody deletes while it is read, and of which forks need the beginning, told as damaged: a scan
+    of the whole store, or the costs of all sessions, end there."""
+    with closing(FilesStore(tmp_path / "logs")) as store:
+        store.create("s")
+        store.append("s", [said("word " * 100) for _ in range(1000)])
+        store.fork("s", "f", at=5)
+        readers = [store.read("s"), store.read("s", reverse=True), store.of_kinds("s", ("message",))]
+        for reader in readers:
+            next(reader)
+        store.delete("s")
+        for reader in readers[::2]:
+            with pytest.raises(SessionNotFound):
+                list(reader)
+        assert len(list(store.read("f"))) == 5
+        assert store.verify() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,7 +18,8 @@ from turnlog.content import Media, Message, Text, ToolCall, ToolResult
 from turnlog.errors import InputError
 from turnlog.log import Draft
 from turnlog.records import MessageRecord, Usage, UsageRecord
-from turnlog.stores import MemoryStore, SqliteStore, open_store
+from turnlog.stores import MemoryStore, SqliteStore, open_store, sqlite
+from turnlog.stores.database import Database
 from turnlog.stores.schema import upgrade
 from turnlog.stores.words import fold, indexed
 from vanishing import Meanwhile
@@ -329,3 +331,41 @@ def test_an_index_by_older_rules_is_made_again(tmp_path: Path, version: int, col
             db.execute(older)
         store.delete("s")
         assert (store.search("done"), store.verify()) == ([], [])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_what_a_child_appended_is_found(tmp_path: Path) -> None:
+    """A server that searched once before it forked its workers finds nothing of what they say: the connection that it
+    has since counts changes from the beginning, and so as many as the one before had."""
+    with closing(SqliteStore(tmp_path / "s.db")) as store:
+        filled(store, "s", 1)
+        store.search("needle")
+    with closing(SqliteStore(tmp_path / "s.db")) as store:
+        assert store.search("needle") == []
+        child = os.fork()
+        if child == 0:
+            try:
+                store.append("s", [said("needle")])
+                store.close()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert [hit.record for hit in store.search("needle")] == [2]
+
+
+def test_what_is_appended_right_behind_the_index_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last words of a session that nobody goes on with, missed for as long as a process looks for them: they came
+    when the index was up to date, and before the search remembered that it was."""
+    with closing(SqliteStore(tmp_path / "s.db")) as other, closing(SqliteStore(tmp_path / "s.db")) as store:
+        filled(store, "s", 1)
+        catch_up = sqlite.catch_up
+
+        def overtaken(database: Database) -> None:
+            catch_up(database)
+            other.append("s", [said("needle")])
+            monkeypatch.undo()
+
+        monkeypatch.setattr(sqlite, "catch_up", overtaken)
+        store.search("needle")
+        assert [hit.record for hit in store.search("needle")] == [2]

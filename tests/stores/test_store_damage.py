@@ -169,6 +169,26 @@ def test_a_missing_record_stops_reading(path: Path) -> None:
     store.close()
 
 
+def test_reading_does_not_end_quietly_where_the_file_is_damaged(tmp_path: Path) -> None:
+    """A log that seems to end in its midst, told as whole: SQLite names no record, and who reads while others append
+    took what it could not read for records that were rewritten meanwhile, and had been read."""
+    path = tmp_path / "log.db"
+    with closing(SqliteStore(path)) as store:
+        store.create("s")
+        store.append("s", [said(f"{n} " * 400) for n in range(400)])
+    data = path.read_bytes()
+    size = int.from_bytes(data[16:18], "big")
+    page = data.index(b"300 300 300") // size * size
+    path.write_bytes(data[:page] + b"\xff" * 8 + data[page + 8 :])
+    with closing(SqliteStore(path)) as store:
+        reader = store.read("s")
+        read = [next(reader).n]
+        store.append("s", [said("more")])
+        with pytest.raises(CorruptRecord, match="malformed"):
+            read += [record.n for record in reader]
+        assert read == list(range(1, read[-1] + 1))
+
+
 def test_nothing_is_written_over_a_damaged_row(path: Path) -> None:
     """An append or a new title that gives a damaged session row a good seal, and so hides the damage."""
     _damage(path, "update sessions set records = 4 where id = 's'")

@@ -110,7 +110,7 @@ def _turn_of(store: Store, session_id: str) -> Held:
 def _keep(store: Store, imported: Imported, redactor: Redactor | None) -> Kept:
     for number in count(1):
         session_id = imported.session_id if number == 1 else _numbered(imported.session_id, number)
-        _end_making(store, session_id, imported)
+        _end_making(store, session_id, imported, redactor)
         held = _held(store, session_id, imported, redactor)
         fresh = len(imported.drafts) - held.known
         if held.others:
@@ -246,6 +246,7 @@ def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) 
             store.delete(session_id, expected=held.there + len(held.others) + len(held.among))
         except BaseException:
             with suppress(SessionNotFound):
+                store.info(session_id)  # gone, if what failed came behind that: the spare is all there is then
                 store.delete(spare)
             raise
         _put_in_place(store, session_id, imported, kept=kept)
@@ -253,7 +254,7 @@ def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) 
         alone.close()
 
 
-def _end_making(store: Store, session_id: str, imported: Imported) -> None:
+def _end_making(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> None:
     """End what somebody did not who made this session again."""
     try:
         spare = store.info(_spare_id(session_id))
@@ -265,12 +266,12 @@ def _end_making(store: Store, session_id: str, imported: Imported) -> None:
     if alone is None:  # they are at it
         return
     try:
-        there = _first(store, session_id)
+        there, made = _first(store, session_id), _first(store, spare.id)
         if spare.records and there is None:
             _put_in_place(store, session_id, imported, kept=spare.id in store.inventory().kept)
-        elif not spare.records or there == _first(store, spare.id):  # what was deleted would not begin so any more
-            if there is not None and store.info(session_id).records == spare.records:
-                store.keep(session_id, kept=spare.id in store.inventory().kept)
+        elif there is None or made is None or _is_alike(there, made, store, redactor):  # no other took its place
+            if there is not None and spare.id in store.inventory().kept:
+                store.keep(session_id)
             store.delete(spare.id)
     finally:
         alone.close()
@@ -287,11 +288,18 @@ def _put_in_place(store: Store, session_id: str, imported: Imported, *, kept: bo
     store.delete(spare)
 
 
-def _first(store: Store, session_id: str) -> bytes | None:
-    """The bytes of a session's first record, if there is one."""
+def _first(store: Store, session_id: str) -> Record | None:
+    """A session's first record, if there is one."""
     with suppress(SessionNotFound):
-        return next((record.raw for record in store.read(session_id, last=1)), None)
+        return next(store.read(session_id, last=1), None)
     return None
+
+
+def _is_alike(there: Record, made: Record, store: Store, redactor: Redactor | None) -> bool:
+    """Whether two records were imported from the same place: of what tells no time each has the clock's, and since the
+    first some secret may have become known."""
+    bodies = [there.body] if redactor is None else [there.body, _without_secrets(there, store, redactor).body]
+    return there.raw == made.raw or (made.body in bodies and not isinstance(made.body, UnknownRecord))
 
 
 def _spare_id(session_id: str) -> str:

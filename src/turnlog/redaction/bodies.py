@@ -45,7 +45,7 @@ from ..records import (
     UsageRecord,
 )
 from .redactor import Counts, Redactor
-from .spelled import read
+from .spelled import begun, read
 
 __all__ = ["TEXTS", "VALUES", "redacted", "redacted_bytes"]
 
@@ -150,7 +150,7 @@ class _Redaction:
     def _call(self, call: ToolCall) -> ToolCall:
         """A call with clean arguments: JSON stays JSON, and `raw` stays another spelling of it."""
         if call.arguments is None:
-            return _with(call, raw=call.raw and self._text(call.raw))
+            return _with(call, raw=call.raw and self._begun(call.raw))
         arguments = self._redactor.value(call.arguments, self.counts, ids=False)
         if call.raw is None:
             return _with(call, arguments=arguments)
@@ -161,6 +161,13 @@ class _Redaction:
             arguments = read(raw) if _spells(call.raw, arguments) else arguments
         same = raw is call.raw and arguments is call.arguments
         return call if same else _with(call, arguments=arguments, raw=raw if _spells(raw, arguments) else None)
+
+    def _begun(self, raw: str) -> str:
+        """Arguments that are no JSON, or not yet: what their beginning says is looked into as the whole will be."""
+        if (held := begun(raw)) is not None:
+            clean = self._redactor.value(held.value, self.counts, ids=False)
+            raw = raw if clean is held.value else held.text(clean)
+        return self._text(raw)
 
     def _form(self, form: Form | None) -> Form | None:
         return form if form is None or form.delta is None else _with(form, delta=self._value(form.delta))

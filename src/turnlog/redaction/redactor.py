@@ -33,6 +33,8 @@ _NOT_RUN = bytes(code if chr(code) in RUN else 0x20 for code in range(256))
 _WHOLE = tuple((needle, shape) for shape in SHAPES if not shape.spread for needle in shape.needles)
 _SPREAD = tuple((needle, shape) for shape in SHAPES if shape.spread for needle in shape.needles)
 _MAX_DEPTH = 200
+_SPACE = re.compile(r"\s|\.|\\[sWD]|\[\^")
+"""What stands in an expression that may take a space."""
 
 
 class Finding(NamedTuple):
@@ -80,6 +82,11 @@ class Redactor:
         self._known = known
         self._key = key
         self.live = live
+
+    @property
+    def spans_words(self) -> bool:
+        """Whether secrets of the caller's own patterns may hold spaces."""
+        return any(_SPACE.search(pattern.pattern) for _, pattern in self._own)
 
     def find(self, text: str) -> list[Finding]:
         """The secrets in `text`, in order, none overlapping another or a mark."""

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["ARGUMENTS", "Cut", "EXACT", "MARK", "apart_by", "cuts", "decoded", "read"]
+from ..content import compact_json
+
+__all__ = ["ARGUMENTS", "Begun", "Cut", "EXACT", "MARK", "apart_by", "begun", "cuts", "decoded", "read"]
 
 EXACT = frozenset(
     "id call_id item_id tool_call_id tool_use_id file_id response_id previous_response_id signature "
@@ -21,6 +23,11 @@ MARK = "[redacted:"
 """How a mark begins."""
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
+_OPENED = re.compile(r'"(?:[^"\\]++|\\.)*+(?P<end>"|\\?\Z)|[{}\[\]]', re.DOTALL)
+_CUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?P<escape>\\(?:u[0-9A-Fa-f]{0,3})?)\Z")
+_CLOSING = {"{": "}", "[": "]"}
+_REST_OF_WORD = ("", "null", '"":null', ":null", "0", *(w[n:] for w in ("true", "false", "null") for n in range(1, 5)))
+"""What may be missing of JSON that breaks off between texts, ahead of the brackets that close it."""
 _COLON = re.compile(r"\s*:")
 _ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
@@ -33,6 +40,47 @@ class Cut(NamedTuple):
     start: int
     end: int
     quoted: bool
+
+
+class Begun(NamedTuple):
+    """What JSON text that breaks off says so far: its value with what is `missing` behind it, brackets last."""
+
+    value: Any
+    missing: str
+    brackets: str
+
+    def text(self, value: Any) -> str:
+        """This value in the place of the other, as JSON text that breaks off where that did."""
+        whole = compact_json(value)
+        behind = self.missing if whole.endswith(self.missing) else self.brackets
+        return whole.removesuffix(behind)
+
+
+def begun(text: str) -> Begun | None:
+    """What an object or array in JSON says of which the end has not come; None if `text` is none."""
+    if text.lstrip()[:1] not in _CLOSING:
+        return None
+    open_brackets: list[str] = []
+    in_string = False
+    for token in _OPENED.finditer(text):
+        char = token[0][0]
+        in_string = char == '"' and token["end"] != '"'
+        if char in _CLOSING:
+            open_brackets.append(_CLOSING[char])
+        elif char in "}]" and (not open_brackets or open_brackets.pop() != char):
+            return None
+    brackets = "".join(reversed(open_brackets))
+    if in_string and (cut := _CUT_ESCAPE.search(text)):
+        text = text[: cut.start("escape")]
+    endings = ('"', '":null') if in_string else _REST_OF_WORD if brackets else ()
+    for ending in endings:
+        try:
+            value = read(text + ending + brackets)
+            compact_json(value)  # is asked for later, of values that are not too deep
+        except (ValueError, RecursionError):
+            continue
+        return Begun(value, ending + brackets, brackets)
+    return None
 
 
 def cuts(text: str, spans: Sequence[tuple[int, int]], *, ids: bool) -> list[Cut]:

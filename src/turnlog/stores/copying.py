@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 
-from ..errors import BlobMissing, CorruptRecord, InputError
+from ..errors import BlobMissing, InputError, SessionNotFound
 from ..log import Draft, SessionInfo, Store
 from ..records import Record
 from .blobs import names_in
@@ -18,56 +19,61 @@ _BATCH = 500
 def copy_store(source: Store, target: Store) -> int:
     """Copy what `target` does not have of `source`; how many records that were.
 
-    Records keep their bytes, numbers and times, and forks go on sharing what they share; only the day on which a
-    fork was made becomes that of the copy. Sessions that `gc` leaves alone are left alone there, too. What was
-    interrupted goes on where it stopped. Raises InputError where a session of the target says something else than that
-    of the source.
+    Records keep their bytes, numbers and times, sessions that are kept stay so, and forks go on sharing what they
+    share; only the day on which a fork was made becomes that of the copy. What was interrupted goes on where it
+    stopped. Raises InputError where a session of the target says something else than that of the source.
     """
-    kept = _kept(source)
-    return sum(_copy(source, target, info, kept=info.id in kept) for info in _parents_first(source))
-
-
-def _kept(source: Store) -> frozenset[str]:
-    """The sessions of a store that are marked to be kept; none where damage hides it, as reading them will say."""
-    try:
-        return source.inventory().kept
-    except CorruptRecord:
-        return frozenset()
+    copied = sum(_copy(source, target, info) for info in _parents_first(source))
+    for name in sorted(source.inventory().kept):  # last, as it cannot be told of a damaged store
+        with suppress(SessionNotFound):  # made since
+            target.keep(name)
+    return copied
 
 
 def _parents_first(source: Store) -> Iterator[SessionInfo]:
     infos = {info.id: info for info in reversed(source.sessions())}
     done: set[str] = set()
     for info in infos.values():
-        line = [info]
-        while line[-1].parent_records and line[-1].parent in infos and line[-1].parent not in done:
-            line.append(infos[line[-1].parent])
-        for each in reversed(line):
-            if each.id not in done:
-                done.add(each.id)
-                yield each
+        line: dict[str, SessionInfo] = {}
+        # A session that was deleted and forked back from its own fork is the parent of its parent.
+        while info.id not in done and info.id not in line:
+            line[info.id] = info
+            info = infos.get(info.parent, info) if info.parent_records else info
+        done.update(line)
+        yield from reversed(line.values())
 
 
-def _copy(source: Store, target: Store, info: SessionInfo, *, kept: bool) -> int:
-    there = {held.id: held for held in target.sessions()}
-    copied = there.get(info.id)
-    is_new = copied is None
+def _copy(source: Store, target: Store, info: SessionInfo) -> int:
+    copied = _found(target, info.id)
     if copied is None:
-        parent = there.get(info.parent)
-        if info.parent_records and parent is not None and parent.records >= info.parent_records:
+        if info.parent_records and _has_what_is_shared(source, target, info):
             copied = target.fork(info.parent, info.id, at=info.parent_records, title=info.title)
         else:
             copied = target.create(info.id, title=info.title, created=info.created, parent=info.parent)
     if copied.records and _last(target, info.id, copied.records) != _last(source, info.id, copied.records):
         raise InputError(f"session {info.id!r} is there already and says something else; copy into a new store")
-    if kept and (is_new or copied.records < info.records):  # what is there as a whole may have been let go since
-        target.keep(info.id)
     records = source.read(info.id, first=copied.records + 1, last=info.records)
     while batch := list(islice(records, _BATCH)):
         for record in batch:
             _copy_blobs(source, target, record)
         target.append(info.id, [Draft(record.body, record.time, record.raw, record.redacted) for record in batch])
     return max(info.records - copied.records, 0)
+
+
+def _found(store: Store, session_id: str) -> SessionInfo | None:
+    with suppress(SessionNotFound):
+        return store.info(session_id)
+    return None
+
+
+def _has_what_is_shared(source: Store, target: Store, fork: SessionInfo) -> bool:
+    """Whether the target's session of the id that a fork was made from is the one that it was made from: that may
+    have been deleted, and another made under its id."""
+    parent, last = _found(target, fork.parent), fork.parent_records
+    if parent is None or parent.records < last:
+        return False
+    both = zip(source.read(fork.id, last=last), target.read(fork.parent, last=last), strict=True)
+    return all(one.raw == other.raw for one, other in both)
 
 
 def _copy_blobs(source: Store, target: Store, record: Record) -> None:

@@ -53,6 +53,8 @@ class Database:
     def __init__(self, path: Path, *, durability: Durability, read_only: bool) -> None:
         self.path = path
         self.read_only = read_only
+        self.connections = 0
+        """How many there have been: behind a fork there is another one."""
         self._durability = durability
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -105,9 +107,11 @@ class Database:
         What was deleted before still stands in the log until this, or a later checkpoint, is done.
         """
         with self.reading() as db:
-            db.execute(f"pragma busy_timeout = {_FOLD_WAIT_MS}")
-            db.execute("pragma wal_checkpoint(truncate)").fetchall()
-            db.execute(f"pragma busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+            try:
+                db.execute(f"pragma busy_timeout = {_FOLD_WAIT_MS}")
+                db.execute("pragma wal_checkpoint(truncate)").fetchall()
+            finally:
+                db.execute(f"pragma busy_timeout = {int(_BUSY_SECONDS * 1000)}")
 
     def close(self) -> None:
         """Close the file. The last one to close it also folds the write-ahead log into it."""
@@ -138,6 +142,7 @@ class Database:
             raise StoreError(f"the store {self.path} is closed")
         if self._connection is None:
             self._connection = db = self._open()
+            self.connections += 1
             self._file = None
             with suppress(OSError):
                 self._file = os.stat(self.path)
@@ -290,7 +295,8 @@ class Transaction:
                 self._execute("commit")
                 self._done += 1
                 if not self._done % _WRITES_BETWEEN_LOOKS:
-                    limit_log(self._db)
+                    with suppress(sqlite3.Error):  # what is committed must not be told as failed, and done again
+                        limit_log(self._db)
             else:
                 self._roll_back()
         except sqlite3.Error as failure:

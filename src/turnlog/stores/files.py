@@ -120,12 +120,12 @@ class FilesStore(FilesRetention):
         if first > last:
             return iter(())
         read = read_backwards if reverse else read_forwards
-        return self._while_open(read(self._folder, pieces, first, last))
+        return self._while_open(session_id, read(self._folder, pieces, first, last))
 
     def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
         """See `RecordStore.landmarks`."""
         found = read_landmarks(self._folder, self._pieces(session_id)[1])
-        return self._while_open(record for record in found if record.n not in known)
+        return self._while_open(session_id, (record for record in found if record.n not in known))
 
     def usage(self, session_id: str) -> Bills:
         """See `RecordStore.usage`. Looks through every line for the word."""
@@ -133,8 +133,9 @@ class FilesStore(FilesRetention):
 
     def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
         """See `RecordStore.of_kinds`. Looks through every line for the words."""
-        found = read_some(self._folder, self._pieces(session_id)[1], kind_finder(kinds))
-        return self._while_open(record for record in found if record.n >= first and kind_of(record.body) in kinds)
+        some = read_some(self._folder, self._pieces(session_id)[1], kind_finder(kinds))
+        found = (record for record in some if record.n >= first and kind_of(record.body) in kinds)
+        return self._while_open(session_id, found)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """See `SessionIndex.create`."""
@@ -301,10 +302,14 @@ class FilesStore(FilesRetention):
         if self._closed or (write and self._read_only):
             raise StoreError(f"the store {self.path} is {'closed' if self._closed else 'open for reading only'}")
 
-    def _while_open(self, records: Iterator[Record]) -> Iterator[Record]:
-        for record in records:
-            self._check_open()
-            yield record
+    def _while_open(self, session_id: str, records: Iterator[Record]) -> Iterator[Record]:
+        try:
+            for record in records:
+                self._check_open()
+                yield record
+        except CorruptRecord:
+            self._find(session_id)  # deleted meanwhile, its log is cut to what forks read of it
+            raise
 
     def _look_at_end(self, stem: str) -> None:
         """Report, and unless reading only set aside, what half an append left at the end of a log."""

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from ..errors import CorruptRecord, InputError, NewerStore, StoreKeyError
 from ..first_use import ready
-from .vault import KEY_BYTES, SALT_BYTES, cipher, derived
+from .vault import KEY_BYTES, SALT_BYTES, cipher, derived, extra
 
 __all__ = [
     "ASK",
@@ -138,7 +138,8 @@ def unlocked(lock: bytes, source: KeySource, place: object) -> tuple[bytes, byte
         raise CorruptRecord(f"the lock of {place} cannot be read: {error}; restore the store from a copy") from error
     if held.v > LOCK_VERSION or held.cipher != "AES-256-GCM":
         raise NewerStore(f"{place} was encrypted by a newer turnlog ({held.cipher}, version {held.v}); upgrade turnlog")
-    from cryptography.exceptions import InvalidTag
+    with extra():
+        from cryptography.exceptions import InvalidTag
 
     key = _wrapping_key(_key_of(source), held, place)
     try:
@@ -160,7 +161,8 @@ def _wrapping_key(held: bytes | Passphrase, lock: _Lock, place: object = "the st
             raise StoreKeyError(f"{place} is opened with a key, not with a passphrase: take key='file:PATH', or bytes")
         if not 1 < wanted.n <= _MAX_SCRYPT_COST or wanted.r != 8 or wanted.p != 1:
             raise CorruptRecord(f"the lock of {place} asks for scrypt with n={wanted.n}: that is none of ours")
-        from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+        with extra():
+            from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
         made = Scrypt(bytes.fromhex(wanted.salt), KEY_BYTES, wanted.n, wanted.r, wanted.p)
         held = made.derive(held.text.encode("utf-8", "surrogatepass"))

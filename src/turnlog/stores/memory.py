@@ -120,7 +120,8 @@ class MemoryStore:
         """See `RecordStore.of_kinds`."""
         may_be = kind_finder(kinds)
         with self._lock:
-            found = [raw for raw in self._find(session_id).records[max(first, 1) - 1 :] if may_be(raw)]
+            log = self._find(session_id)
+            found = [raw for raw in log.records[max(first, 1) - 1 : log.info.records] if may_be(raw)]
         return (record for record in map(decode_record, found) if kind_of(record.body) in kinds)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
@@ -295,6 +296,7 @@ class MemoryStore:
                 other.records = [old.get(id(raw), raw) for raw in other.records]
             for name in blobs:
                 self._blobs.pop(name, None)
+                self._puts.pop(name, None)
 
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None

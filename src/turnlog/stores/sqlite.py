@@ -84,7 +84,7 @@ class SqliteStore(SqliteRetention):
             raise InputError(f"store: found {str(path)!r}, allowed is the name of a file")
         self._files = BlobFolder(real.with_name(real.name + "-blobs"))
         self._appender = Appender()
-        self._indexed: tuple[int, int] | None = None
+        self._indexed: tuple[int, int, int] | None = None
         self._database = Database(real, durability=durability, read_only=read_only)
         self._reader = Reader(self._database)
         self.keyhole = SqliteKeyhole(self._database, sealed=sealed)
@@ -258,8 +258,6 @@ class SqliteStore(SqliteRetention):
             except StoreError:  # the disk is full, others are writing all the time: all can be read
                 return self._scan(search, session, limit)
         with self._database.reading() as db:
-            if behind:
-                self._indexed = _state(db)
             try:
                 return find_hits(db, search, row, limit)
             except sqlite3.DatabaseError:
@@ -268,12 +266,18 @@ class SqliteStore(SqliteRetention):
 
     def _index_is_behind(self, db: sqlite3.Connection) -> bool:
         """Whether the index lacks records; not asked again until something was written."""
-        if self._indexed == _state(db):
+        state = self._state(db)  # first: what others append in between is to be asked for the next time
+        if self._indexed == state:
             return False
         if version_of(db) < SEARCH_VERSION or is_behind(db):
             return True
-        self._indexed = _state(db)
+        self._indexed = state
         return False
+
+    def _state(self, db: sqlite3.Connection) -> tuple[int, int, int]:
+        """What changes when anything is written, by this connection or by another. Each counts from its own opening."""
+        changed_by_others = int(db.execute("pragma data_version").fetchone()[0])
+        return self._database.connections, db.total_changes, changed_by_others
 
     def _scan(self, search: Search, session: str | None, limit: int | None) -> list[Hit]:
         with self._database.reading() as db:
@@ -336,8 +340,3 @@ class SqliteStore(SqliteRetention):
         """See `Store.close`."""
         self._leave_holds()
         self._database.close()
-
-
-def _state(db: sqlite3.Connection) -> tuple[int, int]:
-    """What changes when anything is written, by this connection or by another."""
-    return db.total_changes, int(db.execute("pragma data_version").fetchone()[0])

@@ -33,10 +33,11 @@ class Reader:
         """The records `first` to `last` of a session."""
         while True:
             try:
-                yield from self._forwards(row, segments, first, last)
+                for record in self._forwards(row, segments, first, last):
+                    first = record.n + 1
+                    yield record
                 return
-            except CorruptRecord as error:  # all before the record that it names were yielded; without one, all
-                first = last + 1 if error.record is None else max(first, error.record)
+            except CorruptRecord:
                 row, segments = self._rewritten(row)
 
     def backwards(self, row: SessionRow, segments: list[Segment], first: int, last: int) -> Iterator[Record]:

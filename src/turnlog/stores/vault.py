@@ -17,7 +17,8 @@ from __future__ import annotations
 import hmac
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..content import sha256_hex
 from ..errors import CorruptRecord, InputError
 from .blobs import SEALED_HEAD
 
-__all__ = ["BLOB_OVERHEAD", "KEY_BYTES", "SALT_BYTES", "Vault", "cipher", "derived", "new_salt"]
+__all__ = ["BLOB_OVERHEAD", "KEY_BYTES", "SALT_BYTES", "Vault", "cipher", "derived", "extra", "new_salt"]
 
 KEY_BYTES = 32
 """How long a key is."""
@@ -87,22 +88,27 @@ class Vault:
         return cipher(derived(self._data_key, salt, use))
 
 
-def cipher(key: bytes) -> Any:
-    """AES-256-GCM with this key. Raises InputError where the package is not installed."""
+@contextmanager
+def extra() -> Iterator[None]:
+    """Around imports of the package, which only who encrypts needs. Raises InputError where it is not installed."""
     try:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 30 ms of import, and an extra
+        yield
     except ImportError as error:
         raise InputError("encryption needs the package cryptography: pip install 'turnlog[encryption]'") from error
+
+
+def cipher(key: bytes) -> Any:
+    """AES-256-GCM with this key. Raises InputError where the package is not installed."""
+    with extra():
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 30 ms of import, and an extra
     return AESGCM(key)
 
 
 def derived(key: bytes, salt: bytes, use: bytes) -> bytes:
     """A key for one use, by HKDF-SHA-256 (RFC 5869)."""
-    try:
+    with extra():
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-    except ImportError as error:
-        raise InputError("encryption needs the package cryptography: pip install 'turnlog[encryption]'") from error
     return HKDF(SHA256(), KEY_BYTES, salt, use).derive(key)
 
 

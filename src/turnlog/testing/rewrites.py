@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..codec import encode_record
 from ..content import Media, Message, Text
 from ..errors import BlobMissing, InputError, SessionNotFound
-from ..log import Draft, Store
+from ..log import Draft, Store, Swept
 from ..records import MessageRecord, Record
 
 __all__ = ["check_rewrite"]
@@ -57,6 +57,7 @@ def check_rewrite(store: Store) -> None:
         raise AssertionError(f"a rewrite did not raise {error.__name__}")
     assert [record.n for record in store.append("c", [_said("c6")])] == [6], "append after a rewrite"
     assert store.verify() == [], "verify after a rewrite and an append"
+    assert store.sweep(grace=0) == Swept(0, 0, 0), "a sweep after a rewrite met the blobs that this had deleted"
 
 
 def _said(text: str, blob: str = "") -> Draft:
