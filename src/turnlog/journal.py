@@ -19,7 +19,7 @@ from .models import Target
 from .providers import provider
 from .providers.protocol import Assembler, Reply
 from .providers.sdk_objects import advice
-from .records import Body, Count, MessageRecord, PartialAnswer, Record, Usage, UsageRecord
+from .records import Body, Count, MessageRecord, Note, PartialAnswer, Record, Usage, UsageRecord
 from .redaction import has_mark
 from .streaming import Checkpoints
 from .tokens.counters import count_message, counter_for
@@ -235,6 +235,8 @@ class Journal:
             [kept] = self._counted([admitted(body)])
             assert isinstance(kept, (MessageRecord, PartialAnswer))
             bodies = [kept, self._bill(reply, reply.usage, asked, kept.count)]
+        if reply.beside:
+            bodies.append(Note("response", data=reply.beside))
         records = self._append(bodies, asked=asked)
         return Answer(reply, records[0], asked.model)
 

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import turnlog
 from turnlog.content import Form, Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import FormatError
 from turnlog.models import target
 from turnlog.providers.google import PROVIDER, sdk_arguments
 from turnlog.providers.protocol import Reply
-from turnlog.records import Configuration, Usage
+from turnlog.records import Configuration, Note, Usage
 from turnlog.view.shown import Shown
 
 MODEL = "gemini-3-flash-preview"
@@ -383,3 +384,24 @@ def test_a_call_that_nobody_could_read_is_a_fragment(reason: str) -> None:
     )
     read = chunk({"functionCall": {"name": "f", "args": {}}}, finish=reason)
     assert assembled([read]).fragments == ()
+
+
+def test_what_an_answer_rests_on_is_kept_and_not_sent() -> None:
+    """The sources of a grounded answer, which its terms want shown, were gone once the program had ended."""
+    found = {"webSearchQueries": ["q"], "groundingChunks": [{"web": {"uri": "https://example.org", "title": "t"}}]}
+    quoted = [{"citationSources": [{"startIndex": n, "endIndex": n + 5}]} for n in (0, 9)]
+    chunks = [chunk({"text": "So it "}), chunk({"text": "is."}, finish="STOP")]
+    chunks[0]["candidates"][0] |= {"citationMetadata": quoted[0], "groundingMetadata": None}
+    chunks[1]["candidates"][0] |= {"citationMetadata": quoted[1], "groundingMetadata": found}
+    with turnlog.open("s", store=":memory:", target=target("google", MODEL)) as session:
+        session.user("Is it?")
+        session.receive(iter(chunks))
+        assert [record.body for record in session.history()][-1] == Note(
+            "response", data={"citationMetadata": quoted, "groundingMetadata": found}
+        )
+        session.user("And so?")
+        assert session.request().request["contents"] == [
+            {"role": "user", "parts": [{"text": "Is it?"}]},
+            {"role": "model", "parts": [{"text": "So it is."}]},
+            {"role": "user", "parts": [{"text": "And so?"}]},
+        ]

@@ -73,7 +73,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     """A model's answer, whole or as far as it came.
 
     `complete` is False if the stream ended early; `error` then says what is known. `fragments` are
-    tool calls whose arguments had not fully come; they are not part of `message`.
+    tool calls whose arguments had not fully come; they are not part of `message`. `beside` is what the answer tells
+    people and no model is sent: Google's sources.
     """
 
     message: Message
@@ -85,6 +86,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     complete: bool = True
     error: str = ""
     fragments: tuple[Part, ...] = ()
+    beside: dict[str, Any] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
 
 

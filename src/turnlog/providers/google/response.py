@@ -29,6 +29,8 @@ _KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "m
 _BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"})
 """What else a response holds. A chunk of a stream may hold nothing but that, or nothing at all."""
 _NO_RESPONSE = "no candidates: this is no generateContent response"
+_SOURCES = ("citationMetadata", "groundingMetadata", "urlContextMetadata")
+"""Where a candidate says what its words rest on: what was searched for and found, quoted, and fetched."""
 _PARTS = ("text", "thought")
 _CANDIDATE = "response.candidates[0]"
 _UNREADABLE_CALL = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
@@ -58,6 +60,7 @@ class ResponseAssembler:
         self._parts: list[Part] = []
         self._partial: PartialCall | None = None
         self._cut: list[Part] = []
+        self._sources: dict[str, list[dict[str, Any]]] = {}
         self._usage: dict[str, Any] = {}
         self._model = ""
         self._response_id = ""
@@ -102,6 +105,10 @@ class ResponseAssembler:
         parts = content.get("parts") or []
         for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
             self._part(part, f"{_CANDIDATE}.content.parts[{j}]")
+        for key in _SOURCES:
+            told = _fields(candidate.get(key))
+            if told and told not in self._sources.get(key, ()):
+                self._sources.setdefault(key, []).append(told)
         reason = typed(candidate, "finishReason", str, _CANDIDATE)
         if reason in _UNREADABLE_CALL and reason != self._stop:
             said = typed(candidate, "finishMessage", str, _CANDIDATE) or ""
@@ -168,6 +175,7 @@ class ResponseAssembler:
             complete=complete,
             error=error,
             fragments=(*self._cut, *(() if self._partial is None else (self._partial.fragment(),))),
+            beside={key: told[0] if len(told) == 1 else [*told] for key, told in self._sources.items()},
             blobs=dict(self._reader.blobs),
         )
 
