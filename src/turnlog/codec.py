@@ -21,7 +21,7 @@ from .errors import CorruptRecord, InputError
 from .first_use import ready
 from .records import Body, MessageRecord, Record, UnknownRecord
 
-__all__ = ["DEPTH_LIMIT", "FORMAT_VERSION", "decode_record", "encode_record"]
+__all__ = ["DEPTH_LIMIT", "FORMAT_VERSION", "as_message", "decode_record", "encode_record"]
 
 FORMAT_VERSION = 1
 """Version of the record format. A reader keeps what a newer one wrote and it does not know."""
