@@ -202,7 +202,7 @@ def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:
         {"checkpoint": -1},
         {"source": "the web"},
     ],
-    ids=str,
+    ids=" ".join,
 )
 def test_a_mistake_leaves_no_session_behind(wrong: dict[str, Any]) -> None:
     """Every try of a program that is being written would leave an empty session in the user's store. Where it is made
