@@ -41,10 +41,10 @@ CHUNKS = 6
 """A transcript grows in so many steps, with a request after each."""
 
 FOLDERS = (
-    "claude-code-entire", "claude-code-log", "agentcmd/claude", "cua", "codex-entire", "agentcmd/codex", "vibe-tracker",
-    "agent-sessions-fixtures", "codexbar-forks", "tau-bench", "pi", "cline", "claude-agent-sdk", "webvoyager", "ui-tars",
-    "gemini-entire", "gemini-cli-sessions", "agentcmd/gemini", "gemini-cli-responses", "swe-agent", "mini-swe-agent",
-    "openhands",
+    "claude-code-entire", "claude-code-log", "agentcmd/claude", "cua", "codex-entire", "agentcmd/codex",
+    "vibe-tracker", "agent-sessions-fixtures", "codexbar-forks", "tau-bench", "pi", "cline", "claude-agent-sdk",
+    "webvoyager", "ui-tars", "gemini-entire", "gemini-cli-sessions", "agentcmd/gemini", "gemini-cli-responses",
+    "swe-agent", "mini-swe-agent", "openhands",
 )  # fmt: skip
 TARGETS = (
     ("openai-chat", "gpt-4o", {}),
