@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnlog.importers import Imported, read_file
-from turnlog.records import Count, MessageRecord, PartialAnswer, UsageRecord
+from turnlog.log.records import Count, MessageRecord, PartialAnswer, UsageRecord
 from turnlog.tokens.calibration import Calibration
 from turnlog.tokens.counters import count_message, counter_for
 

@@ -24,8 +24,8 @@ from typing import Any
 import msgspec
 
 from turnlog.errors import BudgetError
-from turnlog.fitting import Fitter
-from turnlog.view.shown import Shown
+from turnlog.requests.fit import Fitter
+from turnlog.view.types import Shown
 
 ROOT = Path(__file__).parent.parent
 Messages = list[dict[str, Any]]

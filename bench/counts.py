@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import turnlog
-from turnlog.content import ToolCall, ToolResult
 from turnlog.errors import TurnlogError
+from turnlog.log.messages import ToolCall, ToolResult
 from turnlog.providers import PROVIDERS
 from turnlog.tokens import counter_for
 

@@ -19,14 +19,14 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from turnlog.models import Target
+from turnlog.log.records import Configuration
+from turnlog.models.target import Target
 from turnlog.providers import provider
 from turnlog.providers.protocol import BlobReader
-from turnlog.records import Configuration
-from turnlog.request import prepare
+from turnlog.requests.build import prepare
 from turnlog.testing import damaged_history
-from turnlog.view.repair import declare_tools
-from turnlog.view.shown import Shown
+from turnlog.view.repair.repair import declare_tools
+from turnlog.view.types import Shown
 
 ROOT = Path(__file__).parent.parent
 

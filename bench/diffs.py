@@ -21,8 +21,14 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from turnlog.content import Message, Text
-from turnlog.diffs import (
+from turnlog.errors import ImportFailed
+from turnlog.importers import Imported, read_file
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import FileChange, MessageRecord, Record
+from turnlog.log.store import Draft
+from turnlog.stores import open_store
+from turnlog.testing.edits import File, edit_sequence, git_judges
+from turnlog.workspace.diff import (
     FileDiff,
     NetChange,
     apply_hunks,
@@ -32,12 +38,6 @@ from turnlog.diffs import (
     reverse_hunks,
     root_of,
 )
-from turnlog.errors import ImportFailed
-from turnlog.importers import Imported, read_file
-from turnlog.log import Draft
-from turnlog.records import FileChange, MessageRecord, Record
-from turnlog.stores import open_store
-from turnlog.testing.edits import File, edit_sequence, git_judges
 
 
 def sequences(number: int, first: int) -> int:

@@ -13,12 +13,12 @@ import subprocess
 import sys
 import tempfile
 
-from turnlog.content import Message, Text, ToolCall, ToolResult
-from turnlog.log import Draft
-from turnlog.models import target
-from turnlog.records import FileChange, MessageRecord, UsageRecord
-from turnlog.records import Usage as Billed
-from turnlog.session import Session
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import FileChange, MessageRecord, UsageRecord
+from turnlog.log.records import Usage as Billed
+from turnlog.log.store import Draft
+from turnlog.models.target import target
+from turnlog.session.session import Session
 from turnlog.stores import open_store
 from turnlog.tokens import count_message, counter_for
 
@@ -35,7 +35,7 @@ print(took, used.ru_utime + used.ru_stime, used.ru_maxrss)
 _COMMAND = "import sys; from turnlog.cli import main; sys.exit(main())"
 _REQUEST = """
 import sys
-from turnlog.session import Session
+from turnlog.session.session import Session
 from turnlog.stores import open_store
 store = open_store(sys.argv[1])
 Session(store, store.info("long")).request()

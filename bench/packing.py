@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from turnlog.cli.keeping import keep
 from turnlog.errors import InputError
 from turnlog.importers import Imported
-from turnlog.log import Store
+from turnlog.importers.sync.store import keep
+from turnlog.log.store import Store
 from turnlog.stores import open_store
 
 ROOT = Path(__file__).parent.parent

@@ -18,12 +18,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from turnlog.log import Draft
-from turnlog.models import target
+from turnlog.log.records import Configuration, MessageRecord
+from turnlog.log.store import Draft
+from turnlog.models.target import target
 from turnlog.providers import provider
-from turnlog.records import Configuration, MessageRecord
 from turnlog.stores import open_store
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 ROOT = Path(__file__).parent.parent
 APIS = {

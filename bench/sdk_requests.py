@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from turnlog.records import Configuration
-from turnlog.request import prepare
+from turnlog.log.records import Configuration
+from turnlog.requests.build import prepare
 from turnlog.testing import damaged_history
 
 ROOT = Path(__file__).parent.parent

@@ -17,8 +17,8 @@ from pathlib import Path
 import turnlog
 from turnlog.errors import BudgetError
 from turnlog.importers import Imported
-from turnlog.models import Target, target
-from turnlog.session import Session
+from turnlog.models.target import Target, target
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
 ROOT = Path(__file__).parent.parent

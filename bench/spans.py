@@ -14,8 +14,8 @@ from pathlib import Path
 from opentelemetry.sdk.trace import TracerProvider
 
 import turnlog
-from turnlog import spans
-from turnlog.session_log import source_of
+from turnlog import telemetry as spans
+from turnlog.session.reader import source_of
 from turnlog.stores import open_store
 
 TARGET = turnlog.target("openai-chat", "gpt-4o")

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from turnlog.content import Media, Message, Text
 from turnlog.errors import TurnlogError
-from turnlog.log import Draft
-from turnlog.records import MessageRecord, Note
+from turnlog.log.messages import Media, Message, Text
+from turnlog.log.records import MessageRecord, Note
+from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
 
 

@@ -22,9 +22,9 @@ import time
 from collections import Counter
 from typing import NamedTuple
 
-from turnlog.content import Message, Text, text_of
-from turnlog.log import Draft
-from turnlog.records import MessageRecord
+from turnlog.log.messages import Message, Text, text_of
+from turnlog.log.records import MessageRecord
+from turnlog.log.store import Draft
 from turnlog.stores import Durability, open_store
 
 

@@ -17,13 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from turnlog.codec import decode_record
-from turnlog.content import Message, Text
-from turnlog.costs import total_cost
-from turnlog.log import Draft, SessionInfo
-from turnlog.records import MessageRecord, Usage, UsageRecord
+from turnlog.log.codec import decode_record
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import MessageRecord, Usage, UsageRecord
+from turnlog.log.store import Draft, SessionInfo
+from turnlog.models.pricing import total_cost
 from turnlog.stores import Durability, FilesStore, SqliteStore
-from turnlog.stores.schema import upgrade
+from turnlog.stores.sqlite.schema import upgrade
 from turnlog.stores.words import role_and_text
 
 APPENDS = 3000

@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any
 
 from turnlog.errors import BudgetError
-from turnlog.fitting import Fitter
+from turnlog.requests.fit import Fitter
 
 ROOT = Path(__file__).parent.parent
 Neutral = dict[str, Any]

@@ -24,8 +24,8 @@ from types import ModuleType
 
 from trimmers_ import ROOT, Adapter, Neutral, loaded, row, to_chat, to_neutral
 
-from turnlog.fitting import fit
-from turnlog.policy import Strategy
+from turnlog.log.budget import Strategy
+from turnlog.requests.fit import fit
 
 Line = Callable[[Neutral], str]
 """What stands for a masked result."""

@@ -5,11 +5,11 @@ The bench calls this adapter; messages are OpenAI-chat dicts. Appends are SQLite
 
 from __future__ import annotations
 
-from turnlog.content import Message
-from turnlog.models import target
+from turnlog.log.messages import Message
+from turnlog.models.target import target
 from turnlog.providers import provider
-from turnlog.request import Prepared
-from turnlog.session import Session as TurnlogSession
+from turnlog.requests.build import Prepared
+from turnlog.session.session import Session as TurnlogSession
 from turnlog.stores import open_store
 from turnlog.tokens import counter_for
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from turnlog.content import Message, Text, ToolCall, ToolResult
-from turnlog.log import Draft
-from turnlog.records import (
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import (
     Body,
     Count,
     MessageRecord,
@@ -25,7 +24,8 @@ from turnlog.records import (
     Usage,
     UsageRecord,
 )
-from turnlog.session import Session
+from turnlog.log.store import Draft
+from turnlog.session.session import Session
 from turnlog.stores import open_store
 
 _SIZE = Count(30, "o200k/1", "exact")

@@ -1,4 +1,4 @@
-"""Writes src/turnlog/data/models.json from a copy of litellm's model table.
+"""Writes src/turnlog/models/data/models.json from a copy of litellm's model table.
 
     python scripts/models_table.py TABLE.json
 
@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-OUT = Path(__file__).parent.parent / "src/turnlog/data/models.json"
+OUT = Path(__file__).parent.parent / "src/turnlog/models/data/models.json"
 UNITS = "limits in tokens; prices in US dollars per million tokens, to be verified; what is missing is unknown"
 OWNERS = {"gemini": "google"}
 MEDIA = {

@@ -14,8 +14,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from turnlog.content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
-from turnlog.view.shown import Edit, Loss
+from turnlog.log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
+from turnlog.view.types import Edit, Loss
 
 WHOLE = {"clear", "compact", "rewind", "window"}
 LEAVES_OUT: dict[type, set[str]] = {

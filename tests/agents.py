@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 import turnlog
-from turnlog.models import DEFAULT_MODELS, Target
-from turnlog.session import Session
+from turnlog.models.target import DEFAULT_MODELS, Target
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
 __all__ = ["CHAT", "aim_of", "chunks", "says", "session_in"]

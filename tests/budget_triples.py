@@ -19,16 +19,15 @@ import msgspec
 import reference_model as model
 import turnlog
 from judging import errors_of
-from turnlog.content import Message, Text, Tool, ToolCall, ToolResult, text_of
 from turnlog.errors import BudgetError, InputError
-from turnlog.log import Draft
-from turnlog.models import Target, target
-from turnlog.policy import PRESETS, Budget, Strategy, read_strategy
+from turnlog.log.budget import PRESETS, Budget, Strategy, read_strategy
+from turnlog.log.messages import Message, Text, Tool, ToolCall, ToolResult, text_of
+from turnlog.log.records import Configuration, Decision, Record
+from turnlog.log.store import Draft
+from turnlog.models.target import Target, target
 from turnlog.providers import provider
-from turnlog.records import Configuration, Decision, Record
-from turnlog.request import as_known, follow, plan
-from turnlog.rules import Rules
-from turnlog.session import Session
+from turnlog.requests.build import as_known, follow, plan
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import damaged_history, sound_history
 from turnlog.testing.histories import History
@@ -42,7 +41,8 @@ from turnlog.tokens.counters import (
     joins_results,
 )
 from turnlog.view.ledger import fate_of
-from turnlog.view.shown import Shown
+from turnlog.view.rules import Rules
+from turnlog.view.types import Shown
 
 __all__ = ["AIMS", "PROXY", "Play", "longer_history", "play"]
 

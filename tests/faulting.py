@@ -25,9 +25,8 @@ import turnlog
 from agents import CHAT, says
 from judging import errors_of
 from turnlog.cli import main
-from turnlog.content import ToolCall, ToolResult, text_of
-from turnlog.log import Draft, Store
-from turnlog.records import (
+from turnlog.log.messages import ToolCall, ToolResult, text_of
+from turnlog.log.records import (
     FileChange,
     PartialAnswer,
     Record,
@@ -37,11 +36,12 @@ from turnlog.records import (
     TurnClosed,
     TurnOpened,
 )
-from turnlog.session import Session
+from turnlog.log.store import Draft, Store
+from turnlog.session.session import Session
+from turnlog.session.turn import Turn
 from turnlog.stores import open_store
 from turnlog.summarize import ModelSummarizer
-from turnlog.turning import Turn
-from turnlog.view.select import INTERRUPTED
+from turnlog.view.fold import INTERRUPTED
 
 __all__ = ["Heard", "Kill", "PLACES", "heard", "judge", "live", "reopened", "start"]
 

@@ -9,13 +9,13 @@ from types import ModuleType
 import reference_model as model
 from judging import errors_of
 from real_transcripts import JUDGED, imported
-from turnlog.content import Media, Message, Text, ToolResult, media_parts
 from turnlog.importers import Imported
-from turnlog.log import Draft
-from turnlog.models import Target
-from turnlog.policy import Strategy
-from turnlog.records import Record
-from turnlog.session import Session
+from turnlog.log.budget import Strategy
+from turnlog.log.messages import Media, Message, Text, ToolResult, media_parts
+from turnlog.log.records import Record
+from turnlog.log.store import Draft
+from turnlog.models.target import Target
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
 __all__ = ["CAPS", "JUDGED", "judge_images", "with_images"]

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from turnlog.content import Message
-from turnlog.models import Target, target
+from turnlog.log.messages import Message
+from turnlog.models.target import Target, target
 from turnlog.testing.histories import History
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 TARGETS: tuple[Target, ...] = (
     target("openai-chat", "gpt-4o"),

@@ -10,12 +10,12 @@ from types import ModuleType
 from accounting import unaccounted
 from judging import errors_of
 from turnlog.importers import Imported, read_file
-from turnlog.log import Draft
-from turnlog.models import Target, target
-from turnlog.records import Configuration, Record
-from turnlog.request import prepare
+from turnlog.log.records import Configuration, Record
+from turnlog.log.store import Draft
+from turnlog.models.target import Target, target
+from turnlog.requests.build import prepare
+from turnlog.view.fold import select
 from turnlog.view.ledger import fate_of
-from turnlog.view.select import select
 
 __all__ = ["FOLDERS", "JUDGED", "cuts", "imported", "judge"]
 

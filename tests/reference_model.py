@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from turnlog.content import Media, Message, Part, Text, Tool, ToolCall, ToolResult, media_parts, shown_apart
-from turnlog.policy import Strategy
-from turnlog.records import Decision, MessageRecord, PartialAnswer, Record
-from turnlog.rules import Rules
-from turnlog.view.clean import clean, sendable_name
-from turnlog.view.shown import Shown
+from turnlog.log.budget import Strategy
+from turnlog.log.messages import Media, Message, Part, Text, Tool, ToolCall, ToolResult, media_parts, shown_apart
+from turnlog.log.records import Decision, MessageRecord, PartialAnswer, Record
+from turnlog.view.repair.clean import clean, sendable_name
+from turnlog.view.rules import Rules
+from turnlog.view.types import Shown
 
 __all__ = [
     "Counts",

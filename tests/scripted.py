@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from turnlog.content import Message, Text, ToolCall, ToolResult
-from turnlog.records import SummaryRecord
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import SummaryRecord
 from turnlog.summarize import Ledger, Material
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 __all__ = ["PATIENCE", "Blocked", "Scripted", "a_run", "material", "said", "states", "words"]
 

@@ -11,20 +11,20 @@ from hypothesis import given
 
 import turnlog
 from budget_triples import AIMS
-from turnlog.content import Message, Reasoning, Text, ToolCall, ToolResult
-from turnlog.models import Target
-from turnlog.records import Configuration
-from turnlog.request import plan
-from turnlog.session import Session
+from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult
+from turnlog.log.records import Configuration
+from turnlog.models.target import Target
+from turnlog.requests.build import plan
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History, sound_history
 from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import count_message, counter_for
 from turnlog.view.added import Added, Gauge, with_added
-from turnlog.view.blocks import Item
-from turnlog.view.repair import repair
+from turnlog.view.compaction.blocks import Item
+from turnlog.view.repair.repair import repair
 from turnlog.view.sent import as_sent, is_plain
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 
 def session_of(messages: list[Message], aim: Target, blobs: dict[str, bytes]) -> Session:

@@ -15,13 +15,13 @@ import pytest
 import reference_model as model
 from budget_triples import AIMS, PROXY, play
 from scripted import Scripted
-from turnlog.content import Message, Text, ToolCall, ToolResult
 from turnlog.errors import BudgetError
-from turnlog.log import Draft
-from turnlog.models import Target, target
-from turnlog.policy import PRESETS, Strategy
-from turnlog.records import Decision, MessageRecord
-from turnlog.session import Session
+from turnlog.log.budget import PRESETS, Strategy
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import Decision, MessageRecord
+from turnlog.log.store import Draft
+from turnlog.models.target import Target, target
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
 CHAT = target("openai-chat", "gpt-4o")

@@ -12,19 +12,20 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from judging import TARGETS, errors_of, numbered
-from turnlog import Budget, CacheUse, Strategy, caching, target
-from turnlog.caching import Sent, use_of
-from turnlog.content import Message, Text, ToolCall
-from turnlog.log import Store
-from turnlog.models import Target
-from turnlog.records import Configuration, Decision
-from turnlog.request import Plan, follow, plan, spelled
-from turnlog.session import Session
+from turnlog import Budget, CacheUse, Strategy, target
+from turnlog.log.messages import Message, Text, ToolCall
+from turnlog.log.records import Configuration, Decision
+from turnlog.log.store import Store
+from turnlog.models.target import Target
+from turnlog.requests import prompt_cache as caching
+from turnlog.requests.build import Plan, follow, plan, spelled
+from turnlog.requests.prompt_cache import Sent, use_of
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History
 from turnlog.testing.strategies import damaged_histories, sound_histories
-from turnlog.view.blocks import Item
-from turnlog.view.shown import Shown
+from turnlog.view.compaction.blocks import Item
+from turnlog.view.types import Shown
 
 CHAT = target("openai-chat", "gpt-4o")
 CLAUDE = target("anthropic", "claude-sonnet-4-5", max_tokens=500)

@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 import turnlog
 from agents import says, session_in
 from judging import TARGETS
-from turnlog.calls import CallInfo, ToolUse, calls_of, tools_used
-from turnlog.content import Message, Outcome, Text, Tool, ToolCall, ToolResult
-from turnlog.models import DEFAULT_MODELS, Target
-from turnlog.providers import provider as provider_named
-from turnlog.records import (
+from turnlog.log.messages import Message, Outcome, Text, Tool, ToolCall, ToolResult
+from turnlog.log.records import (
     Approval,
     Body,
     Count,
@@ -29,9 +26,12 @@ from turnlog.records import (
     ToolFinished,
     ToolStarted,
 )
+from turnlog.models.target import DEFAULT_MODELS, Target
+from turnlog.providers import provider as provider_named
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import HistoryWriter
-from turnlog.view.arrange import synthetic_result
+from turnlog.view.repair.arrange import synthetic_result
+from turnlog.view.tool_calls import CallInfo, ToolUse, calls_of, tools_used
 
 CALL = ToolCall("c1", "ls")
 

@@ -14,12 +14,12 @@ import pytest
 
 import reference_model as model
 from budget_triples import AIMS, Play
-from turnlog.content import Media, Message, Text, ToolCall, ToolResult
 from turnlog.errors import BudgetError
-from turnlog.models import Target, target
-from turnlog.policy import PRESETS, Budget, Strategy
-from turnlog.records import Decision, Record
-from turnlog.session import Session
+from turnlog.log.budget import PRESETS, Budget, Strategy
+from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
+from turnlog.log.records import Decision, Record
+from turnlog.models.target import Target, target
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.summarize import Material
 from turnlog.testing.histories import History

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from turnlog.codec import DEPTH_LIMIT, FORMAT_VERSION, decode_record, encode_record
-from turnlog.content import Form, Message, Text, ToolCall, ToolResult, Unknown
 from turnlog.errors import CorruptRecord, InputError
-from turnlog.records import Body, Decision, MessageRecord, Note, PartialAnswer, Record, ToolFinished, UnknownRecord
+from turnlog.log.codec import DEPTH_LIMIT, FORMAT_VERSION, decode_record, encode_record
+from turnlog.log.messages import Form, Message, Text, ToolCall, ToolResult, Unknown
+from turnlog.log.records import Body, Decision, MessageRecord, Note, PartialAnswer, Record, ToolFinished, UnknownRecord
 
 TIME = "2026-01-02T03:04:05.678Z"
 

@@ -6,7 +6,7 @@ import pytest
 
 import turnlog
 from agents import CHAT
-from turnlog.policy import PRESETS
+from turnlog.log.budget import PRESETS
 from turnlog.stores import MemoryStore
 
 TURNS = 8

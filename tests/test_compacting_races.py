@@ -9,10 +9,10 @@ import pytest
 
 import turnlog
 from agents import CHAT
-from turnlog.content import Message, Text
 from turnlog.errors import Conflict
-from turnlog.log import Draft
-from turnlog.records import Body, Decision, MessageRecord, Record, SummaryRecord
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import Body, Decision, MessageRecord, Record, SummaryRecord
+from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore
 
 BUDGET = 5_000

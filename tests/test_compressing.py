@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from turnlog import open as open_session
-from turnlog.content import Media, Message
 from turnlog.errors import BlobMissing, CorruptRecord, InputError
-from turnlog.log import Draft, Store
-from turnlog.records import MessageRecord, Note
+from turnlog.log.messages import Media, Message
+from turnlog.log.records import MessageRecord, Note
+from turnlog.log.store import Draft, Store
 from turnlog.redaction import RedactingStore, Redactor
-from turnlog.retention import Limits, collect, is_over
-from turnlog.settings import Settings
+from turnlog.session.retention import Limits, collect, is_over
+from turnlog.session.settings import Settings
 from turnlog.stores import SqliteStore, open_store
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=UTC)

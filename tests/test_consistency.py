@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from turnlog.consistency import inconsistencies
-from turnlog.content import Message, Part, Text, ToolCall, ToolResult, Unknown
-from turnlog.records import (
+from turnlog.log.messages import Message, Part, Text, ToolCall, ToolResult, Unknown
+from turnlog.log.records import (
     Approval,
     Body,
     Decision,
@@ -21,6 +20,7 @@ from turnlog.records import (
 )
 from turnlog.testing import History
 from turnlog.testing.strategies import sound_histories
+from turnlog.view.consistency import inconsistencies
 
 Found = tuple[str, tuple[int, ...]]
 

@@ -16,21 +16,21 @@ from hypothesis import strategies as st
 import turnlog
 from budget_triples import AIMS, longer_history
 from judging import TARGETS
-from turnlog import pieces
-from turnlog.content import Message, Outcome, Text, ToolCall, ToolResult, text_of
-from turnlog.context import Context
 from turnlog.errors import BudgetError
-from turnlog.log import Draft
-from turnlog.models import Target, target
-from turnlog.policy import PRESETS
-from turnlog.records import Approval, Body, Configuration, Decision, MessageRecord, Note, ToolFinished, ToolStarted
-from turnlog.request import Prepared, follow, plan
-from turnlog.session import Session
+from turnlog.log.budget import PRESETS
+from turnlog.log.messages import Message, Outcome, Text, ToolCall, ToolResult, text_of
+from turnlog.log.records import Approval, Body, Configuration, Decision, MessageRecord, Note, ToolFinished, ToolStarted
+from turnlog.log.store import Draft
+from turnlog.models.target import Target, target
+from turnlog.requests import incremental as pieces
+from turnlog.requests.build import Prepared, follow, plan
+from turnlog.session.session import Session
+from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
 from turnlog.testing import History, sound_history
 from turnlog.testing.strategies import damaged_histories, sound_histories
-from turnlog.view.repair import Repaired, mend
-from turnlog.view.shown import Shown
+from turnlog.view.repair.repair import Repaired, mend
+from turnlog.view.types import Shown
 
 CHAT = target("openai-chat", "gpt-4o")
 
@@ -154,7 +154,7 @@ def test_budgets_that_change_leave_nothing_out(seed: int, strategy: str, aim: Ta
     history = longer_history(chance)
     store = opened(History((), history.blobs, frozenset()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("turnlog.window._LEAST_REACH", 150)  # so that short conversations are not all at hand
+        patch.setattr("turnlog.session.loader._LEAST_REACH", 150)  # so that short conversations are not all at hand
         session = Session(store, store.info("s"))
         session.switch(aim)
         for message in history.messages:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.costs import Cost, cost, total_cost, total_usage, usage_by_model
 from turnlog.errors import InputError
-from turnlog.facts import model_facts
 from turnlog.importers import read_file
-from turnlog.records import Record, Usage, UsageRecord
+from turnlog.log.records import Record, Usage, UsageRecord
+from turnlog.models.catalog import model_facts
+from turnlog.models.pricing import Cost, cost, total_cost, total_usage, usage_by_model
 
 MODELS = ["claude-sonnet-4-5", "gpt-4o", "gpt-5.6", "gemini-2.5-pro", "gpt-4o-2031-01-01", "gpt-4-turbo", "nova-1", ""]
 _tokens = st.integers(0, 10**9)

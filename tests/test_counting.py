@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 import turnlog
-from turnlog.content import Message, Text, ToolCall
 from turnlog.errors import FormatError, InputError
+from turnlog.log.messages import Message, Text, ToolCall
 from turnlog.tokens import FactoredCounter
 from turnlog.tokens.families import claude_family
 

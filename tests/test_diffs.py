@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnlog.content import sha256_hex
-from turnlog.diffs import (
+from turnlog.errors import InputError
+from turnlog.log.messages import sha256_hex
+from turnlog.log.records import FileChange, Record
+from turnlog.testing.edits import File, edit_sequence, git_judges, has_git
+from turnlog.workspace.diff import (
     FileDiff,
     NetChange,
     apply_hunks,
@@ -24,11 +27,8 @@ from turnlog.diffs import (
     root_of,
     write_hunks,
 )
-from turnlog.diffs.composing import compose
-from turnlog.diffs.paths import common_root
-from turnlog.errors import InputError
-from turnlog.records import FileChange, Record
-from turnlog.testing.edits import File, edit_sequence, git_judges, has_git
+from turnlog.workspace.diff.composing import compose
+from turnlog.workspace.diff.paths import common_root
 
 needs_git = pytest.mark.skipif(not has_git(), reason="git is not there to judge the patches")
 
@@ -105,7 +105,7 @@ def test_hostile_texts_are_compared_in_bounded_steps(monkeypatch: pytest.MonkeyP
         def get_matching_blocks(self) -> list[tuple[int, int, int]]:
             return []
 
-    monkeypatch.setattr("turnlog.diffs.matching.SequenceMatcher", Counting)
+    monkeypatch.setattr("turnlog.workspace.diff.matching.SequenceMatcher", Counting)
     before, after = b"x\ny\n" * 20_000, b"y\ny\nx\n" * 13_000
     assert apply_hunks(before, make_hunks(before, after)) == after
     before = b"".join(b"%d\n" % (n % 90) + (b"once %d\n" % n if n % 500 == 0 else b"") for n in range(50_000))
@@ -271,7 +271,7 @@ def test_a_windows_path_is_one_where_the_root_is(monkeypatch: pytest.MonkeyPatch
     assert place_of("C:\\win", "/p") == "/p/C:\\win"
     assert place_of("C:\\win", "D:\\p") == place_of("C:\\win") == "C:/win"
     assert is_inside("C:\\win")
-    monkeypatch.setattr("turnlog.diffs.paths._PARTS_AT_BACKSLASH", True)
+    monkeypatch.setattr("turnlog.workspace.diff.paths._PARTS_AT_BACKSLASH", True)
     assert not is_inside("C:\\win")
     assert not is_inside("..\\a")
 

@@ -16,11 +16,11 @@ import pytest
 
 import turnlog
 from agents import CHAT, chunks, says, session_in
-from turnlog.codec import encode_record
-from turnlog.content import Message, Text
 from turnlog.errors import InputError
-from turnlog.events import Appended, Event, EventKind, Events
-from turnlog.session import Session
+from turnlog.log.codec import encode_record
+from turnlog.log.messages import Message, Text
+from turnlog.session.events import Appended, Event, EventKind, Events
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
 OTHER = turnlog.target("anthropic", "claude-sonnet-4-5")

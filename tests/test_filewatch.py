@@ -13,13 +13,13 @@ import pytest
 
 import turnlog
 from turnlog import Session
-from turnlog.diffs import file_diff, net_changes, patch_lines
 from turnlog.errors import InputError
-from turnlog.filelook import Folder
-from turnlog.filewatch import FileRecorder, LeftOut, Watched
-from turnlog.records import FileChange, Note
+from turnlog.log.records import FileChange, Note
 from turnlog.stores import MemoryStore
 from turnlog.testing.edits import File, git_judges, has_git
+from turnlog.workspace.diff import file_diff, net_changes, patch_lines
+from turnlog.workspace.snapshot import Folder
+from turnlog.workspace.watch import FileRecorder, LeftOut, Watched
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_time_that_was_set_back_hides_nothing(
     session: Session, store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`cp -p` gives a file another content and the old time; what a file system says of its last change tells."""
-    monkeypatch.setattr("turnlog.filelook._RACY_NS", -(10**12))  # as if all had been written long ago
+    monkeypatch.setattr("turnlog.workspace.snapshot._RACY_NS", -(10**12))  # as if all had been written long ago
     write(tmp_path, a=b"AAA", b=b"BBB", big=b"1" * 20)
     for name in ("a", "b", "big"):
         os.utime(tmp_path / name, (10**9, 10**9))

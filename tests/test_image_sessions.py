@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 import turnlog
 from image_sessions import CAPS, JUDGED, judge_images
-from turnlog.content import Message, ToolCall, images_in
 from turnlog.importers import read_file
-from turnlog.models import Target
-from turnlog.policy import PRESETS, Strategy
-from turnlog.records import Decision
+from turnlog.log.budget import PRESETS, Strategy
+from turnlog.log.messages import Message, ToolCall, images_in
+from turnlog.log.records import Decision
+from turnlog.models.target import Target
 
 FILES = (
     "webvoyager/taskGitHub--0/interact_messages.json",

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 import turnlog
-from turnlog.content import Media, Message, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import BudgetError
-from turnlog.log import Draft
-from turnlog.models import Target, target
-from turnlog.policy import PRESETS
-from turnlog.records import Configuration, Decision, MessageRecord
-from turnlog.session import Session
+from turnlog.log.budget import PRESETS
+from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult, sha256_hex
+from turnlog.log.records import Configuration, Decision, MessageRecord
+from turnlog.log.store import Draft
+from turnlog.models.target import Target, target
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
 OURS = target("openai-chat", "gpt-4o")

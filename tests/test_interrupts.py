@@ -13,8 +13,8 @@ import pytest
 
 import turnlog
 from turnlog import Session, StoreError, target
-from turnlog.log import Draft
-from turnlog.records import Decision, Note, Record
+from turnlog.log.records import Decision, Note, Record
+from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore, SqliteStore
 
 CHAT = target("openai-chat", "gpt-4o")

@@ -21,11 +21,11 @@ from hypothesis.stateful import (
 
 import turnlog
 from agents import CHAT, says
-from turnlog.content import Message, Text
 from turnlog.errors import BudgetError, InputError
-from turnlog.log import Store
-from turnlog.retention import Limits, collect
-from turnlog.session import Session
+from turnlog.log.messages import Message, Text
+from turnlog.log.store import Store
+from turnlog.session.retention import Limits, collect
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore, open_store
 from turnlog.stores.drafts import blob_names
 

@@ -11,14 +11,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judging import TARGETS
-from turnlog.content import Message, Part, Reasoning, Text, ToolCall, ToolResult
-from turnlog.context import Context
-from turnlog.log import Draft
-from turnlog.models import Target
-from turnlog.records import Configuration, MessageRecord
-from turnlog.request import follow, plan
+from turnlog.log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from turnlog.log.records import Configuration, MessageRecord
+from turnlog.log.store import Draft
+from turnlog.models.target import Target
+from turnlog.requests.build import follow, plan
+from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 KINDS = "UuAaSsCDRQPO"
 """A letter for each kind of message; small ones stand for those in which nothing is said."""

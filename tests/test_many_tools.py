@@ -10,10 +10,10 @@ import pytest
 
 import turnlog
 from judging import errors_of
-from turnlog.content import Message, ToolCall
-from turnlog.landmarks import LandmarkReader
-from turnlog.models import Target
-from turnlog.records import Configuration, Record
+from turnlog.log.messages import Message, ToolCall
+from turnlog.log.records import Configuration, Record
+from turnlog.models.target import Target
+from turnlog.session.landmarks import LandmarkReader
 from turnlog.stores import MemoryStore
 
 TAKES_ALL = turnlog.target("anthropic", "claude-sonnet-4-6", max_tokens=99)

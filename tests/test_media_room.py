@@ -12,9 +12,9 @@ import pytest
 
 import turnlog
 from judging import errors_of
-from turnlog.content import Message, ToolCall
-from turnlog.models import Target
-from turnlog.session import Session
+from turnlog.log.messages import Message, ToolCall
+from turnlog.models.target import Target
+from turnlog.session.session import Session
 
 CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5", max_tokens=99)
 CLAUDE_1M = turnlog.target("anthropic", "claude-sonnet-4-6", max_tokens=99)

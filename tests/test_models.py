@@ -17,11 +17,11 @@ import pytest
 
 import turnlog
 from turnlog.errors import InputError
-from turnlog.facts import VARIABLE, CacheRules, ModelFacts, Prices, find_model, model_facts, own_file
-from turnlog.models import DEFAULT_MODELS, UnknownModelWarning
+from turnlog.models.catalog import VARIABLE, CacheRules, ModelFacts, Prices, find_model, model_facts, own_file
+from turnlog.models.target import DEFAULT_MODELS, UnknownModelWarning
 
 ROOT = Path(__file__).resolve().parent.parent
-SHIPPED = json.loads((ROOT / "src/turnlog/data/models.json").read_text("utf-8"))
+SHIPPED = json.loads((ROOT / "src/turnlog/models/data/models.json").read_text("utf-8"))
 _NUMBERS = count()
 
 
@@ -90,13 +90,13 @@ def test_what_is_known_of_some_models() -> None:
 def test_the_table_is_what_its_script_writes(shared: Path, tmp_path: Path) -> None:
     """A table that was edited by hand, or that is older than its script."""
     script = (ROOT / "scripts/models_table.py").read_text("utf-8")
-    made = tmp_path / "src/turnlog/data/models.json"
+    made = tmp_path / "src/turnlog/models/data/models.json"
     made.parent.mkdir(parents=True)
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts/models_table.py").write_text(script, "utf-8")
     command = [sys.executable, str(tmp_path / "scripts/models_table.py"), str(shared / "data/models.json")]
     subprocess.run(command, check=True)
-    assert made.read_text("utf-8") == (ROOT / "src/turnlog/data/models.json").read_text("utf-8")
+    assert made.read_text("utf-8") == (ROOT / "src/turnlog/models/data/models.json").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 import turnlog
 from judging import errors_of
 from turnlog.errors import FormatError, InputError, UnknownProvider
-from turnlog.models import target
-from turnlog.oneshot import detect
+from turnlog.models.target import target
+from turnlog.requests.standalone import detect
 
 BROKEN: dict[str, Any] = {
     "model": "gpt-4o",

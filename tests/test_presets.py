@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from turnlog.content import Media, Message, Text, ToolCall, ToolResult
 from turnlog.errors import BudgetError
-from turnlog.models import target
-from turnlog.policy import PRESETS, Strategy
-from turnlog.session import Session
+from turnlog.log.budget import PRESETS, Strategy
+from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
+from turnlog.models.target import target
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.summarize import Digest, Material, Summarizer
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.content import Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from turnlog.errors import InputError
-from turnlog.session import Session
+from turnlog.log.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")

@@ -14,13 +14,9 @@ import pytest
 
 import turnlog
 from agents import CHAT, chunks, says
-from turnlog import recovery
-from turnlog.content import Message, Text, ToolCall, text_of
-from turnlog.filewatch import FileRecorder
-from turnlog.log import Draft
-from turnlog.models import Target
-from turnlog.policy import Budget
-from turnlog.records import (
+from turnlog.log.budget import Budget
+from turnlog.log.messages import Message, Text, ToolCall, text_of
+from turnlog.log.records import (
     Configuration,
     Environment,
     MessageRecord,
@@ -32,11 +28,15 @@ from turnlog.records import (
     TurnClosed,
     TurnOpened,
 )
-from turnlog.recovery import Change, Recovered, Resumed, changes_between, changes_since
-from turnlog.session import Session
+from turnlog.log.store import Draft
+from turnlog.models.target import Target
+from turnlog.session import recovery
+from turnlog.session.checkpoint import KILLED, Checkpoints
+from turnlog.session.recovery import Change, Recovered, Resumed, changes_between, changes_since
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
-from turnlog.streaming import KILLED, Checkpoints
-from turnlog.view.select import INTERRUPTED
+from turnlog.view.fold import INTERRUPTED
+from turnlog.workspace.watch import FileRecorder
 
 SHELL = {"name": "shell", "description": "Run.", "parameters": {"type": "object"}}
 LOOK = {"name": "look", "description": "Look.", "parameters": {"type": "object"}}
@@ -227,7 +227,7 @@ def test_what_had_come_of_a_stream_survives(store: MemoryStore) -> None:
     other.create("s")
     for record in session.history():
         if not isinstance(record.body, PartialAnswer):  # a killed process says no more
-            other.append("s", [turnlog.log.Draft(record.body)])
+            other.append("s", [turnlog.log.store.Draft(record.body)])
     resumed = turnlog.open("s", store=other)
     assert resumed.resumed is not None
     partial = next(r for r in resumed.history() if r.n == resumed.resumed.recovered.answer)
@@ -338,7 +338,7 @@ def half_streamed(store: MemoryStore) -> Session:
     session = opened(store, target=CHAT)
     session.user("tell")
     checkpoint = StreamCheckpoint(Message("assistant", (Text("It was once "),)), model="gpt-4o")
-    store.append("s", [turnlog.log.Draft(checkpoint)])
+    store.append("s", [turnlog.log.store.Draft(checkpoint)])
     return session
 
 
@@ -526,7 +526,9 @@ def test_a_log_of_before_has_no_snapshot(store: MemoryStore) -> None:
     """What was never noted cannot have changed, and opening must not write for nothing."""
     store.create("s")
     old = Configuration("openai-chat", "gpt-4o")
-    store.append("s", [turnlog.log.Draft(old), turnlog.log.Draft(MessageRecord(Message("user", (Text("hi"),))))])
+    store.append(
+        "s", [turnlog.log.store.Draft(old), turnlog.log.store.Draft(MessageRecord(Message("user", (Text("hi"),))))]
+    )
     session = opened(store)
     assert isinstance(session.target, Target)
     assert (session.resumed, len(session.history())) == (Resumed(2), 2)

@@ -14,11 +14,11 @@ import pytest
 import turnlog
 from accounting import unaccounted
 from judging import TARGETS, errors_of, numbered, shown
-from turnlog.content import Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
-from turnlog.models import Target, target
-from turnlog.records import Configuration
-from turnlog.request import prepare
-from turnlog.session import Session
+from turnlog.log.messages import Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
+from turnlog.log.records import Configuration
+from turnlog.models.target import Target, target
+from turnlog.requests.build import prepare
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import DAMAGES, damaged_history, sound_history
 

@@ -20,13 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.content import Media, Message
 from turnlog.errors import BlobMissing, CorruptRecord, InputError, StoreError
-from turnlog.log import Draft, Held, Inventory, Piece, SessionInfo, Store
-from turnlog.records import MessageRecord, Note
-from turnlog.retention import Limits, collect, is_over, plan
+from turnlog.log.messages import Media, Message
+from turnlog.log.records import MessageRecord, Note
+from turnlog.log.store import Draft, Held, Inventory, Piece, SessionInfo, Store
+from turnlog.session.retention import Limits, collect, is_over, plan
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
-from turnlog.stores.holds import HoldFolder
+from turnlog.stores.locks import HoldFolder
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -237,7 +237,7 @@ def test_a_folder_that_others_take_away_is_made_again(tmp_path: Path, monkeypatc
         if len(times) == 3:  # made by another just before
             raise FileExistsError(errno.EEXIST, "File exists")
 
-    monkeypatch.setattr("turnlog.stores.holds.make_private", disturbed)
+    monkeypatch.setattr("turnlog.stores.locks.make_private", disturbed)
     hold = HoldFolder(folder).take("s")
     assert hold is not None and HoldFolder(folder).taken() == {"s"} and len(times) == 3
     hold.close()

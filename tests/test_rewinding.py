@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 import turnlog
 from agents import CHAT, says, session_in
 from judging import TARGETS
-from turnlog.content import Message, Text, ToolCall, ToolResult
 from turnlog.errors import BudgetError, InputError
-from turnlog.models import Target
-from turnlog.policy import PRESETS
-from turnlog.records import Decision
-from turnlog.rewinding import Rewind
-from turnlog.session import Session
+from turnlog.log.budget import PRESETS
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import Decision
+from turnlog.models.target import Target
+from turnlog.session.history_edits import Rewind
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History
 from turnlog.testing.strategies import damaged_histories

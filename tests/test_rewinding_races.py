@@ -9,8 +9,8 @@ import pytest
 import turnlog
 from turnlog import Session
 from turnlog.errors import Conflict, InputError
-from turnlog.log import Draft
-from turnlog.records import Body, Decision, MessageRecord, Note, Record, TurnOpened
+from turnlog.log.records import Body, Decision, MessageRecord, Note, Record, TurnOpened
+from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore
 
 

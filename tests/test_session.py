@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 import turnlog
-from turnlog.content import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import BudgetError, InputError
-from turnlog.policy import PRESETS, read_budget
-from turnlog.records import Decision, MessageRecord, Note, PartialAnswer, Usage
-from turnlog.session import Session
+from turnlog.log.budget import PRESETS, read_budget
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult, text_of
+from turnlog.log.records import Decision, MessageRecord, Note, PartialAnswer, Usage
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.summarize.running import Run
 
@@ -333,7 +333,7 @@ def test_sessions_opened_in_the_same_moment_are_two(
 ) -> None:
     """Ids were made of the time alone: two users of one server who came within a millisecond talked in one session."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("turnlog.opening.utc_now", lambda: "2026-01-02T03:04:05.678Z")
+    monkeypatch.setattr("turnlog.session.open.utc_now", lambda: "2026-01-02T03:04:05.678Z")
     opened = [turnlog.open(store=store) for _ in range(3)]
     assert [session.id for session in opened] == [
         "session-20260102030405678",

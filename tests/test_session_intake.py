@@ -12,10 +12,10 @@ from uuid import UUID
 import pytest
 
 import turnlog
-from turnlog.content import Media, Message, Text, ToolCall, ToolResult
 from turnlog.errors import FormatError, InputError
-from turnlog.records import PartialAnswer
-from turnlog.session import Session
+from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
+from turnlog.log.records import PartialAnswer
+from turnlog.session.session import Session
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")
 MINI = turnlog.target("openai-chat", "gpt-4o-mini")

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 import turnlog
-from turnlog.content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import BlobMissing
-from turnlog.models import Target, target
-from turnlog.records import MessageRecord, UsageRecord
-from turnlog.scrubbing import scrub
-from turnlog.session import Session
+from turnlog.log.messages import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
+from turnlog.log.records import MessageRecord, UsageRecord
+from turnlog.models.target import Target, target
+from turnlog.redaction.scrub import scrub
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import sound_history
 from turnlog.testing.histories import PIXEL

@@ -13,8 +13,8 @@ import turnlog
 from agents import CHAT
 from turnlog.errors import InputError
 from turnlog.importers import read_file
-from turnlog.records import Configuration, SessionOpened
-from turnlog.session_log import SOURCES, source_of, was_resumed
+from turnlog.log.records import Configuration, SessionOpened
+from turnlog.session.reader import SOURCES, source_of, was_resumed
 from turnlog.stores import MemoryStore
 
 

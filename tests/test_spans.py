@@ -23,14 +23,14 @@ from opentelemetry.semconv.schemas import Schemas
 
 import turnlog
 from agents import CHAT, chunks, says, session_in
-from turnlog import spans
-from turnlog.content import Message, Reasoning, Text
+from turnlog import telemetry as spans
 from turnlog.errors import InputError
+from turnlog.log.messages import Message, Reasoning, Text
 from turnlog.providers import PROVIDERS
-from turnlog.session import Session
-from turnlog.spans import names
-from turnlog.spans.telling import SessionSpans
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
+from turnlog.telemetry import names
+from turnlog.telemetry.telling import SessionSpans
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
@@ -428,12 +428,12 @@ def test_mistakes_say_what_to_do(store: MemoryStore) -> None:
 
 
 def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path) -> None:
-    """`import turnlog` must not need it, `turnlog.spans` says what it needs."""
+    """`import turnlog` must not need it, `turnlog.telemetry` says what it needs."""
     script = (
         "import sys; sys.modules['opentelemetry'] = None\n"
         "import turnlog; turnlog.open(store=':memory:').close()\n"
-        "try:\n    from turnlog import spans\nexcept ImportError as error:\n    print(error)\n"
-        "try:\n    turnlog.spans.attach\nexcept ImportError as error:\n    print(error)\n"
+        "try:\n    from turnlog import telemetry\nexcept ImportError as error:\n    print(error)\n"
+        "try:\n    turnlog.telemetry.attach\nexcept ImportError as error:\n    print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout == "spans need OpenTelemetry's API: pip install 'turnlog[otel]'\n" * 2

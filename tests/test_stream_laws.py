@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.content import Message, Text, ToolCall, ToolResult
 from turnlog.errors import FormatError
-from turnlog.models import Target, target
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import PartialAnswer
+from turnlog.models.target import Target, target
 from turnlog.providers import provider
 from turnlog.providers.protocol import Reply
-from turnlog.records import PartialAnswer
-from turnlog.session import Session
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
 Event = dict[str, Any]

@@ -15,8 +15,8 @@ import pytest
 
 import turnlog
 from turnlog import InputError, Message, Text, ToolCall, target
-from turnlog.log import Draft
-from turnlog.records import Note, Record
+from turnlog.log.records import Note, Record
+from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore
 
 CHAT, CLAUDE = target("openai-chat", "gpt-4o"), target("anthropic", "claude-sonnet-4-5")

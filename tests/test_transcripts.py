@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from real_transcripts import JUDGED, cuts, imported, judge
-from turnlog.models import Target
+from turnlog.models.target import Target
 
 CUTS = 2
 """In CI; `python bench/transcripts.py --cuts 25` is the long run."""

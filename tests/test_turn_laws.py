@@ -14,14 +14,14 @@ import reference_model as model
 import turnlog
 from agents import CHAT, chunks, says, session_in
 from judging import TARGETS, errors_of
-from turnlog.content import Message, ToolCall, ToolResult
 from turnlog.errors import BudgetError, InputError
-from turnlog.models import Target
-from turnlog.policy import PRESETS
-from turnlog.records import Decision, Record
-from turnlog.session import Session
+from turnlog.log.budget import PRESETS
+from turnlog.log.messages import Message, ToolCall, ToolResult
+from turnlog.log.records import Decision, Record
+from turnlog.models.target import Target
+from turnlog.session.session import Session
+from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore
-from turnlog.turning import Turn
 
 EXAMPLES = max(10, settings.default.max_examples // 5) if settings.default else 20
 

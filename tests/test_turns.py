@@ -16,11 +16,9 @@ import pytest
 
 import turnlog
 from agents import chunks, says, session_in
-from turnlog.content import Message, Outcome, Part, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import InputError, TurnCancelled
-from turnlog.filewatch import FileRecorder
-from turnlog.log import Draft
-from turnlog.records import (
+from turnlog.log.messages import Message, Outcome, Part, Reasoning, Text, ToolCall, ToolResult, text_of
+from turnlog.log.records import (
     MessageRecord,
     PartialAnswer,
     Record,
@@ -29,10 +27,12 @@ from turnlog.records import (
     Usage,
     UsageRecord,
 )
-from turnlog.session import Session
+from turnlog.log.store import Draft
+from turnlog.session.session import Session
+from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore, open_store
-from turnlog.turning import Turn
-from turnlog.turns import TurnInfo, turn_spans, turns_of
+from turnlog.view.turns import TurnInfo, turn_spans, turns_of
+from turnlog.workspace.watch import FileRecorder
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.diffs import NetChange, apply_hunks, file_diff, net_changes
-from turnlog.filewatch import FileRecorder
-from turnlog.records import FileChange, Record
+from turnlog.log.records import FileChange, Record
 from turnlog.stores import MemoryStore
+from turnlog.workspace.diff import NetChange, apply_hunks, file_diff, net_changes
+from turnlog.workspace.watch import FileRecorder
 
 Tree = dict[str, bytes]
 

@@ -12,8 +12,8 @@ import pytest
 
 import turnlog
 from turnlog import importers
-from turnlog.facts import model_facts
-from turnlog.records import Usage
+from turnlog.log.records import Usage
+from turnlog.models.catalog import model_facts
 from turnlog.stores import MemoryStore
 from turnlog.summarize import Digest
 from turnlog.tokens import FactoredCounter, Tally

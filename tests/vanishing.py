@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from turnlog.errors import SessionNotFound
-from turnlog.records import Record
+from turnlog.log.records import Record
 from turnlog.stores import MemoryStore
 
 __all__ = ["Meanwhile"]

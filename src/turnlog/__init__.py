@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .compaction import Compaction
-    from .configuration import load_settings
-    from .content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
-    from .costs import Cost, cost
-    from .counting import TokenCount, count
     from .errors import BudgetError, InputError, StoreError, TurnCancelled, TurnlogError
-    from .events import Event
-    from .fitting import Fitted, Fitter, fit
-    from .models import Target, UnknownModelWarning, target
-    from .oneshot import Violation, check, convert, repair
-    from .opening import open
-    from .policy import Budget, Strategy
-    from .readback import READ_BACK, read_back_tool
+    from .log.budget import Budget, Strategy
+    from .log.messages import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
+    from .models.pricing import Cost, cost
+    from .models.target import Target, UnknownModelWarning, target
     from .redaction import Redactor
-    from .request import CacheUse, Prepared
-    from .retention import Collected, Limits, collect
-    from .rewinding import Rewind
-    from .session import Session
-    from .settings import Settings
+    from .requests.build import CacheUse, Prepared
+    from .requests.count import TokenCount, count
+    from .requests.fit import Fitted, Fitter, fit
+    from .requests.standalone import Violation, check, convert, repair
+    from .session.compactor import Compaction
+    from .session.events import Event
+    from .session.history_edits import Rewind
+    from .session.open import open
+    from .session.read_back import READ_BACK, read_back_tool
+    from .session.retention import Collected, Limits, collect
+    from .session.session import Session
+    from .session.settings import Settings
+    from .session.settings_files import load_settings
     from .stores import Passphrase
-    from .view.shown import Edit, Loss
+    from .view.types import Edit, Loss
 
 __all__ = [
     "Budget",
@@ -85,60 +85,60 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "Budget": "policy",
+    "Budget": "log.budget",
     "BudgetError": "errors",
-    "CacheUse": "request",
-    "Collected": "retention",
-    "Compaction": "compaction",
-    "Cost": "costs",
-    "Edit": "view.shown",
-    "Event": "events",
-    "Fitted": "fitting",
-    "Fitter": "fitting",
+    "CacheUse": "requests.build",
+    "Collected": "session.retention",
+    "Compaction": "session.compactor",
+    "Cost": "models.pricing",
+    "Edit": "view.types",
+    "Event": "session.events",
+    "Fitted": "requests.fit",
+    "Fitter": "requests.fit",
     "InputError": "errors",
-    "Limits": "retention",
-    "Loss": "view.shown",
-    "Media": "content",
-    "Message": "content",
+    "Limits": "session.retention",
+    "Loss": "view.types",
+    "Media": "log.messages",
+    "Message": "log.messages",
     "Passphrase": "stores",
-    "Prepared": "request",
-    "READ_BACK": "readback",
-    "Reasoning": "content",
+    "Prepared": "requests.build",
+    "READ_BACK": "session.read_back",
+    "Reasoning": "log.messages",
     "Redactor": "redaction",
-    "Rewind": "rewinding",
-    "Session": "session",
-    "Settings": "settings",
+    "Rewind": "session.history_edits",
+    "Session": "session.session",
+    "Settings": "session.settings",
     "StoreError": "errors",
-    "Strategy": "policy",
-    "Target": "models",
-    "Text": "content",
-    "TokenCount": "counting",
-    "Tool": "content",
-    "ToolCall": "content",
-    "ToolResult": "content",
+    "Strategy": "log.budget",
+    "Target": "models.target",
+    "Text": "log.messages",
+    "TokenCount": "requests.count",
+    "Tool": "log.messages",
+    "ToolCall": "log.messages",
+    "ToolResult": "log.messages",
     "TurnCancelled": "errors",
     "TurnlogError": "errors",
-    "UnknownModelWarning": "models",
-    "Violation": "oneshot",
-    "check": "oneshot",
-    "collect": "retention",
-    "convert": "oneshot",
-    "cost": "costs",
-    "count": "counting",
-    "fit": "fitting",
-    "load_settings": "configuration",
-    "open": "opening",
-    "read_back_tool": "readback",
-    "repair": "oneshot",
-    "target": "models",
+    "UnknownModelWarning": "models.target",
+    "Violation": "requests.standalone",
+    "check": "requests.standalone",
+    "collect": "session.retention",
+    "convert": "requests.standalone",
+    "cost": "models.pricing",
+    "count": "requests.count",
+    "fit": "requests.fit",
+    "load_settings": "session.settings_files",
+    "open": "session.open",
+    "read_back_tool": "session.read_back",
+    "repair": "requests.standalone",
+    "target": "models.target",
 }
 """Where each name is made. Rooms are opened when one of their names is first used: whoever imports turnlog and does
 not use it at once, as command lines and servers do at their start, does not wait for all of it."""
 
 
 def __getattr__(name: str) -> Any:
-    if name == "spans":  # a room with a name of its own, which needs an extra
-        return import_module(".spans", __name__)
+    if name == "telemetry":  # a room with a name of its own, which needs an extra
+        return import_module(".telemetry", __name__)
     if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f".{_ROOMS[name]}", __name__), name)

@@ -62,5 +62,5 @@ def turnlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest
 def transcript(tmp_path: Path) -> Path:
     """The transcript that the demo ships, as a file."""
     path = tmp_path / "transcript.jsonl"
-    path.write_bytes(resources.files("turnlog").joinpath("data/demo_session.jsonl").read_bytes())
+    path.write_bytes(resources.files("turnlog.cli").joinpath("data/demo_session.jsonl").read_bytes())
     return path

@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import turnlog
-from turnlog.cli.keeping import Kept, keep
-from turnlog.codec import encode_record
-from turnlog.consistency import inconsistencies
-from turnlog.content import Message, Text, ToolCall, ToolResult
 from turnlog.importers import Imported, read_file
-from turnlog.log import Draft
-from turnlog.records import (
+from turnlog.importers.sync.store import Kept, keep
+from turnlog.log.codec import encode_record
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import (
     Approval,
     Body,
     Configuration,
@@ -36,9 +34,11 @@ from turnlog.records import (
     TurnClosed,
     TurnOpened,
 )
-from turnlog.scrubbing import SCRUBBED
+from turnlog.log.store import Draft
+from turnlog.redaction.scrub import SCRUBBED
 from turnlog.stores import MemoryStore, SqliteStore
-from turnlog.turns import LEFT_OPEN, turns_of
+from turnlog.view.consistency import inconsistencies
+from turnlog.view.turns import LEFT_OPEN, turns_of
 
 TIME = "2025-01-01T00:00:00.000Z"
 LATER = "2999-01-01T00:00:00.000Z"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from turnlog.content import Message, Text
-from turnlog.log import Draft
-from turnlog.models import target
-from turnlog.opening import open as new_session
-from turnlog.records import Decision, MessageRecord, Usage, UsageRecord
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import Decision, MessageRecord, Usage, UsageRecord
+from turnlog.log.store import Draft
+from turnlog.models.target import target
+from turnlog.session.open import open as new_session
 from turnlog.stores import open_store
 
 HOSTILE = "rm\x1b[2J\u202egnp.exe\nforged line " + "x" * 200

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from turnlog.cli.demo import TARGETS, run_demo
-from turnlog.models import target
+from turnlog.models.target import target
 from turnlog.providers import PROVIDERS
-from turnlog.session import Session
+from turnlog.session.session import Session
 from turnlog.stores import open_store
 
 

@@ -12,9 +12,9 @@ from test_cli_visible import harmful
 
 from conftest import Command
 from turnlog.cli import diff as command
-from turnlog.content import Message, Text
-from turnlog.log import Draft
-from turnlog.records import FileChange, MessageRecord
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import FileChange, MessageRecord
+from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
 from turnlog.testing.edits import has_git
 

@@ -10,9 +10,9 @@ from test_cli_visible import harmful
 
 import turnlog as package
 from conftest import Command
-from turnlog.content import Message, Text, ToolCall, ToolResult
-from turnlog.log import Draft
-from turnlog.records import StreamCheckpoint
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import StreamCheckpoint
+from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
 
 CALLS = (ToolCall("c1", "ls"), ToolCall("c2", "rm\x1b[2J"))

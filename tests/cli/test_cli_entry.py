@@ -16,9 +16,9 @@ import pytest
 
 from turnlog import __version__, errors
 from turnlog.cli.entry import EXIT_CODES, build_parser, main
-from turnlog.content import Message, Text
-from turnlog.log import Draft
-from turnlog.records import MessageRecord
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import MessageRecord
+from turnlog.log.store import Draft
 from turnlog.stores import open_store
 
 BODY = '{"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}'
@@ -105,7 +105,10 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 
 def test_ctrl_c_before_the_command_has_begun() -> None:
     """Interrupted while the modules are opened, half a second on a slow disk: a traceback of imports."""
-    hook = "class Hook:\n  def find_spec(self, name, *_):\n    if name == 'turnlog.settings': signal.raise_signal(2)\n"
+    hook = (
+        "class Hook:\n  def find_spec(self, name, *_):\n"
+        "    if name == 'turnlog.session.settings': signal.raise_signal(2)\n"
+    )
     program = f"import signal, sys\n{hook}sys.meta_path.insert(0, Hook())\n{PROGRAM}"
     run = subprocess.run([sys.executable, "-c", program, "ls"], capture_output=True, timeout=60, check=False)
     assert (run.returncode, run.stdout, run.stderr.splitlines()) == (130, b"", [b"turnlog: interrupted"])

@@ -18,20 +18,12 @@ from msgspec.structs import replace
 
 import turnlog
 from real_transcripts import imported
-from turnlog.calls import calls_of
-from turnlog.cli.keeping import keep
-from turnlog.consistency import inconsistencies
-from turnlog.content import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Unknown, sha256_hex
-from turnlog.diffs import net_changes
 from turnlog.errors import ImportFailed, InputError
 from turnlog.export import FORMATS, save
 from turnlog.importers import Imported, read_file
-from turnlog.log import Draft, Problem, Store
-from turnlog.models import target
-from turnlog.oneshot import check
-from turnlog.opening import open as new_session
-from turnlog.providers import PROVIDERS
-from turnlog.records import (
+from turnlog.importers.sync.store import keep
+from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Unknown, sha256_hex
+from turnlog.log.records import (
     Body,
     Configuration,
     Decision,
@@ -42,13 +34,21 @@ from turnlog.records import (
     UnknownRecord,
     UsageRecord,
 )
-from turnlog.records import Usage as Billed
+from turnlog.log.records import Usage as Billed
+from turnlog.log.store import Draft, Problem, Store
+from turnlog.models.target import target
+from turnlog.providers import PROVIDERS
+from turnlog.requests.standalone import check
+from turnlog.session.open import open as new_session
 from turnlog.stores import MemoryStore, open_store
 from turnlog.stores.drafts import blob_names
 from turnlog.testing.histories import History
 from turnlog.testing.hostile import hostile_session
 from turnlog.testing.strategies import damaged_histories
-from turnlog.turns import turns_of
+from turnlog.view.consistency import inconsistencies
+from turnlog.view.tool_calls import calls_of
+from turnlog.view.turns import turns_of
+from turnlog.workspace.diff import net_changes
 
 PICTURE = b"\x89PNG picture"
 NEWER = b'{"v":9,"n":1,"t":"2030-01-01T00:00:00.000Z","body":{"kind":"dream","of":["sheep",1e3],"\\ud800":null}}'

@@ -14,9 +14,9 @@ import pytest
 import turnlog as package
 from conftest import Command
 from turnlog.cli import main
-from turnlog.configuration import user_file
-from turnlog.log import Draft
-from turnlog.records import Note
+from turnlog.log.records import Note
+from turnlog.log.store import Draft
+from turnlog.session.settings_files import user_file
 from turnlog.stores import new_key, open_store
 
 

@@ -18,12 +18,11 @@ from msgspec.structs import replace
 
 from conftest import Command
 from turnlog import stores
-from turnlog.cli.keeping import Kept, keep, without_secrets
-from turnlog.content import Message, Text, ToolCall
 from turnlog.errors import ImportFailed, InputError, SessionExists
 from turnlog.importers import Imported, read_file
-from turnlog.log import Draft, SessionInfo, Store
-from turnlog.records import (
+from turnlog.importers.sync.store import Kept, keep, without_secrets
+from turnlog.log.messages import Message, Text, ToolCall
+from turnlog.log.records import (
     Body,
     Configuration,
     Decision,
@@ -35,10 +34,11 @@ from turnlog.records import (
     Usage,
     UsageRecord,
 )
+from turnlog.log.store import Draft, SessionInfo, Store
 from turnlog.redaction import Redactor
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
-from turnlog.stores.holds import Hold
-from turnlog.turns import LEFT_OPEN
+from turnlog.stores.locks import Hold
+from turnlog.view.turns import LEFT_OPEN
 
 NO_TIMES = {("", "agent_message"): "message"}
 TIME = "2025-01-01T00:00:00.000Z"

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.cli.keeping import Kept, keep, without_secrets
-from turnlog.content import Message, Text, sha256_hex
 from turnlog.errors import InputError, SessionIdError
 from turnlog.importers import Imported
-from turnlog.log import Draft, Store
-from turnlog.records import FileChange, MessageRecord, Note, Usage, UsageRecord
+from turnlog.importers.sync.store import Kept, keep, without_secrets
+from turnlog.log.messages import Message, Text, sha256_hex
+from turnlog.log.records import FileChange, MessageRecord, Note, Usage, UsageRecord
+from turnlog.log.store import Draft, Store
 from turnlog.redaction import Redactor
-from turnlog.scrubbing import scrub
+from turnlog.redaction.scrub import scrub
 from turnlog.stores import MemoryStore
 
 TIME = "2025-01-01T00:00:00.000Z"

@@ -8,9 +8,9 @@ import pytest
 from test_cli_visible import harmful
 
 from conftest import Command
-from turnlog.content import Message, Text
-from turnlog.log import Draft
-from turnlog.records import Decision, FileChange, MessageRecord, TurnOpened
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import Decision, FileChange, MessageRecord, TurnOpened
+from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
 
 

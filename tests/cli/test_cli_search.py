@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from conftest import Command
-from turnlog.content import Message, Text
-from turnlog.log import Draft
-from turnlog.records import MessageRecord
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import MessageRecord
+from turnlog.log.store import Draft
 from turnlog.stores import open_store
 
 

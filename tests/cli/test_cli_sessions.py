@@ -15,9 +15,19 @@ import msgspec
 import pytest
 
 from turnlog.cli import main
-from turnlog.content import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown, sha256_hex
-from turnlog.log import Draft
-from turnlog.records import (
+from turnlog.log.messages import (
+    Media,
+    Message,
+    Opaque,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    sha256_hex,
+)
+from turnlog.log.records import (
     Approval,
     Configuration,
     Decision,
@@ -35,6 +45,7 @@ from turnlog.records import (
     Usage,
     UsageRecord,
 )
+from turnlog.log.store import Draft
 from turnlog.stores import open_store
 
 PICTURE = bytes(1234)

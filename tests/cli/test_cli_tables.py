@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from turnlog.models import target
-from turnlog.opening import open as new_session
+from turnlog.models.target import target
+from turnlog.session.open import open as new_session
 
 LONG = "0199a3c2-5e10-7d5c-9d1b-2f6b3c1d9e7a"
 TITLE = "Port the billing module to Decimal and 日本語 leave the database alone, whatever the tests say of it"

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from turnlog.content import Message, Text, ToolCall, ToolResult
-from turnlog.log import Draft
-from turnlog.records import (
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import (
     Approval,
     MessageRecord,
     SessionOpened,
@@ -22,6 +21,7 @@ from turnlog.records import (
     Usage,
     UsageRecord,
 )
+from turnlog.log.store import Draft
 from turnlog.stores import open_store
 
 CALLS = (ToolCall("c1", "run", {}), ToolCall("c2", "run", {}), ToolCall("c3", "look", {}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import turnlog
-from turnlog.models import Target, target
+from turnlog.models.target import Target, target
 from turnlog.stores import MemoryStore
 
 __all__ = ["AGENTS", "TOOLS", "asking"]

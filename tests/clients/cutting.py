@@ -12,10 +12,10 @@ from replies import REPLIES
 from sdk_clients import ERRORS, SdkClient
 
 from judging import errors_of
-from turnlog.content import Message, Reasoning, Text, ToolCall
-from turnlog.models import Target
-from turnlog.records import MessageRecord, PartialAnswer
-from turnlog.session import Session
+from turnlog.log.messages import Message, Reasoning, Text, ToolCall
+from turnlog.log.records import MessageRecord, PartialAnswer
+from turnlog.models.target import Target
+from turnlog.session.session import Session
 
 __all__ = ["Cuts", "cut_everywhere"]
 

@@ -13,7 +13,7 @@ from replies import REPLIES
 from sdk_clients import Ask, sdk_client, sdk_clients
 
 import turnlog
-from turnlog.models import Target
+from turnlog.models.target import Target
 from turnlog.stores import MemoryStore
 
 Start = Callable[..., Any]

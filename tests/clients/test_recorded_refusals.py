@@ -14,7 +14,7 @@ import pytest
 import turnlog
 from judging import errors_of
 from turnlog.errors import FormatError
-from turnlog.models import target
+from turnlog.models.target import target
 
 PROVIDERS = {
     "anthropic.messages": "anthropic",

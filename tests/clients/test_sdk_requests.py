@@ -10,9 +10,9 @@ import pytest
 from sdk_clients import sdk_client
 
 from judging import TARGETS, shown
-from turnlog.models import Target
-from turnlog.records import Configuration
-from turnlog.request import prepare
+from turnlog.log.records import Configuration
+from turnlog.models.target import Target
+from turnlog.requests.build import prepare
 from turnlog.testing import damaged_history
 
 HISTORIES = 25

@@ -16,9 +16,9 @@ from sdk_clients import sdk_client, sdk_clients
 
 import turnlog
 from judging import errors_of
-from turnlog.exchange import Answer
-from turnlog.models import Target, target
-from turnlog.records import MessageRecord, PartialAnswer
+from turnlog.log.records import MessageRecord, PartialAnswer
+from turnlog.models.target import Target, target
+from turnlog.session.exchange import Answer
 from turnlog.stores import MemoryStore
 
 Start = Callable[..., Any]

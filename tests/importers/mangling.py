@@ -9,11 +9,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-from turnlog.codec import encode_record
 from turnlog.errors import ImportFailed
 from turnlog.importers import read_file
 from turnlog.importers.protocol import Importer
-from turnlog.records import Record
+from turnlog.log.codec import encode_record
+from turnlog.log.records import Record
 
 __all__ = ["check_damage", "counted", "mangled", "stats_in_manifest"]
 

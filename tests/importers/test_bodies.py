@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from transcripts import jsonl, messages_of, of_kind
 
-from turnlog.content import Message, Text, text_of
 from turnlog.errors import ImportFailed
 from turnlog.importers import read_file
 from turnlog.importers.apis import api_of, is_body
-from turnlog.records import Configuration, MessageRecord, Note
+from turnlog.log.messages import Message, Text, text_of
+from turnlog.log.records import Configuration, MessageRecord, Note
 
 CHAT = {"model": "gpt-x", "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]}
 BODIES: dict[str, dict[str, Any]] = {

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from transcripts import SESSION, bodies_of, claude, claude_answer, jsonl, messages_of, of_kind
 
-from turnlog.content import Message, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.importers import Imported, read_file
-from turnlog.records import (
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult, sha256_hex
+from turnlog.log.records import (
     Approval,
     Decision,
     FileChange,
@@ -23,7 +23,7 @@ from turnlog.records import (
     TurnOpened,
     UsageRecord,
 )
-from turnlog.view.select import select
+from turnlog.view.fold import select
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from transcripts import jsonl, messages_of, of_kind
 
-from turnlog.content import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.importers import Imported, detect, read_file
-from turnlog.records import Decision, Note, PartialAnswer, ToolFinished, UsageRecord
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult, text_of
+from turnlog.log.records import Decision, Note, PartialAnswer, ToolFinished, UsageRecord
 
 OWN = "7ed3c21d-374b-491a-8c66-05e191f6a0be"
 INIT = {

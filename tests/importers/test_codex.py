@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from transcripts import item, jsonl, messages_of, of_kind
 
-from turnlog.content import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.importers import Imported, read_file
-from turnlog.records import (
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult, text_of
+from turnlog.log.records import (
     Configuration,
     Decision,
     FileChange,
@@ -21,7 +21,7 @@ from turnlog.records import (
     TurnOpened,
     UsageRecord,
 )
-from turnlog.view.select import select
+from turnlog.view.fold import select
 
 META = item({"id": "s-1", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/w"}, "session_meta")
 

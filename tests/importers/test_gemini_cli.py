@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from transcripts import jsonl, messages_of, of_kind
 
-from turnlog.content import Media, Message, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.importers import Imported, read_file
-from turnlog.records import (
+from turnlog.log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult, text_of
+from turnlog.log.records import (
     Approval,
     Decision,
     FileChange,
@@ -24,7 +24,7 @@ from turnlog.records import (
     Usage,
     UsageRecord,
 )
-from turnlog.view.select import select
+from turnlog.view.fold import select
 
 SESSION = "0ab84937-9fe7-4284-986a-33c832af0b6a"
 HEADER = {"sessionId": SESSION, "projectHash": "9da8", "startTime": "2026-01-01T00:00:00.000Z", "kind": "main"}

@@ -12,11 +12,11 @@ import pytest
 from test_real_transcripts import damaged
 from transcripts import bodies_of, jsonl, of_kind
 
-from turnlog.codec import encode_record
-from turnlog.content import Message, Reasoning, Text, ToolCall
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
-from turnlog.records import MessageRecord, Note, PartialAnswer, Record, Usage, UsageRecord
+from turnlog.log.codec import encode_record
+from turnlog.log.messages import Message, Reasoning, Text, ToolCall
+from turnlog.log.records import MessageRecord, Note, PartialAnswer, Record, Usage, UsageRecord
 
 UNCOUNTED = {
     "hooks-system.tail-tool-call.responses": 1,

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transcripts import SESSION, claude, claude_answer, item, jsonl
 
-from turnlog.cli.keeping import keep
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, read_file
-from turnlog.log import Draft, Store
-from turnlog.records import Body, Decision, Note
+from turnlog.importers.sync.store import keep
+from turnlog.log.records import Body, Decision, Note
+from turnlog.log.store import Draft, Store
 from turnlog.stores import MemoryStore, open_store
 
 EXAMPLES = max(10, settings.default.max_examples // 3) if settings.default else 33

@@ -11,10 +11,10 @@ from mangling import check_damage, counted, stats_in_manifest
 from transcript_stats import stats_of
 from transcripts import messages_of, of_kind
 
-from turnlog.content import Message, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, mini_swe, read_file
-from turnlog.records import Configuration, MessageRecord, Note, Usage, UsageRecord
+from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult, text_of
+from turnlog.log.records import Configuration, MessageRecord, Note, Usage, UsageRecord
 
 
 def response(content: str | None, **message: Any) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from mangling import check_damage, stats_in_manifest
 from transcript_stats import stats_of
 from transcripts import jsonl, messages_of, of_kind
 
-from turnlog.content import Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, openhands, read_file
 from turnlog.importers.drafting import result_text
-from turnlog.records import Approval, Configuration, Decision, MessageRecord, Note, Record, Usage, UsageRecord
-from turnlog.view.select import select
+from turnlog.log.messages import Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
+from turnlog.log.records import Approval, Configuration, Decision, MessageRecord, Note, Record, Usage, UsageRecord
+from turnlog.view.fold import select
 
 FORMS = ("openhands-events", "openhands-eval-jsonl", "openhands-sdk-events")
 EVENTS = {

@@ -7,10 +7,10 @@ from typing import Any
 
 from transcripts import bodies_of, jsonl, messages_of, of_kind
 
-from turnlog.content import Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex, text_of
 from turnlog.importers import Imported, read_file
-from turnlog.records import Configuration, Decision, Note, PartialAnswer, Record, TurnClosed, Usage, UsageRecord
-from turnlog.view.select import select
+from turnlog.log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex, text_of
+from turnlog.log.records import Configuration, Decision, Note, PartialAnswer, Record, TurnClosed, Usage, UsageRecord
+from turnlog.view.fold import select
 
 HEADER = {"type": "session", "version": 3, "id": "p1", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w"}
 USAGE = {"input": 3, "output": 5, "cacheRead": 40, "cacheWrite": 7, "cost": {"total": 0.01}}

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transcripts import claude
 
-from turnlog.content import Message, Text
 from turnlog.errors import ImportFailed
 from turnlog.export import FORMATS
 from turnlog.importers import IMPORTERS, Damage, detect, read_file
 from turnlog.importers.drafting import as_utc, title_from, without_repeats
 from turnlog.importers.lines import Line, json_lines
 from turnlog.importers.protocol import session_id_of
-from turnlog.log import Draft, check_session_id
-from turnlog.records import MessageRecord
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import MessageRecord
+from turnlog.log.store import Draft, check_session_id
 from turnlog.stores import MemoryStore
 
 

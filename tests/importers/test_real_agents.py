@@ -15,12 +15,12 @@ from test_real_transcripts import damaged
 from transcript_stats import stats_of
 from transcripts import of_kind
 
-from turnlog.codec import decode_record, encode_record
-from turnlog.content import ToolCall
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
-from turnlog.log import check_session_id
-from turnlog.records import PartialAnswer, Record
+from turnlog.log.codec import decode_record, encode_record
+from turnlog.log.messages import ToolCall
+from turnlog.log.records import PartialAnswer, Record
+from turnlog.log.store import check_session_id
 
 FOLDERS = ("pi", "cline", "claude-agent-sdk", "webvoyager", "ui-tars")
 

@@ -15,11 +15,11 @@ from test_real_transcripts import damaged
 from transcript_stats import stats_of
 from transcripts import messages_of, of_kind
 
-from turnlog.codec import encode_record
-from turnlog.content import ToolResult
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
-from turnlog.records import Note, Record
+from turnlog.log.codec import encode_record
+from turnlog.log.messages import ToolResult
+from turnlog.log.records import Note, Record
 
 FOLDERS = ("gemini-entire", "gemini-cli-sessions", "agentcmd/gemini")
 

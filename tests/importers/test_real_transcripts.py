@@ -15,14 +15,14 @@ import pytest
 from transcript_stats import message_lines, stats_of
 from transcripts import messages_of, of_kind, real_transcripts
 
-from turnlog.codec import decode_record, encode_record
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, read_file
-from turnlog.log import check_session_id
-from turnlog.models import target
+from turnlog.log.codec import decode_record, encode_record
+from turnlog.log.records import Configuration, MessageRecord, Record
+from turnlog.log.store import check_session_id
+from turnlog.models.target import target
 from turnlog.providers import provider
-from turnlog.records import Configuration, MessageRecord, Record
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 SMALL_FIXTURE = {"calls": 1, "orphans": 1, "images": -2}
 """codex-small.jsonl has its ids overwritten with one text: the manifest counts two calls of one id

@@ -12,11 +12,11 @@ from mangling import check_damage, counted, stats_in_manifest
 from transcript_stats import stats_of
 from transcripts import messages_of, of_kind
 
-from turnlog.content import Message, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file, swe_agent
 from turnlog.importers.drafting import result_text
-from turnlog.records import Configuration, MessageRecord, Note, ToolFinished
+from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult, text_of
+from turnlog.log.records import Configuration, MessageRecord, Note, ToolFinished
 
 REUSED_IDS = {
     "mm1867__function_calling__install-1__marshmallow-code__marshmallow-1867.traj": 5,

@@ -8,9 +8,9 @@ from typing import Any
 
 from transcripts import jsonl, messages_of, of_kind
 
-from turnlog.content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex, text_of
 from turnlog.importers import Imported, read_file
-from turnlog.records import Configuration, PartialAnswer, ToolFinished, ToolStarted, TurnClosed, TurnOpened
+from turnlog.log.messages import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex, text_of
+from turnlog.log.records import Configuration, PartialAnswer, ToolFinished, ToolStarted, TurnClosed, TurnOpened
 
 URL = "data:image/jpeg;base64," + base64.b64encode(b"\xff\xd8\xff").decode()
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from transcripts import SESSION, claude, jsonl
 
-from turnlog.cli.keeping import Kept, keep
-from turnlog.content import Message, Text, ToolCall, ToolResult
 from turnlog.importers import Imported, read_file
-from turnlog.log import Draft
-from turnlog.records import (
+from turnlog.importers.sync.store import Kept, keep
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import (
     Approval,
     Body,
     Decision,
@@ -22,6 +21,7 @@ from turnlog.records import (
     ToolFinished,
     ToolStarted,
 )
+from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore
 
 TIMES = [f"2025-01-01T00:00:{n:02}.000Z" for n in range(60)]

@@ -8,8 +8,8 @@ from typing import Any
 
 from transcripts import messages_of
 
-from turnlog.content import Media, Text, media_parts, sha256_hex
 from turnlog.importers import Imported, detect, read_file
+from turnlog.log.messages import Media, Text, media_parts, sha256_hex
 
 PNG = b"\x89PNG\r\n\x1a\n"
 OMITTED = "Observation: A screenshot and some texts. (Omitted in context.)"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from turnlog.content import Media, Message, Reasoning, ToolCall, ToolResult, media_parts
 from turnlog.importers import Imported
-from turnlog.records import Decision, MessageRecord, TurnClosed
+from turnlog.log.messages import Media, Message, Reasoning, ToolCall, ToolResult, media_parts
+from turnlog.log.records import Decision, MessageRecord, TurnClosed
 
 __all__ = ["message_lines", "stats_of"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from turnlog.content import Message
 from turnlog.importers import Imported
-from turnlog.records import Body, MessageRecord
+from turnlog.log.messages import Message
+from turnlog.log.records import Body, MessageRecord
 
 __all__ = [
     "SESSION",

@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import aim_of
-from turnlog.codec import decode_record, encode_record
-from turnlog.content import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import FormatError, InputError
-from turnlog.models import target
+from turnlog.log.codec import decode_record, encode_record
+from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
+from turnlog.log.records import Configuration, MessageRecord, Record
+from turnlog.models.target import target
 from turnlog.providers.anthropic import PROVIDER
 from turnlog.providers.protocol import Provider
-from turnlog.records import Configuration, MessageRecord, Record
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 CHECKED: Provider = PROVIDER
 """That mypy reads this line is the proof that the provider keeps to the protocol."""

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutants import attempted, deep, mutant
 
-from turnlog.content import Opaque
 from turnlog.errors import FormatError
-from turnlog.models import target
-from turnlog.oneshot import check, repair
+from turnlog.log.messages import Opaque
+from turnlog.models.target import target
 from turnlog.providers.anthropic import PROVIDER
-from turnlog.view.shown import Shown
+from turnlog.requests.standalone import check, repair
+from turnlog.view.types import Shown
 
 AIM = target("anthropic", "claude-sonnet-4-5")
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="

@@ -13,17 +13,29 @@ from hypothesis import given
 
 import turnlog
 from judging import numbered, shown
-from turnlog.content import Form, Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
 from turnlog.errors import BlobMissing
-from turnlog.models import Target, target
+from turnlog.log.messages import (
+    Form,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from turnlog.log.records import Configuration
+from turnlog.models.target import Target, target
 from turnlog.providers.anthropic import PROVIDER
 from turnlog.providers.protocol import Rendered
-from turnlog.records import Configuration
-from turnlog.request import prepare
+from turnlog.requests.build import prepare
 from turnlog.testing.histories import PIXEL, History
 from turnlog.testing.strategies import damaged_histories
-from turnlog.view.repair import declare_tools, repair
-from turnlog.view.shown import Loss, Shown
+from turnlog.view.repair.repair import declare_tools, repair
+from turnlog.view.types import Loss, Shown
 
 AIM = target("anthropic", "claude-haiku-4-5")
 THINKING = {"max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}}

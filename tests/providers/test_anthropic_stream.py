@@ -11,13 +11,13 @@ import anthropic
 import httpx2
 import pytest
 
-from turnlog.content import Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from turnlog.errors import BlobMissing, FormatError
-from turnlog.models import target
+from turnlog.log.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from turnlog.log.records import Configuration, Usage
+from turnlog.models.target import target
 from turnlog.providers.anthropic import PROVIDER
 from turnlog.providers.protocol import Reply
-from turnlog.records import Configuration, Usage
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 # The SDK warns of models near their end of life; which ones is of no interest here.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

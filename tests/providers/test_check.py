@@ -14,10 +14,10 @@ from mutants import attempted, mutant
 import turnlog
 from judging import TARGETS, errors_of, shown
 from turnlog.errors import FormatError
-from turnlog.models import Target
+from turnlog.log.records import Configuration
+from turnlog.models.target import Target
 from turnlog.providers import provider
-from turnlog.records import Configuration
-from turnlog.request import prepare
+from turnlog.requests.build import prepare
 from turnlog.testing import damaged_history
 
 BODIES = 120

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import turnlog
-from turnlog.content import Media, media_parts
-from turnlog.oneshot import convert
+from turnlog.log.messages import Media, media_parts
 from turnlog.providers import provider
+from turnlog.requests.standalone import convert
 from turnlog.testing.histories import PIXEL
 
 PROVIDERS = ("openai-chat", "openai-responses", "anthropic", "google")

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.codec import decode_record, encode_record
-from turnlog.content import Form, Media, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import FormatError
-from turnlog.models import target
+from turnlog.log.codec import decode_record, encode_record
+from turnlog.log.messages import Form, Media, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
+from turnlog.log.records import Body, MessageRecord, Record
+from turnlog.models.target import target
 from turnlog.providers.google import PROVIDER, sdk_arguments
 from turnlog.providers.google.results import read_response, response_of
 from turnlog.providers.protocol import Parsed
-from turnlog.records import Body, MessageRecord, Record
-from turnlog.view.repair import repair
-from turnlog.view.shown import Shown
+from turnlog.view.repair.repair import repair
+from turnlog.view.types import Shown
 
 MODEL = "gemini-2.5-flash"
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutants import attempted, deep, mutant
 
-from turnlog.content import Media, Opaque, Reasoning, Text
 from turnlog.errors import FormatError
-from turnlog.models import target
-from turnlog.oneshot import check, repair
+from turnlog.log.messages import Media, Opaque, Reasoning, Text
+from turnlog.models.target import target
 from turnlog.providers.google import PROVIDER
-from turnlog.view.shown import Shown
+from turnlog.requests.standalone import check, repair
+from turnlog.view.types import Shown
 
 MODELS = ("gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-pro")
 AIM = target("google", "gemini-2.5-pro")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.content import Message, Text, ToolCall, ToolResult
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.providers.google import PROVIDER
 
 TARGET = turnlog.target("google", "gemini-2.5-pro")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.content import (
+from turnlog.log.messages import (
     Form,
     Media,
     Message,
@@ -27,11 +27,11 @@ from turnlog.content import (
     Unknown,
     sha256_hex,
 )
-from turnlog.models import target
+from turnlog.log.records import Configuration
+from turnlog.models.target import target
 from turnlog.providers.google import PROVIDER
-from turnlog.records import Configuration
-from turnlog.view.repair import repair
-from turnlog.view.shown import Loss, Shown
+from turnlog.view.repair.repair import repair
+from turnlog.view.types import Loss, Shown
 
 OLD, NEW = "gemini-2.5-flash", "gemini-3-flash-preview"
 PDF = b"%PDF-1.4"

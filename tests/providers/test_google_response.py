@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.content import Form, Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import FormatError
-from turnlog.models import target
+from turnlog.log.messages import Form, Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
+from turnlog.log.records import Configuration, Note, Usage
+from turnlog.models.target import target
 from turnlog.providers.google import PROVIDER, sdk_arguments
 from turnlog.providers.protocol import Reply
-from turnlog.records import Configuration, Note, Usage
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 MODEL = "gemini-3-flash-preview"
 

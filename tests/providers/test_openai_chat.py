@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from turnlog.codec import decode_record, encode_record
-from turnlog.content import Form, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.errors import FormatError, InputError
-from turnlog.models import target
-from turnlog.oneshot import repair
+from turnlog.log.codec import decode_record, encode_record
+from turnlog.log.messages import Form, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, sha256_hex
+from turnlog.log.records import Body, MessageRecord, Record
+from turnlog.models.target import target
 from turnlog.providers.openai_chat import PROVIDER
 from turnlog.providers.protocol import Parsed
-from turnlog.records import Body, MessageRecord, Record
-from turnlog.view.shown import Shown
+from turnlog.requests.standalone import repair
+from turnlog.view.types import Shown
 
 TARGET = target("openai-chat", "gpt-4o")
 

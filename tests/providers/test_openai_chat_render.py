@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.content import (
+from turnlog.log.messages import (
     Form,
     Media,
     Message,
@@ -26,12 +26,12 @@ from turnlog.content import (
     Unknown,
     sha256_hex,
 )
-from turnlog.models import target
+from turnlog.log.records import Configuration
+from turnlog.models.target import target
 from turnlog.providers.openai_chat import PROVIDER
 from turnlog.providers.protocol import Rendered
-from turnlog.records import Configuration
-from turnlog.view.repair import declare_tools
-from turnlog.view.shown import Shown
+from turnlog.view.repair.repair import declare_tools
+from turnlog.view.types import Shown
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01"
 BLOBS = {sha256_hex(PNG): PNG}

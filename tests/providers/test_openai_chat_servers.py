@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from turnlog.content import Message, Text, ToolCall
+from turnlog.log.messages import Message, Text, ToolCall
 from turnlog.providers.openai_chat import PROVIDER
 from turnlog.providers.protocol import Reply
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from openai import OpenAI
 
-from turnlog.content import Form, Message, Opaque, Reasoning, Text, ToolCall, sha256_hex
 from turnlog.errors import FormatError
-from turnlog.models import target
+from turnlog.log.messages import Form, Message, Opaque, Reasoning, Text, ToolCall, sha256_hex
+from turnlog.log.records import Configuration, Usage
+from turnlog.models.target import target
 from turnlog.providers.openai_chat import PROVIDER
 from turnlog.providers.protocol import Reply
-from turnlog.records import Configuration, Usage
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 TOOLS: Any = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in ("f", "g")]
 SCRIPTS: list[dict[str, Any]] = [

@@ -20,9 +20,9 @@ from mutants import attempted, mutant
 
 from agents import aim_of
 from turnlog.errors import FormatError
-from turnlog.models import target
-from turnlog.oneshot import repair, shown_messages
+from turnlog.models.target import target
 from turnlog.providers import provider
+from turnlog.requests.standalone import repair, shown_messages
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 TOOLS = [

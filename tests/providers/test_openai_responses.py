@@ -15,20 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import aim_of
-from turnlog.codec import decode_record, encode_record
-from turnlog.content import (
+from turnlog.errors import FormatError
+from turnlog.log.codec import decode_record, encode_record
+from turnlog.log.messages import (
     Message,
     Text,
     ToolCall,
     ToolResult,
     sha256_hex,
 )
-from turnlog.errors import FormatError
-from turnlog.models import target
+from turnlog.log.records import Body, Configuration, MessageRecord, Record
+from turnlog.models.target import target
 from turnlog.providers.openai_responses import PROVIDER
 from turnlog.providers.protocol import Parsed, Rendered
-from turnlog.records import Body, Configuration, MessageRecord, Record
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

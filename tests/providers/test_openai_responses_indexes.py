@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from turnlog.content import ToolCall, text_of
+from turnlog.log.messages import ToolCall, text_of
 from turnlog.providers.openai_responses import PROVIDER
 from turnlog.providers.protocol import Reply
 

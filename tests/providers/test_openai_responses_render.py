@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.content import (
+from turnlog.log.messages import (
     Form,
     Media,
     Message,
@@ -26,12 +26,12 @@ from turnlog.content import (
     parse_arguments,
     sha256_hex,
 )
-from turnlog.models import target
-from turnlog.oneshot import repair
+from turnlog.log.records import Configuration
+from turnlog.models.target import target
 from turnlog.providers.openai_responses import PROVIDER
 from turnlog.providers.protocol import Rendered
-from turnlog.records import Configuration
-from turnlog.view.shown import Shown
+from turnlog.requests.standalone import repair
+from turnlog.view.types import Shown
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

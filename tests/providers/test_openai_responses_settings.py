@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from turnlog.content import (
+from turnlog.log.messages import (
     Message,
     Text,
     Tool,
     sha256_hex,
 )
-from turnlog.models import target
+from turnlog.log.records import Configuration
+from turnlog.models.target import target
 from turnlog.providers.openai_responses import PROVIDER
 from turnlog.providers.protocol import Rendered
-from turnlog.records import Configuration
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from openai import OpenAI
 from openai.types.responses import Response
 
-from turnlog.content import Message, Opaque, Reasoning, Text, ToolCall, text_of
 from turnlog.errors import FormatError
-from turnlog.models import target
+from turnlog.log.messages import Message, Opaque, Reasoning, Text, ToolCall, text_of
+from turnlog.log.records import Configuration, Usage
+from turnlog.models.target import target
 from turnlog.providers.openai_responses import PROVIDER
 from turnlog.providers.protocol import Reply
-from turnlog.records import Configuration, Usage
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 NAME = "openai-responses"
 MODEL = target(NAME, "gpt-5")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judging import TARGETS
-from turnlog.models import Target
+from turnlog.models.target import Target
 from turnlog.providers import provider
 from turnlog.testing.providers import PROVIDER_CHECKS
 

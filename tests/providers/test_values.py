@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.content import ARGUMENTS_DEPTH, nested_deeper, parse_arguments
 from turnlog.errors import FormatError
-from turnlog.oneshot import check, convert
+from turnlog.log.messages import ARGUMENTS_DEPTH, nested_deeper, parse_arguments
 from turnlog.providers.anthropic import values as anthropic
 from turnlog.providers.openai_chat.shapes import READABLE_MESSAGE, request_shape
 from turnlog.providers.openai_responses.shapes import REQUEST
 from turnlog.providers.shapes import OBJECT, STRING, Each, Either, Keys, Many, Shape, Tagged, Value, record, words
 from turnlog.providers.values import check_depth, check_types, fit, misfit, prune
-from turnlog.view.shown import Edit
+from turnlog.requests.standalone import check, convert
+from turnlog.view.types import Edit
 
 
 class Odd(dict[str, Any]):

@@ -8,8 +8,8 @@ import json
 import string
 from collections.abc import Iterable
 
-from turnlog.content import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
-from turnlog.records import (
+from turnlog.log.messages import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
+from turnlog.log.records import (
     Approval,
     Body,
     Configuration,

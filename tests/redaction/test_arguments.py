@@ -13,14 +13,14 @@ from planted import SECRETS, letters
 
 import turnlog
 from turnlog import Message, Redactor, ToolCall
-from turnlog.content import Opaque, Tool, parse_arguments
-from turnlog.log import Draft
-from turnlog.records import Configuration, MessageRecord, Note, PartialAnswer
+from turnlog.log.messages import Opaque, Tool, parse_arguments
+from turnlog.log.records import Configuration, MessageRecord, Note, PartialAnswer
+from turnlog.log.store import Draft
 from turnlog.redaction import redacted
-from turnlog.redaction.spelled import EXACT
-from turnlog.scrubbing import scan, scrub
-from turnlog.spans.content import Contents
+from turnlog.redaction.json_text import EXACT
+from turnlog.redaction.scrub import scan, scrub
 from turnlog.stores import open_store
+from turnlog.telemetry.content import Contents
 
 MARK = "[redacted:authorization]"
 OWN = Redactor({"staff-id": r"EMP-[0-9]{6}", "card": "4[0-9]{15}"})

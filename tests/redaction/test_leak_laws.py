@@ -16,15 +16,15 @@ from planted import SECRETS
 
 import turnlog
 from agents import CHAT, says
-from turnlog.cli.keeping import without_secrets
-from turnlog.content import Media, Message, Reasoning, Text, Tool, ToolCall, text_of
 from turnlog.errors import BudgetError, SessionNotFound
 from turnlog.export import FORMATS
 from turnlog.importers import Imported, read_file
-from turnlog.log import Store
+from turnlog.importers.sync.store import without_secrets
+from turnlog.log.messages import Media, Message, Reasoning, Text, Tool, ToolCall, text_of
+from turnlog.log.store import Store
 from turnlog.redaction import Redactor
-from turnlog.scrubbing import scan, scrub
-from turnlog.session import Session
+from turnlog.redaction.scrub import scan, scrub
+from turnlog.session.session import Session
 from turnlog.stores import open_store
 from turnlog.stores.drafts import blob_names
 

@@ -15,15 +15,15 @@ from planted import EXACT, SECRETS, bodies
 import turnlog
 from turnlog import Media, Message, Reasoning, Redactor, Session, Text, ToolCall
 from turnlog.cli import main
-from turnlog.content import sha256_hex
 from turnlog.errors import InputError
-from turnlog.log import Draft, Store
-from turnlog.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
+from turnlog.log.messages import sha256_hex
+from turnlog.log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
+from turnlog.log.store import Draft, Store
 from turnlog.redaction import RedactingStore, redacted_drafts
 from turnlog.stores import open_store
 from turnlog.stores.drafts import blob_names
 from turnlog.testing import check_store
-from turnlog.view.clean import Edit
+from turnlog.view.repair.clean import Edit
 
 TARGET = turnlog.target("openai-chat", "gpt-4o")
 NPM, HUB = SECRETS["npm"][0], SECRETS["github classic"][0]

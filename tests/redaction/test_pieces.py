@@ -12,12 +12,12 @@ from planted import letters
 
 import turnlog
 from turnlog.cli import main
-from turnlog.content import text_of
-from turnlog.log import Draft, Store
-from turnlog.records import Decision, SummaryRecord
+from turnlog.log.messages import text_of
+from turnlog.log.records import Decision, SummaryRecord
+from turnlog.log.store import Draft, Store
 from turnlog.redaction import Attentive, RedactingStore, Redactor, redacted_title
-from turnlog.scrubbing import scrub
-from turnlog.session import Session
+from turnlog.redaction.scrub import scrub
+from turnlog.session.session import Session
 from turnlog.stores import open_store
 from turnlog.summarize import Material
 from turnlog.summarize.verdict import fault_of

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from planted import EXACT, SECRETS, bodies, letters
 
 from turnlog import Redactor
-from turnlog.codec import encode_record
-from turnlog.content import Form, Message, Part, Reasoning, Text, Tool, ToolCall, parse_arguments
 from turnlog.errors import InputError
-from turnlog.records import Body, MessageRecord, Record, SealedRecord
+from turnlog.log.codec import encode_record
+from turnlog.log.messages import Form, Message, Part, Reasoning, Text, Tool, ToolCall, parse_arguments
+from turnlog.log.records import Body, MessageRecord, Record, SealedRecord
 from turnlog.redaction import redacted
 from turnlog.redaction.bodies import TEXTS, VALUES
 from turnlog.redaction.named import entropy

@@ -15,12 +15,12 @@ import turnlog
 from turnlog import Message, Text
 from turnlog.cli import main
 from turnlog.errors import BlobMissing, CorruptRecord, SessionNotFound, StoreError
-from turnlog.log import Draft, Store
-from turnlog.records import FileChange, MessageRecord, Note, SummaryRecord, UnknownRecord
+from turnlog.log.records import FileChange, MessageRecord, Note, SummaryRecord, UnknownRecord
+from turnlog.log.store import Draft, Store
 from turnlog.redaction import Redactor, cut_title
-from turnlog.scrubbing import Leak, scan, scrub
+from turnlog.redaction.scrub import Leak, scan, scrub
 from turnlog.stores import FilesStore, SqliteStore, open_store
-from turnlog.stores.files_rewrite import finish_rewrite
+from turnlog.stores.jsonl.rewrite import finish_rewrite
 from vanishing import Meanwhile
 
 NPM, HUB = SECRETS["npm"][0], SECRETS["github classic"][0]
@@ -262,7 +262,7 @@ def test_a_killed_rewrite_of_files_is_carried_out(stop: int, tmp_path: Path, mon
         if calls == stop:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("turnlog.stores.files_rewrite.os.ftruncate", dying)
+    monkeypatch.setattr("turnlog.stores.jsonl.rewrite.os.ftruncate", dying)
     try:
         scrub(store, "s")
     except KeyboardInterrupt:

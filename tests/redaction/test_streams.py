@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planted import SECRETS, letters
 
 import turnlog
-from turnlog.records import Record, StreamCheckpoint
+from turnlog.log.records import Record, StreamCheckpoint
 from turnlog.stores import MemoryStore
 
 Event = dict[str, Any]

@@ -9,12 +9,12 @@ from typing import Any
 from planted import SECRETS
 
 from turnlog import Redactor
-from turnlog.codec import encode_record
-from turnlog.models import target
+from turnlog.log.codec import encode_record
+from turnlog.log.records import Configuration, MessageRecord, Record
+from turnlog.models.target import target
 from turnlog.providers import provider
-from turnlog.records import Configuration, MessageRecord, Record
 from turnlog.redaction import redacted
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 APIS = {
     "openai.chat": "openai-chat",

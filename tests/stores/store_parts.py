@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from turnlog.content import Message, Text, text_of
-from turnlog.log import Draft, Store
-from turnlog.records import MessageRecord, Record
+from turnlog.log.messages import Message, Text, text_of
+from turnlog.log.records import MessageRecord, Record
+from turnlog.log.store import Draft, Store
 
 __all__ = ["filled", "said", "texts"]
 

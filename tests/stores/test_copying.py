@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from store_parts import filled, said, texts
 
-from turnlog.log import Store
+from turnlog.log.store import Store
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, copy_store, open_store
 
 Opener = Callable[[Path], Store]

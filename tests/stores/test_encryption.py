@@ -14,11 +14,11 @@ import pytest
 from store_parts import filled, said, texts
 
 import turnlog
-from turnlog.codec import decode_record, encode_record
-from turnlog.content import Media, Message, Text, ToolCall, ToolResult
 from turnlog.errors import CorruptRecord, InputError, StoreError, StoreKeyError
-from turnlog.log import Draft, Store
-from turnlog.records import Decision, FileChange, MessageRecord, Note, Record, SealedRecord, SummaryRecord
+from turnlog.log.codec import decode_record, encode_record
+from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
+from turnlog.log.records import Decision, FileChange, MessageRecord, Note, Record, SealedRecord, SummaryRecord
+from turnlog.log.store import Draft, Store
 from turnlog.stores import (
     KeySource,
     MemoryStore,
@@ -29,7 +29,7 @@ from turnlog.stores import (
     open_store,
     rekey_store,
 )
-from turnlog.stores.vault import Vault
+from turnlog.stores.encrypted.vault import Vault
 
 KEY = bytes(range(32))
 WORD = "xylophone"

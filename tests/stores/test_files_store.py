@@ -19,14 +19,14 @@ from pathlib import Path
 import pytest
 from store_parts import filled, said, texts
 
-from turnlog.codec import decode_record
-from turnlog.content import Media, Message, sha256_hex
 from turnlog.errors import CorruptRecord, InputError, NewerStore, SessionNotFound, StoreError, TurnlogError
-from turnlog.log import Draft, Problem
-from turnlog.records import MessageRecord, Note
+from turnlog.log.codec import decode_record
+from turnlog.log.messages import Media, Message, sha256_hex
+from turnlog.log.records import MessageRecord, Note
+from turnlog.log.store import Draft, Problem
 from turnlog.stores import FilesStore, open_store
-from turnlog.stores.files_rewrite import finish_rewrite
-from turnlog.stores.log_files import LogFolder
+from turnlog.stores.jsonl.files import LogFolder
+from turnlog.stores.jsonl.rewrite import finish_rewrite
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -343,7 +343,7 @@ def test_what_is_appended_during_a_rewrite_stays(tmp_path: Path, monkeypatch: py
 
     record = next(store.read("s", first=2, last=2))
     changed = (record.raw or b"").replace(b'"1"', b'"x"')
-    monkeypatch.setattr("turnlog.stores.files_rewrite.finish_rewrite", finish)
+    monkeypatch.setattr("turnlog.stores.jsonl.rewrite.finish_rewrite", finish)
     with suppress(KeyboardInterrupt):
         store.rewrite("s", {2: changed})
     monkeypatch.undo()
@@ -415,7 +415,7 @@ def test_a_session_that_could_not_be_made_leaves_nothing(path: Path, monkeypatch
         raise StoreError("No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("turnlog.stores.log_files.write_whole", full)
+        patch.setattr("turnlog.stores.jsonl.files.write_whole", full)
         with pytest.raises(StoreError):
             store.create("new")
     assert store.verify() == [] and store.create("new").records == 0

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from store_parts import said
 
-from turnlog.content import Message, Text
-from turnlog.log import Draft, Store, is_landmark
-from turnlog.records import Configuration, Decision, MessageRecord, Note
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import Configuration, Decision, MessageRecord, Note
+from turnlog.log.store import Draft, Store, is_landmark
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore
 
 STORES: dict[str, Callable[[Path], Store]] = {

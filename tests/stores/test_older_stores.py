@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from store_parts import said, texts
 
-from turnlog.content import Message, Text
-from turnlog.log import Draft
-from turnlog.records import MessageRecord
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import MessageRecord
+from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
-from turnlog.stores.schema import COLUMNS, SCHEMA_VERSION, SessionRow, seal, upgrade
-from turnlog.stores.sqlite_append import Appender
+from turnlog.stores.sqlite.append import Appender
+from turnlog.stores.sqlite.schema import COLUMNS, SCHEMA_VERSION, SessionRow, seal, upgrade
 
 SYSTEM = Draft(MessageRecord(Message("system", (Text("Be brief."),))))
 
@@ -58,7 +58,7 @@ def test_a_search_index_that_will_be_dropped_is_no_damage(tmp_path: Path) -> Non
 def test_upgrades_are_only_added_to() -> None:
     """A step that is edited, or a condition that stands in one: stores that took it before are others than those that
     take it now, and no step leads from the one to the other."""
-    steps = sys.modules["turnlog.stores.schema"]._UPGRADES
+    steps = sys.modules["turnlog.stores.sqlite.schema"]._UPGRADES
     digests = [hashlib.sha256(repr(step).encode()).hexdigest()[:10] for step in steps]
     assert digests[:11] == [
         "55355bb6a0", "7e4dcd3568", "9cdd60a7df", "e8a1002c21", "87bd10748c", "7a36f11a73", "96d2980f75", "28468da3c4",

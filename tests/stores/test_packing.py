@@ -16,12 +16,12 @@ import pytest
 import zstandard
 from store_parts import filled, said, texts
 
-from turnlog.codec import encode_record
 from turnlog.errors import CorruptRecord, InputError, StoreError
-from turnlog.log import Packed, Problem, Store
-from turnlog.records import Record
+from turnlog.log.codec import encode_record
+from turnlog.log.records import Record
+from turnlog.log.store import Packed, Problem, Store
 from turnlog.stores import FilesStore, SqliteStore, open_store
-from turnlog.stores.schema import upgrade
+from turnlog.stores.sqlite.schema import upgrade
 
 KEY = bytes(range(32))
 SECRET = "hunter2-the-secret"
@@ -190,7 +190,7 @@ def test_a_crash_while_packing_a_database_changes_nothing(tmp_path: Path, monkey
     filled(store, "s", 20)
     frame = zstandard.ZstdCompressor().compress(b"2:{}")
     with monkeypatch.context() as patch:
-        patch.setattr("turnlog.stores.sqlite_packs.compressed", lambda data: frame)
+        patch.setattr("turnlog.stores.sqlite.packs.compressed", lambda data: frame)
         with pytest.raises(StoreError, match="does not come back the same"):
             store.pack("s")
     assert (texts(store.read("s")), store.verify()) == ([str(n) for n in range(1, 21)], [])

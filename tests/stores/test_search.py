@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_parts import filled, said
 
-from turnlog.content import Media, Message, Text, ToolCall, ToolResult
 from turnlog.errors import InputError
-from turnlog.log import Draft
-from turnlog.records import MessageRecord, Usage, UsageRecord
-from turnlog.stores import MemoryStore, SqliteStore, open_store, sqlite
-from turnlog.stores.database import Database
-from turnlog.stores.schema import upgrade
+from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
+from turnlog.log.records import MessageRecord, Usage, UsageRecord
+from turnlog.log.store import Draft
+from turnlog.stores import MemoryStore, SqliteStore, open_store
+from turnlog.stores.sqlite import store as sqlite
+from turnlog.stores.sqlite.database import Database
+from turnlog.stores.sqlite.schema import upgrade
 from turnlog.stores.words import fold, indexed
 from vanishing import Meanwhile
 

@@ -17,11 +17,12 @@ import pytest
 from store_parts import filled, said, texts
 
 from turnlog.errors import Conflict, InputError, NewerStore, SessionNotFound, StoreError
-from turnlog.log import Draft
-from turnlog.records import Decision, Note, SummaryRecord
-from turnlog.stores import MemoryStore, SqliteStore, database, open_store
-from turnlog.stores.schema import COLUMNS, LANDMARKS, SCHEMA_VERSION, SessionRow, seal, upgrade
-from turnlog.stores.sqlite_append import Appender
+from turnlog.log.records import Decision, Note, SummaryRecord
+from turnlog.log.store import Draft
+from turnlog.stores import MemoryStore, SqliteStore, open_store
+from turnlog.stores.sqlite import database
+from turnlog.stores.sqlite.append import Appender
+from turnlog.stores.sqlite.schema import COLUMNS, LANDMARKS, SCHEMA_VERSION, SessionRow, seal, upgrade
 
 ROOT = Path(__file__).resolve().parents[2]
 FORKS = hasattr(os, "fork")
@@ -125,11 +126,11 @@ def test_a_failed_upgrade_changes_nothing(path: Path, monkeypatch: pytest.Monkey
     filled(store, "s", 2)
     store.close()
     good = "create table extra (x)"
-    upgrades = sys.modules["turnlog.stores.schema"]._UPGRADES
+    upgrades = sys.modules["turnlog.stores.sqlite.schema"]._UPGRADES
     for statements, done in (((good, "create nonsense"), 0), ((good,), 1)):
         with monkeypatch.context() as patch:
-            patch.setattr("turnlog.stores.schema._UPGRADES", (*upgrades, statements))
-            patch.setattr("turnlog.stores.schema.SCHEMA_VERSION", SCHEMA_VERSION + 1)
+            patch.setattr("turnlog.stores.sqlite.schema._UPGRADES", (*upgrades, statements))
+            patch.setattr("turnlog.stores.sqlite.schema.SCHEMA_VERSION", SCHEMA_VERSION + 1)
             if not done:
                 with pytest.raises(StoreError):
                     SqliteStore(path)

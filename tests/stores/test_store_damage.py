@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from store_parts import filled, said, texts
 
-from turnlog.content import Media, Message, sha256_hex
 from turnlog.errors import BlobMissing, CorruptRecord
-from turnlog.log import Draft, Problem
-from turnlog.records import MessageRecord
+from turnlog.log.messages import Media, Message, sha256_hex
+from turnlog.log.records import MessageRecord
+from turnlog.log.store import Draft, Problem
 from turnlog.stores import SqliteStore
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,10 +12,10 @@ from store_parts import filled, texts
 
 import turnlog
 from turnlog.errors import BlobMissing, InputError, SessionNotFound, StoreError
-from turnlog.log import Store
-from turnlog.records import Record
+from turnlog.log.records import Record
+from turnlog.log.store import Store
 from turnlog.stores import MemoryStore, SealedStore, SqliteStore, open_store
-from turnlog.stores.vault import Vault
+from turnlog.stores.encrypted.vault import Vault
 from turnlog.testing import check_store
 from turnlog.testing.stores import STORE_CHECKS
 

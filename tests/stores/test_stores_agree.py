@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_parts import said, texts
 
-from turnlog.codec import encode_record
 from turnlog.errors import TurnlogError
-from turnlog.log import Draft, Store
-from turnlog.records import Record
+from turnlog.log.codec import encode_record
+from turnlog.log.records import Record
+from turnlog.log.store import Draft, Store
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
 
 IDS = st.sampled_from(["a", "b", "B", "c", "d"])

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from turnlog.codec import encode_record
 from turnlog.errors import BlobMissing
-from turnlog.log import Draft, Store
-from turnlog.records import Note, Record
+from turnlog.log.codec import encode_record
+from turnlog.log.records import Note, Record
+from turnlog.log.store import Draft, Store
 from turnlog.stores import FilesStore, SqliteStore
-from turnlog.stores.sqlite import BLOB_FILE_BYTES
+from turnlog.stores.sqlite.store import BLOB_FILE_BYTES
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda path: SqliteStore(path / "s.db"),

@@ -8,7 +8,7 @@ import pytest
 
 from scripted import PATIENCE, Blocked, Scripted, material, said, states
 from turnlog.errors import StoreError
-from turnlog.records import SummaryRecord
+from turnlog.log.records import SummaryRecord
 from turnlog.summarize import Attempt, Background, Material, MemoryLedger, SummaryFailure, attempt, key_of
 from turnlog.summarize.running import Run
 

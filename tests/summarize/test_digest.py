@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.content import Message, Part, Text, ToolCall, ToolResult
+from turnlog.log.messages import Message, Part, Text, ToolCall, ToolResult
 from turnlog.summarize import Digest, Material, Memory
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 
 def words(text: str) -> int:

@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 from test_digest import assistant, call, digest, result, user
 
-from turnlog.content import Message
+from turnlog.log.messages import Message
 
 DOCUMENT = "python3 - <<'EOF'\n{}\nEOF"
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from test_digest import assistant, call, digest, result, shown, user, words
 
-from turnlog.content import Message
+from turnlog.log.messages import Message
 from turnlog.summarize import Digest, Material
-from turnlog.summarize.asked import most_telling
+from turnlog.summarize.instructions import most_telling
 
 
 def section(text: str, name: str) -> list[str]:

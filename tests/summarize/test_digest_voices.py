@@ -7,7 +7,7 @@ import pytest
 from test_digest import assistant, call, digest, result, shown, user, words
 from test_digest_truth import section
 
-from turnlog.content import Message
+from turnlog.log.messages import Message
 from turnlog.summarize import Digest, Material
 
 REFUSED = (

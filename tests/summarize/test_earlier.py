@@ -5,7 +5,7 @@ from __future__ import annotations
 from test_digest import assistant, call, digest, result, user
 from test_digest_truth import section
 
-from turnlog.content import Message
+from turnlog.log.messages import Message
 from turnlog.summarize.quotes import Choice, Excerpt, Heading
 from turnlog.summarize.reading import Quote
 

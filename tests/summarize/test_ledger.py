@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from scripted import PATIENCE, Blocked, Scripted, material, states, words
-from turnlog.content import Message, Text
 from turnlog.errors import InputError
-from turnlog.log import Draft, Store
-from turnlog.records import MessageRecord, SummaryRecord
-from turnlog.session import Session
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import MessageRecord, SummaryRecord
+from turnlog.log.store import Draft, Store
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore, SqliteStore, open_store
 from turnlog.summarize import Attempt, Background, LogLedger, Material, MemoryLedger, SummaryFailure, attempt, key_of
 from turnlog.summarize.ledger import claim, outcome_of
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 OFFLINE = Scripted("Task: make the tests pass (#1).", "digest/1")
 TEXT = "Task: tests (#1)."

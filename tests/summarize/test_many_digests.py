@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import turnlog
 from agents import CHAT
-from turnlog import context
-from turnlog.content import Message, ToolCall, text_of
-from turnlog.records import Decision
+from turnlog.log.messages import Message, ToolCall, text_of
+from turnlog.log.records import Decision
+from turnlog.session import state as context
 from turnlog.summarize import Digest, Material, Memory
 
 EXAMPLES = max(5, settings.default.max_examples // 5) if settings.default else 20

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripted import Scripted, a_run, material, said, words
-from turnlog.content import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from turnlog.errors import InputError
+from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from turnlog.summarize import Attempt, Digest, Material, ModelSummarizer, as_ladder, attempt
 from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import counter_for
-from turnlog.view.shown import Shown
+from turnlog.view.types import Shown
 
 _MARK = re.compile(r"\[([0-9a-f]{12})\] ")
 

@@ -11,10 +11,10 @@ import pytest
 
 import turnlog
 from reference_model import in_force
-from turnlog.content import Message, ToolCall
 from turnlog.errors import InputError
-from turnlog.policy import PRESETS
-from turnlog.records import Decision
+from turnlog.log.budget import PRESETS
+from turnlog.log.messages import Message, ToolCall
+from turnlog.log.records import Decision
 
 FACT = re.compile(r"FACT\d{4}X")
 AUTO = PRESETS["auto"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.content import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
-from turnlog.records import Count
+from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
+from turnlog.log.records import Count
 from turnlog.tokens import Counter, FactoredCounter, OpenAICounter, Tally, counter_for
 from turnlog.tokens.counters import count_frame, count_message, count_tools
 from turnlog.tokens.families import claude_family

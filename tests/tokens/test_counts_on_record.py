@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import turnlog
-from turnlog.content import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
-from turnlog.log import Draft
-from turnlog.records import Count, MessageRecord
+from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from turnlog.log.records import Count, MessageRecord
+from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore
 from turnlog.tokens.counters import counter_for
 from turnlog.tokens.families import VERSION

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from turnlog.content import Media, sha256_hex
 from turnlog.errors import BlobMissing
+from turnlog.log.messages import Media, sha256_hex
 from turnlog.tokens.dimensions import dimensions, pages
 from turnlog.tokens.families import claude_family, gemini_family, openai_family
 from turnlog.tokens.media import count_media, image_tokens, media_text

@@ -55,7 +55,7 @@ def test_the_shipped_vocabulary_is_the_published_one(name: str) -> None:
 def test_nothing_is_loaded_before_the_first_count() -> None:
     """An import of turnlog that pulls the tokenizer, or decompresses its vocabulary, fails here."""
     script = (
-        "import sys, turnlog, turnlog.tokens, turnlog.counting\n"
+        "import sys, turnlog, turnlog.tokens, turnlog.requests.count\n"
         "from turnlog.tokens.counters import counter_for\n"
         "from turnlog.tokens.vocabulary import _encoding\n"
         "counter_for('openai-chat', 'gpt-4o'), counter_for('anthropic', 'claude-sonnet-4-5')\n"

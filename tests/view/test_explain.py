@@ -8,11 +8,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.content import Message, Text, ToolCall, ToolResult
-from turnlog.records import Body, Decision, MessageRecord, Note, Record
-from turnlog.view.effects import active_decisions
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
+from turnlog.log.records import Body, Decision, MessageRecord, Note, Record
+from turnlog.view.decisions import active_decisions
 from turnlog.view.explain import Account, explain
-from turnlog.view.select import select
+from turnlog.view.fold import select
 
 SUMMARY = msgspec.to_builtins(Message("user", (Text("in short: it went well"),)))
 

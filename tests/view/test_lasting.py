@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.content import Message, Text
-from turnlog.records import Decision
+from turnlog.log.messages import Message, Text
+from turnlog.log.records import Decision
 from turnlog.stores import MemoryStore
-from turnlog.view.effects import Effects, lasting
-from turnlog.view.select import as_decided
-from turnlog.view.shown import Shown
+from turnlog.view.decisions import Effects, lasting
+from turnlog.view.fold import as_decided
+from turnlog.view.types import Shown
 
 LAST = 12
 numbers = st.integers(1, LAST)

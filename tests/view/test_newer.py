@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import turnlog
-from turnlog.codec import decode_record
-from turnlog.content import Text, text_of
-from turnlog.log import Draft
-from turnlog.session import Session
+from turnlog.log.codec import decode_record
+from turnlog.log.messages import Text, text_of
+from turnlog.log.store import Draft
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
 CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5", max_tokens=1000)

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 
 from judging import TARGETS, shown
-from turnlog.content import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
-from turnlog.models import Target, target
+from turnlog.log.messages import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
+from turnlog.models.target import Target, target
 from turnlog.providers import provider
-from turnlog.rules import Rules
 from turnlog.testing.histories import History
 from turnlog.testing.strategies import damaged_histories, sound_histories
-from turnlog.view.arrange import synthetic_result
-from turnlog.view.repair import CONTINUE, declare_tools, repair
-from turnlog.view.shown import Edit, Shown
+from turnlog.view.repair.arrange import synthetic_result
+from turnlog.view.repair.repair import CONTINUE, declare_tools, repair
+from turnlog.view.rules import Rules
+from turnlog.view.types import Edit, Shown
 
 CHAT = target("openai-chat", "gpt-4o")
 CLAUDE = target("anthropic", "claude-sonnet-4-5")

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from turnlog.content import Media, Message, Text, ToolCall, ToolResult
-from turnlog.policy import PRESETS, Marks
-from turnlog.records import Decision
-from turnlog.view.blocks import Item, blocks_of, total
-from turnlog.view.effects import Effects
-from turnlog.view.shown import Shown
-from turnlog.view.situation import Means, Situation, Summary, applied
-from turnlog.view.steps import STEPS
+from turnlog.log.budget import PRESETS, Marks
+from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
+from turnlog.log.records import Decision
+from turnlog.view.compaction.blocks import Item, blocks_of, total
+from turnlog.view.compaction.situation import Means, Situation, Summary, applied
+from turnlog.view.compaction.steps import STEPS
+from turnlog.view.decisions import Effects
+from turnlog.view.types import Shown
 
 IMAGE_TOKENS = 300
 TURNS = st.lists(st.tuples(st.sampled_from(["words", "output", "image"]), st.integers(1, 900)), min_size=1, max_size=25)

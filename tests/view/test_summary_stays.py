@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.content import Message, Text, text_of
-from turnlog.policy import PRESETS, Budget
-from turnlog.view.blocks import Item
-from turnlog.view.ladder import decide, situation_of
-from turnlog.view.shown import Shown
-from turnlog.view.situation import Ahead, Means, Situation, Summary, Wanted, applied
-from turnlog.view.steps.priority import priority
-from turnlog.view.steps.slide import slide
-from turnlog.view.steps.summarise import shortened, summarise
+from turnlog.log.budget import PRESETS, Budget
+from turnlog.log.messages import Message, Text, text_of
+from turnlog.view.compaction.blocks import Item
+from turnlog.view.compaction.ladder import decide, situation_of
+from turnlog.view.compaction.situation import Ahead, Means, Situation, Summary, Wanted, applied
+from turnlog.view.compaction.steps.priority import priority
+from turnlog.view.compaction.steps.slide import slide
+from turnlog.view.compaction.steps.summarise import shortened, summarise
+from turnlog.view.types import Shown
 
 LIMIT = 1_000
 

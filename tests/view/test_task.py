@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnlog
-from turnlog.content import Message, Text
-from turnlog.view.programs import is_preface
+from turnlog.log.messages import Message, Text
+from turnlog.view.program_prefaces import is_preface
 
 TASK = "Move the invoices of Brixen into the new ledger, and leave those of 2019 alone."
 STRATEGIES = ["sliding", "priority", "mask", "summarise", "spec", "codex", "gemini-cli", "auto"]

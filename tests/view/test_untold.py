@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.records import Decision
-from turnlog.view.effects import Effects, untold
+from turnlog.log.records import Decision
+from turnlog.view.decisions import Effects, untold
 
 LAST = 34
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from ..errors import InputError
-from ..facts import find_model
-from ..models import Target
-from ..oneshot import aimed
-from ..policy import PRESETS
+from ..log.budget import PRESETS
+from ..log.records import MessageRecord, UsageRecord
+from ..models.catalog import find_model
+from ..models.target import Target
 from ..providers import PROVIDERS
 from ..providers.protocol import Parsed
-from ..records import MessageRecord, UsageRecord
-from ..session import Session
+from ..requests.standalone import aimed
+from ..session.session import Session
 from .terminal import say
 
 __all__ = ["add_target", "add_terms", "aim_of", "last_model", "tokens", "usual_aim"]

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from ..errors import InputError
-from ..oneshot import check, detect
 from ..providers import PROVIDERS
+from ..requests.standalone import check, detect
 from .documents import json_object
 from .terminal import counted, out_json, out_line, say
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
-from ..compaction import Compaction
-from ..records import Decision
-from ..session import Session
+from ..log.records import Decision
+from ..session.compactor import Compaction
+from ..session.session import Session
+from ..view.compaction.ladder import SIZING
 from ..view.explain import Ruling
-from ..view.ladder import SIZING
 from .aims import add_target, add_terms, aim_of, usual_aim
 from .decisions import decision_json, decision_lines, fates, saving, span
 from .stores import opened

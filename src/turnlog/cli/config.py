@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from ..configuration import loaded, project_file, unknown_variables, user_file
-from ..quantities import age_text
-from ..settings import keys
+from .._platform.units import age_text
+from ..session.settings import keys
+from ..session.settings_files import loaded, project_file, unknown_variables, user_file
 from .terminal import out_json, out_line, say
 
 __all__ = ["add_to"]

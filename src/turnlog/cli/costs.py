@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ..costs import Bills, cost, total_cost, total_usage
 from ..export import dollars
-from ..facts import own_file
+from ..models.catalog import own_file
+from ..models.pricing import Bills, cost, total_cost, total_usage
 
 __all__ = ["bill_json", "bill_lines"]
 

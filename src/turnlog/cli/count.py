@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ..counting import TokenCount, count, count_conversation
 from ..errors import InputError
-from ..oneshot import detect
-from ..view.select import select
+from ..requests.count import TokenCount, count, count_conversation
+from ..requests.standalone import detect
+from ..view.fold import select
 from .aims import last_model
 from .documents import document
 from .request import session_of

@@ -8,9 +8,9 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import CorruptRecord
-from ..log import Store
-from ..records import Decision
-from ..view.effects import HIDING, Rewinds
+from ..log.records import Decision
+from ..log.store import Store
+from ..view.decisions import HIDING, Rewinds
 from ..view.explain import Account, Explanation, Fate, Ruling
 from .terminal import counted, say
 

@@ -15,18 +15,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ..content import ToolResult, compact_json
 from ..errors import StoreError
 from ..importers import read_file
-from ..log import Store
-from ..models import target
-from ..oneshot import check
-from ..opening import open as open_session
-from ..request import Prepared
-from ..session import Session
+from ..importers.sync.store import keep
+from ..log.messages import ToolResult, compact_json
+from ..log.store import Store
+from ..models.target import target
+from ..requests.build import Prepared
+from ..requests.standalone import check
+from ..session.open import open as open_session
+from ..session.session import Session
 from ..stores import open_store
-from ..view.shown import Edit, Loss
-from .keeping import keep
+from ..view.types import Edit, Loss
 from .show import lines
 from .terminal import out, shorten
 
@@ -107,7 +107,7 @@ def run_demo(folder: Path) -> None:
 def _import(store: Store, folder: Path) -> str:
     _title("1. Import what another agent wrote")
     file = folder / "session.jsonl"
-    file.write_bytes(resources.files("turnlog").joinpath("data/demo_session.jsonl").read_bytes())
+    file.write_bytes(resources.files(__package__).joinpath("data/demo_session.jsonl").read_bytes())
     imported = read_file(file)[0]
     kept = keep(store, imported)
     again = keep(store, imported)

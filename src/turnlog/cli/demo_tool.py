@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from ..opening import open as open_session
+from ..session.open import open as open_session
 from .demo import ANSWER_TESTS
 
 __all__ = ["main"]

@@ -9,12 +9,12 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from ..diffs import FileDiff, NetChange, file_diff, net_changes, patch_lines, place_of, root_of
 from ..errors import BlobMissing, CorruptRecord, InputError
 from ..export import visible
-from ..log import Store
-from ..records import FileChange
-from ..turns import turn_spans
+from ..log.records import FileChange
+from ..log.store import Store
+from ..view.turns import turn_spans
+from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines, place_of, root_of
 from .decisions import rewinds_of
 from .stores import opened
 from .terminal import counted, is_terminal, out, out_bytes, out_coloured, out_json, say

@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from ..consistency import Inconsistency
-from ..log import Store
-from ..records import Configuration, Note, PartialAnswer, TurnClosed
-from ..recovery import TOUCHED, changes_between, changes_since, environment_of
-from ..session import Session
-from ..session_log import SessionLog
-from ..streaming import KILLED, unfinished_stream
-from ..turns import LEFT_OPEN
+from ..log.records import Configuration, Note, PartialAnswer, TurnClosed
+from ..log.store import Store
+from ..session.checkpoint import KILLED, unfinished_stream
+from ..session.reader import SessionLog
+from ..session.recovery import TOUCHED, changes_between, changes_since, environment_of
+from ..session.session import Session
+from ..view.consistency import Inconsistency
+from ..view.turns import LEFT_OPEN
 from .stores import opened
 from .terminal import counted, out_json, out_line, say
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from .._version import __version__
 from ..errors import InputError, TurnlogError
-from ..models import UnknownModelWarning
+from ..models.target import UnknownModelWarning
 from .stores import KEY_VARIABLE, VARIABLE
 from .terminal import discard_output, flush, out, say
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..export import FORMATS, save
-from ..log import Problem
+from ..log.store import Problem
 from ..stores import is_part_of, local_path
 from .stores import opened, place
 from .terminal import out_bytes, say

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from ..fitting import fit
-from ..policy import PRESETS
+from ..log.budget import PRESETS
+from ..requests.fit import fit
 from .aims import tokens
 from .documents import json_object
 from .request import sentence

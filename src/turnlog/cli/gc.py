@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from .._platform.units import AGES, SIZES, read_age, read_size, size_text
 from ..errors import InputError
-from ..quantities import AGES, SIZES, read_age, read_size, size_text
-from ..retention import Collected, Limits, collect, limits_of
+from ..session.retention import Collected, Limits, collect, limits_of
 from .arguments import checked
 from .stores import is_missing, opened, place, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say

@@ -15,18 +15,18 @@ from typing import Any
 
 import msgspec
 
-from ..content import ToolCall
+from .._platform.units import AGES, read_age
 from ..errors import Conflict, CorruptRecord, ImportFailed, InputError, TurnlogError
 from ..export import visible
 from ..importers import Imported, Origin, detect, read_file
 from ..importers.discovery import discover
 from ..importers.protocol import origin_name
-from ..log import Store
-from ..quantities import AGES, read_age
-from ..records import MessageRecord, PartialAnswer
+from ..importers.sync.store import Kept, keep, without_secrets
+from ..log.messages import ToolCall
+from ..log.records import MessageRecord, PartialAnswer
+from ..log.store import Store
 from ..redaction import Redactor
 from .arguments import checked
-from .keeping import Kept, keep, without_secrets
 from .stores import opened, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say, stdin_bytes
 

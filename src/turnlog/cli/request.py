@@ -9,21 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..content import Message, Part, Text, ToolCall, ToolResult
 from ..errors import SessionNotFound
 from ..export import visible
 from ..importers import Origin, read_file
 from ..importers.protocol import origin_name
-from ..models import Target
-from ..oneshot import aimed
+from ..importers.sync.store import keep
+from ..log.messages import Message, Part, Text, ToolCall, ToolResult
+from ..models.target import Target
 from ..providers import PROVIDERS
 from ..providers.protocol import Parsed
-from ..request import Prepared
-from ..session import Session
+from ..requests.build import Prepared
+from ..requests.standalone import aimed
+from ..session.session import Session
 from ..stores import MemoryStore
-from ..view.shown import Edit, Loss
+from ..view.types import Edit, Loss
 from .aims import add_terms
-from .keeping import keep
 from .stores import is_missing, opened, place, whole_id
 from .terminal import as_json, counted, out_bytes, out_json, out_line, say, shorten, stdin_bytes
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import InputError
-from ..records import Decision, Record
-from ..rewinding import Rewind
-from ..session import Session
+from ..log.records import Decision, Record
+from ..session.history_edits import Rewind
+from ..session.session import Session
 from ..view.explain import Explanation
 from .aims import usual_aim
 from .decisions import saving

@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import InputError
 from ..redaction import Redactor
-from ..scrubbing import Leak, scan, scrub
+from ..redaction.scrub import Leak, scan, scrub
 from .stores import is_missing, opened, place, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say
 

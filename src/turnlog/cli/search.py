@@ -10,7 +10,7 @@ import msgspec
 
 from ..errors import InputError
 from ..export import visible
-from ..log import Hit, Searchable
+from ..log.store import Hit, Searchable
 from .decisions import rewinds_of
 from .stores import is_missing, is_writable, opened, place, whole_id
 from .terminal import counted, out, out_json, say

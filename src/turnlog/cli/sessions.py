@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from ..costs import Bills, total_cost, total_usage
 from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..export import dollars, visible
 from ..importers.drafting import title_from
-from ..log import SessionInfo, Store
-from ..session_log import SOURCES, source_of, was_resumed
-from ..view.select import as_shown
-from ..view.shown import starts_turn
+from ..log.store import SessionInfo, Store
+from ..models.pricing import Bills, total_cost, total_usage
+from ..session.reader import SOURCES, source_of, was_resumed
+from ..view.fold import as_shown
+from ..view.types import starts_turn
 from .costs import bill_json
 from .stores import is_missing, opened, place, settings_of
 from .tables import Column, laid_out

@@ -6,12 +6,10 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, compact_json
-from ..costs import Bills
 from ..errors import CorruptRecord
 from ..export import in_short, record_json, said_of, visible
-from ..log import Store
-from ..records import (
+from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, compact_json
+from ..log.records import (
     Configuration,
     Decision,
     MessageRecord,
@@ -21,8 +19,10 @@ from ..records import (
     StreamCheckpoint,
     SummaryRecord,
 )
-from ..session_log import SessionLog, source_of
-from ..view.effects import Rewinds
+from ..log.store import Store
+from ..models.pricing import Bills
+from ..session.reader import SessionLog, source_of
+from ..view.decisions import Rewinds
 from .costs import bill_json, bill_lines
 from .decisions import rewinds_of
 from .stores import opened

@@ -6,9 +6,9 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import Any
 
+from .._platform.units import AGES, read_age
 from ..errors import InputError, StoreError
-from ..log import Packed
-from ..quantities import AGES, read_age
+from ..log.store import Packed
 from ..stores import copy_store, open_store, rekey_store
 from .stores import KEY_VARIABLE, is_missing, key_at, key_of, opened, place
 from .terminal import counted, say

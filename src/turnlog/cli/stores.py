@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from getpass import getpass
 
-from ..configuration import load_settings
 from ..errors import CorruptRecord, InputError, SessionNotFound, StoreError
-from ..log import Store
-from ..settings import Settings
+from ..log.store import Store
+from ..session.settings import Settings
+from ..session.settings_files import load_settings
 from ..stores import ASK, KeySource, Passphrase, default_path, local_path, open_store
 from .terminal import is_terminal, say
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ..calls import ToolUse
 from ..export import dollars, visible
-from ..turns import TurnInfo
+from ..view.tool_calls import ToolUse
+from ..view.turns import TurnInfo
 from .costs import bill_json
 from .terminal import out_json, out_line
 

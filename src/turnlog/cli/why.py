@@ -6,12 +6,12 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..content import Message, ToolResult
 from ..errors import InputError
-from ..records import Decision, Record
-from ..session import Session
+from ..log.messages import Message, ToolResult
+from ..log.records import Decision, Record
+from ..session.session import Session
 from ..view.explain import Account, Explanation
-from ..view.select import select
+from ..view.fold import select
 from .aims import usual_aim
 from .decisions import decision_json, decision_lines, fates, newest_of, saving
 from .drawing import clipped

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from ..log import Problem, Store
-from ..oneshot import aimed
+from ..log.records import Configuration
+from ..log.store import Problem, Store
 from ..providers.protocol import Parsed
-from ..records import Configuration
-from ..request import prepare
-from ..view.effects import active_decisions
+from ..requests.build import prepare
+from ..requests.standalone import aimed
+from ..view.decisions import active_decisions
+from ..view.fold import as_decided, as_shown
 from ..view.ledger import fate_of
-from ..view.select import as_decided, as_shown
-from ..view.shown import Edit, Loss
+from ..view.types import Edit, Loss
 
 __all__ = ["as_body"]
 

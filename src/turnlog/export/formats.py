@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import InputError
-from ..log import Problem, Store
+from ..log.store import Problem, Store
 from ..providers import PROVIDERS
 from .bodies import as_body
 from .lines import as_json, as_jsonl

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ..codec import encode_record
 from ..errors import BlobMissing, CorruptRecord
-from ..log import Problem, Store
-from ..records import Record
+from ..log.codec import encode_record
+from ..log.records import Record
+from ..log.store import Problem, Store
 from ..stores.drafts import blob_names
 
 __all__ = ["as_json", "as_jsonl", "record_json"]

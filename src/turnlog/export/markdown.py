@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Iterator
 
-from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
-from ..log import Problem, Store
-from ..records import Decision, MessageRecord, Note, PartialAnswer, Record, UnknownRecord
+from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
+from ..log.records import Decision, MessageRecord, Note, PartialAnswer, Record, UnknownRecord
+from ..log.store import Problem, Store
 from ..stores.drafts import kind_of
-from ..view.effects import Rewinds
+from ..view.decisions import Rewinds
 from .escapes import visible
 
 __all__ = ["as_markdown"]

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import msgspec
 
-from ..calls import calls_of
-from ..content import Message, Part, Text, ToolCall, ToolResult
-from ..diffs import root_of
-from ..log import Problem, SessionInfo, Store
-from ..records import Decision, FileChange, MessageRecord, PartialAnswer, Record, UsageRecord
-from ..turns import TurnInfo, turns_of
+from ..log.messages import Message, Part, Text, ToolCall, ToolResult
+from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record, UsageRecord
+from ..log.store import Problem, SessionInfo, Store
+from ..view.tool_calls import calls_of
+from ..view.turns import TurnInfo, turns_of
+from ..workspace.diff import root_of
 from .markup import Markup, end, start, tag, text
 from .page_files import changed_files
 from .page_parts import PartWriter, link
@@ -31,7 +31,7 @@ from .wording import in_short
 
 __all__ = ["as_html"]
 
-_STYLE = Path(__file__).parent.parent / "data" / "page.css"
+_STYLE = Path(__file__).parent / "data" / "page.css"
 _TITLE = 120
 
 

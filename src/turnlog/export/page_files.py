@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..diffs import FileDiff, NetChange, file_diff, net_changes, patch_lines
 from ..errors import BlobMissing, CorruptRecord
-from ..log import Store
-from ..records import Record
+from ..log.records import Record
+from ..log.store import Store
+from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines
 from .markup import Markup, end, start, tag, text
 
 __all__ = ["changed_files"]

@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..calls import CallInfo
-from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown, compact_json
 from ..errors import BlobMissing, CorruptRecord
-from ..log import Problem, Store
-from ..view.sniff import image_type
+from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown, compact_json
+from ..log.store import Problem, Store
+from ..view.repair.sniff import image_type
+from ..view.tool_calls import CallInfo
 from .markup import Markup, end, start, tag, text
 
 __all__ = ["PartWriter", "data", "folded", "link", "preformatted", "sized"]

@@ -8,9 +8,9 @@ from math import inf
 
 import msgspec
 
-from ..codec import encode_record
-from ..content import Message, ToolResult
-from ..records import (
+from ..log.codec import encode_record
+from ..log.messages import Message, ToolResult
+from ..log.records import (
     Configuration,
     Decision,
     MessageRecord,
@@ -20,7 +20,7 @@ from ..records import (
     SummaryRecord,
     UnknownRecord,
 )
-from ..view.effects import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
+from ..view.decisions import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
 from .markup import Markup, end, start, tag, text
 from .page_parts import PartWriter, data, folded, link, preformatted, sized
 from .wording import said_of

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ..costs import Bills, Cost, cost, total_cost, total_usage
-from ..facts import find_model
-from ..records import (
+from ..log.records import (
     Approval,
     FileChange,
     SealedRecord,
@@ -17,6 +15,8 @@ from ..records import (
     Usage,
     UsageRecord,
 )
+from ..models.catalog import find_model
+from ..models.pricing import Bills, Cost, cost, total_cost, total_usage
 
 __all__ = ["dollars", "in_short", "said_of", "tokens_of"]
 

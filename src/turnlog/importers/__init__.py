@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..byte_marks import plain_utf8
+from .._platform.encoding import plain_utf8
 from ..errors import ImportFailed, InputError
 from . import (
     bodies,

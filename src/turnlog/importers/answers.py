@@ -8,11 +8,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..content import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, text_of
 from ..errors import FormatError
+from ..log.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, text_of
+from ..log.records import Configuration, MessageRecord, Usage, UsageRecord, tokens_billed
 from ..providers.openai_chat import PROVIDER
 from ..providers.openai_chat.response import usage_of
-from ..records import Configuration, MessageRecord, Usage, UsageRecord, tokens_billed
 from ..redaction import cut_title
 from .drafting import Drafting, result_text, without_repeats
 

@@ -15,11 +15,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..content import Message, compact_json, sha256_hex
 from ..errors import FormatError, ImportFailed
+from ..log.messages import Message, compact_json, sha256_hex
+from ..log.records import Configuration, MessageRecord
 from ..providers import PROVIDERS
 from ..providers.protocol import Provider
-from ..records import Configuration, MessageRecord
 from .apis import LIST_KEYS, api_of, api_of_messages, is_body, is_message
 from .drafting import Drafting, title_from
 from .lines import Line, json_document, json_lines

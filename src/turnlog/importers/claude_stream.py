@@ -15,11 +15,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..byte_marks import plain_utf8
-from ..content import text_of
+from .._platform.encoding import plain_utf8
 from ..errors import FormatError, ImportFailed
+from ..log.messages import text_of
+from ..log.records import MessageRecord, PartialAnswer
 from ..providers.anthropic import PROVIDER
-from ..records import MessageRecord, PartialAnswer
 from .claude_code.conversation import draft_conversation
 from .claude_code.steps import Entry, Steps
 from .drafting import Drafting

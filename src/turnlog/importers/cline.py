@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from ..byte_marks import plain_utf8
-from ..content import Message, ToolResult, compact_json, sha256_hex
+from .._platform.encoding import plain_utf8
 from ..errors import ImportFailed
+from ..log.messages import Message, ToolResult, compact_json, sha256_hex
+from ..log.records import MessageRecord, Usage, UsageRecord, tokens_billed
 from ..providers.anthropic import PROVIDER
-from ..records import MessageRecord, Usage, UsageRecord, tokens_billed
 from .drafting import Drafting, title_from
 from .lines import json_document
 from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name, session_id_of

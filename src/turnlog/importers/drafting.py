@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ..content import Message, ToolCall, ToolResult, sha256_hex
-from ..log import Draft
-from ..records import Body, MessageRecord, Note, SessionOpened
+from ..log.messages import Message, ToolCall, ToolResult, sha256_hex
+from ..log.records import Body, MessageRecord, Note, SessionOpened
+from ..log.store import Draft
 from ..redaction import cut_title
 from .file_changes import ChangedFiles
 from .protocol import Damage

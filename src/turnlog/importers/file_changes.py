@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from ..diffs import Hunk, apply_hunks, place_of, read_hunks, reverse_hunks, write_hunks
 from ..errors import InputError
-from ..records import Body, FileChange
+from ..log.records import Body, FileChange
+from ..workspace.diff import Hunk, apply_hunks, place_of, read_hunks, reverse_hunks, write_hunks
 
 __all__ = ["ChangedFiles", "hunks_of", "is_patch"]
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..content import text_of
 from ..errors import FormatError, ImportFailed
+from ..log.messages import text_of
+from ..log.records import MessageRecord, PartialAnswer, UsageRecord
 from ..providers.google import PROVIDER
-from ..records import MessageRecord, PartialAnswer, UsageRecord
 from .drafting import Drafting, title_from, without_repeats
 from .lines import Line, json_document, json_lines
 from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..byte_marks import plain_utf8
+from .._platform.encoding import plain_utf8
 from .protocol import Damage
 
 __all__ = ["Line", "json_document", "json_lines"]

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..content import Message, sha256_hex
 from ..errors import ImportFailed
+from ..log.messages import Message, sha256_hex
+from ..log.records import MessageRecord
 from ..providers.openai_chat import PROVIDER
-from ..records import MessageRecord
 from .answers import add_answer, add_configuration, task_title, texts_of, usage_record
 from .drafting import Drafting, without_repeats
 from .lines import json_document

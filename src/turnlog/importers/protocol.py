@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from ..content import compact_json, sha256_hex
 from ..errors import ImportFailed, SessionIdError
-from ..log import Draft, check_session_id
+from ..log.messages import compact_json, sha256_hex
+from ..log.store import Draft, check_session_id
 
 __all__ = ["Damage", "Imported", "Importer", "Origin", "contents", "hashed_id", "origin_name", "session_id_of"]
 

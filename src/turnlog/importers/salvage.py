@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from ..byte_marks import plain_utf8
+from .._platform.encoding import plain_utf8
 from .lines import json_document
 from .protocol import Damage
 

@@ -16,11 +16,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..content import Message, ToolCall, sha256_hex
 from ..errors import FormatError, ImportFailed
+from ..log.messages import Message, ToolCall, sha256_hex
+from ..log.records import MessageRecord, ToolFinished
 from ..providers import anthropic
 from ..providers.openai_chat import PROVIDER
-from ..records import MessageRecord, ToolFinished
 from .answers import add_configuration, task_title, texts_of
 from .drafting import Drafting, is_empty, without_repeats
 from .lines import json_document

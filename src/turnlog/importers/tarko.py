@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..byte_marks import plain_utf8
-from ..content import (
+from .._platform.encoding import plain_utf8
+from ..errors import ImportFailed
+from ..log.messages import (
     Media,
     Message,
     Outcome,
@@ -26,9 +27,8 @@ from ..content import (
     compact_json,
     sha256_hex,
 )
-from ..errors import ImportFailed
+from ..log.records import Configuration, MessageRecord, PartialAnswer, ToolFinished, ToolStarted, TurnClosed, TurnOpened
 from ..providers.openai_chat import PROVIDER
-from ..records import Configuration, MessageRecord, PartialAnswer, ToolFinished, ToolStarted, TurnClosed, TurnOpened
 from .drafting import Drafting, title_from
 from .lines import Line, json_document, json_lines
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of

@@ -15,14 +15,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..byte_marks import plain_utf8
-from ..codec import decode_record
-from ..content import sha256_hex
+from .._platform.encoding import plain_utf8
 from ..errors import CorruptRecord, ImportFailed
-from ..log import Draft
-from ..records import Decision, Note
+from ..log.codec import decode_record
+from ..log.messages import sha256_hex
+from ..log.records import Decision, Note
+from ..log.store import Draft
 from ..stores.drafts import blob_names
-from ..view.effects import misfit
+from ..view.decisions import misfit
 from .drafting import as_utc
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 

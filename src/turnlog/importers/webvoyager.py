@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..content import sha256_hex, text_of
 from ..errors import ImportFailed
+from ..log.messages import sha256_hex, text_of
+from ..log.records import MessageRecord
 from ..providers.openai_chat import PROVIDER
-from ..records import MessageRecord
 from .drafting import Drafting, title_from
 from .protocol import Imported, Origin, contents, origin_name, session_id_of
 from .salvage import document_or_rest

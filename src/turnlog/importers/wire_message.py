@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ..content import Message, Opaque, Part
 from ..errors import FormatError
+from ..log.messages import Message, Opaque, Part
 from ..providers.protocol import Provider
 from .drafting import Drafting
 

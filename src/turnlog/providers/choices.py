@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..content import Tool
-from ..rules import Rules
-from ..view.clean import sendable_name
+from ..log.messages import Tool
+from ..view.repair.clean import sendable_name
+from ..view.rules import Rules
 from .protocol import Provider
 
 __all__ = ["beside_choice", "chosen_as_sent", "settings_of_choice"]

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from ..content import Message, Opaque, Part
 from ..errors import BlobMissing
-from ..models import Target
-from ..records import Configuration, Usage
-from ..rules import Rules
-from ..view.shown import Edit, Loss, Shown
+from ..log.messages import Message, Opaque, Part
+from ..log.records import Configuration, Usage
+from ..models.target import Target
+from ..view.rules import Rules
+from ..view.types import Edit, Loss, Shown
 
 __all__ = [
     "Assembler",

@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ..rules import NO_LIMIT
+from ..view.rules import NO_LIMIT
 
 __all__ = [
     "ANY",

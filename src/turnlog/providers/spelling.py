@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..content import Form
+from ..log.messages import Form
 
 __all__ = ["difference", "formed", "same", "spell"]
 

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..content import nested_deeper, unchanged
+from .._platform.msgspec_init import ready
 from ..errors import FormatError
-from ..first_use import ready
-from ..view.shown import Edit
+from ..log.messages import nested_deeper, unchanged
+from ..view.types import Edit
 from .shapes import ANY, Each, Either, Keys, Loose, Many, Shape, Tagged, Value, Words
 
 __all__ = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from .bodies import redacted, redacted_bytes
 from .drafts import Cleaned, redacted_draft, redacted_drafts, redacted_next
-from .pieces import Attentive, Pieces
 from .redactor import Counts, Finding, Redactor, has_mark
-from .storing import RedactingStore
+from .store import RedactingStore
 from .titles import cut_title, is_cut, redacted_title
+from .truncated import Attentive, Pieces
 
 __all__ = [
     "Attentive",

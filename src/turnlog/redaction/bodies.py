@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..content import (
+from ..log.messages import (
     Form,
     Media,
     Message,
@@ -28,7 +28,7 @@ from ..content import (
     compact_json,
     unchanged,
 )
-from ..records import (
+from ..log.records import (
     Approval,
     Body,
     Configuration,
@@ -44,8 +44,8 @@ from ..records import (
     TurnOpened,
     UsageRecord,
 )
+from .json_text import begun, read
 from .redactor import Counts, Redactor
-from .spelled import begun, read
 
 __all__ = ["TEXTS", "VALUES", "redacted", "redacted_bytes"]
 

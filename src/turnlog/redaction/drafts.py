@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ..codec import encode_record
-from ..content import Media, Message, ToolResult, sha256_hex
-from ..log import Draft
-from ..records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, SummaryRecord, UnknownRecord
+from ..log.codec import encode_record
+from ..log.messages import Media, Message, ToolResult, sha256_hex
+from ..log.records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, SummaryRecord, UnknownRecord
+from ..log.store import Draft
 from .bodies import redacted, redacted_bytes
-from .pieces import Attentive
 from .redactor import Counts, Redactor
+from .truncated import Attentive
 
 __all__ = ["Cleaned", "Renamed", "TELLING", "redacted_draft", "redacted_drafts", "redacted_next", "renamed_blobs"]
 

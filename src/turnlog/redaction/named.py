@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .json_text import MARK
 from .shapes import Expression
-from .spelled import MARK
 
 __all__ = ["Named", "entropy", "find_named", "has_name", "is_placeholder", "looks_random", "name_kind", "plausible"]
 

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping
 from operator import is_
 from typing import Any, NamedTuple
 
-from ..content import compact_json
 from ..errors import InputError, text_given
+from ..log.messages import compact_json
+from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
 from .shapes import LONG, RUN, SHAPES, Shape
-from .spelled import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 
 __all__ = ["Counts", "Finding", "Redactor", "apart", "has_mark", "marks_in"]
 

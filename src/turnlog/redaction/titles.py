@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from .pieces import Attentive
 from .redactor import Counts, Redactor, marks_in
+from .truncated import Attentive
 
 __all__ = ["cut_title", "is_cut", "redacted_title"]
 

@@ -6,17 +6,17 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .._platform.paths import data_folder
 from ..errors import InputError
-from ..log import Store
-from ..places import data_folder
-from .confines import is_part_of, leads_out
+from ..log.store import Store
 from .copying import copy_store
-from .database import Durability
-from .files import FilesStore
-from .keys import ASK, KEY_PLACES, KeySource, Passphrase, is_key_place, new_key, placed_key
+from .encrypted.keys import ASK, KEY_PLACES, KeySource, Passphrase, is_key_place, new_key, placed_key
+from .encrypted.store import SealedStore, rekey
+from .jsonl.store import FilesStore
 from .memory import MemoryStore
-from .sealed import SealedStore, rekey
-from .sqlite import SqliteStore
+from .ownership import is_part_of, leads_out
+from .sqlite.database import Durability
+from .sqlite.store import SqliteStore
 
 __all__ = [
     "ASK",

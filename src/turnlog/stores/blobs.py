@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..content import sha256_hex
 from ..errors import BlobMissing, CorruptRecord
+from ..log.messages import sha256_hex
 from .folders import refusals
 
 __all__ = ["BlobFolder", "Put", "SEALED_HEAD", "fits", "is_blob_name", "named", "names_in", "whole_blob"]

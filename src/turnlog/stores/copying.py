@@ -7,8 +7,8 @@ from contextlib import suppress
 from itertools import islice
 
 from ..errors import BlobMissing, InputError, SessionNotFound
-from ..log import Draft, SessionInfo, Store
-from ..records import Record
+from ..log.records import Record
+from ..log.store import Draft, SessionInfo, Store
 from .blobs import names_in
 
 __all__ = ["copy_store"]

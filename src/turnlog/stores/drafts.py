@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import get_args
 
-from ..codec import decode_record, encode_record
-from ..content import compact_json, media_parts
 from ..errors import Conflict, InputError
-from ..log import Draft, utc_now
-from ..records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
+from ..log.codec import decode_record, encode_record
+from ..log.messages import compact_json, media_parts
+from ..log.records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
+from ..log.store import Draft, utc_now
 
 __all__ = [
     "blob_names",

@@ -11,11 +11,11 @@ from time import time
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..codec import decode_record
-from ..content import sha256_hex
-from ..costs import Bills, usage_by_model
 from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound, StoreError
-from ..log import (
+from ..log.codec import decode_record
+from ..log.messages import sha256_hex
+from ..log.records import Record
+from ..log.store import (
     SWEEP_GRACE_SECONDS,
     Draft,
     Hit,
@@ -30,12 +30,12 @@ from ..log import (
     is_landmark,
     utc_now,
 )
-from ..records import Record
+from ..models.pricing import Bills, usage_by_model
+from .blob_gc import unused
 from .blobs import Put, named
 from .drafts import blob_names, fork_point, is_said, kind_finder, kind_of, number_drafts
-from .holds import Hold
+from .locks import Hold
 from .scan import Search, Source, scan
-from .sweeping import unused
 from .totals import usages_one_by_one
 
 __all__ = ["MemoryStore"]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
-from ..log import Hit
-from ..records import Record
+from ..log.records import Record
+from ..log.store import Hit
 from .words import Finder, ToolNames, entry_of, matches, may_match, parse_query
 
 __all__ = ["Search", "Source", "parts_to_search", "scan"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Protocol
 
-from ..costs import Bills
 from ..errors import SessionNotFound
-from ..log import SessionInfo
+from ..log.store import SessionInfo
+from ..models.pricing import Bills
 
 __all__ = ["usages_one_by_one"]
 

@@ -17,18 +17,9 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from ..content import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ..errors import InputError, text_given
-from ..records import (
-    Decision,
-    FileChange,
-    MessageRecord,
-    Note,
-    PartialAnswer,
-    Record,
-    ToolFinished,
-    ToolStarted,
-)
+from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, Record, ToolFinished, ToolStarted
 from .drafts import kind_of
 
 __all__ = [

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import TurnlogError, described
-from ..records import SummaryRecord
+from ..log.records import SummaryRecord
 from .background import Background
 from .digest import Digest
 from .ledger import Ledger, MemoryLedger, claim, key_of, settle

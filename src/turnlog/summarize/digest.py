@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from ..content import ToolResult
-from ..view.shown import Shown
-from .asked import gives_orders, most_telling
+from ..log.messages import ToolResult
+from ..view.types import Shown
 from .events import acts, changes_things, ended, errors, files, open_ends
 from .identifiers import Seen
+from .instructions import gives_orders, most_telling
 from .notes import Memory, Reader
 from .protocol import Material
 from .quotes import Choice, Excerpt, Heading, excerpts
@@ -39,7 +39,7 @@ from .sections import (
     quoted,
     read_lines,
 )
-from .voices import with_calls
+from .speakers import with_calls
 
 __all__ = ["Digest"]
 

@@ -9,8 +9,8 @@ from itertools import islice, pairwise
 from operator import attrgetter
 from typing import Any
 
-from ..content import Outcome, ToolCall
-from .changes import BY_SHELL, last_program, words_of
+from ..log.messages import Outcome, ToolCall
+from .file_edits import BY_SHELL, last_program, words_of
 from .reading import Said, clip
 
 __all__ = ["acts", "changes_things", "ended", "error_of", "errors", "files", "open_ends", "tasks_of"]

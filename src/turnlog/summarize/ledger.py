@@ -14,11 +14,11 @@ from typing import Protocol
 
 import msgspec
 
-from ..codec import encode_record
-from ..content import sha256_hex
 from ..errors import TurnlogError
-from ..log import Draft, RecordStore
-from ..records import MessageRecord, Record, SummaryRecord
+from ..log.codec import encode_record
+from ..log.messages import sha256_hex
+from ..log.records import MessageRecord, Record, SummaryRecord
+from ..log.store import Draft, RecordStore
 from .protocol import Material
 from .verdict import SummaryFailure
 

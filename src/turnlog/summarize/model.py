@@ -7,8 +7,8 @@ from functools import partial
 from types import CellType
 from typing import Any
 
-from ..content import sha256_hex
 from ..errors import InputError, is_async
+from ..log.messages import sha256_hex
 from .digest import Digest
 from .prompt import PROMPT_VERSION, prompt_for
 from .protocol import Material, Summarizer

@@ -8,15 +8,15 @@ from hashlib import blake2b
 import msgspec
 from msgspec import Struct
 
-from ..content import Message, Text, ToolCall, ToolResult
-from ..view.programs import is_of_program
-from ..view.shown import Shown
-from .asked import decisions_of, gives_orders, line_of
-from .changes import changes_of
+from ..log.messages import Message, Text, ToolCall, ToolResult
+from ..view.program_prefaces import is_of_program
+from ..view.types import Shown
 from .events import error_of, tasks_of
+from .file_edits import changes_of
 from .identifiers import Vocabulary
+from .instructions import decisions_of, gives_orders, line_of
 from .reading import Note, Said, clip, laid_out, read, spelled, texts_of
-from .voices import REFUSED, refusal_of
+from .speakers import REFUSED, refusal_of
 
 __all__ = ["Memory", "Reader"]
 

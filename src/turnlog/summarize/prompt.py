@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..content import sha256_hex
 from ..errors import InputError
+from ..log.messages import sha256_hex
 from .excerpts import fitted
 from .protocol import Material
 from .transcript import Entry, entries_of, notes_of, requests_of

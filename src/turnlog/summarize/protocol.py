@@ -7,8 +7,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from ..view.shown import Shown
-from ..view.situation import Wanted
+from ..view.compaction.situation import Wanted
+from ..view.types import Shown
 
 __all__ = ["Material", "Summarizer"]
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from ..content import Media, Message, Text, ToolCall, ToolResult
-from ..view.shown import Shown
+from ..log.messages import Media, Message, Text, ToolCall, ToolResult
+from ..view.types import Shown
 
 __all__ = ["Note", "Place", "Quote", "Said", "Who", "clip", "flat_lines", "laid_out", "read", "spelled", "texts_of"]
 

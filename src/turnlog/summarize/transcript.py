@@ -8,8 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..content import Media, Message, Opaque, Part, Text, ToolCall, ToolResult, compact_json, text_of
-from ..view.shown import Shown, starts_turn
+from ..log.messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult, compact_json, text_of
+from ..view.types import Shown, starts_turn
 
 __all__ = ["Entry", "Voice", "entries_of", "notes_of", "requests_of"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..content import Message, Text
-from ..costs import usage_by_model
 from ..errors import SessionNotFound
-from ..log import Draft, Store
-from ..records import MessageRecord, Usage, UsageRecord
+from ..log.messages import Message, Text
+from ..log.records import MessageRecord, Usage, UsageRecord
+from ..log.store import Draft, Store
+from ..models.pricing import usage_by_model
 
 __all__ = ["check_usage"]
 

@@ -10,7 +10,7 @@ import random as random_module
 
 import msgspec
 
-from ..content import Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult, Unknown
+from ..log.messages import Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult, Unknown
 from .histories import PROVIDER_NAMES, History, HistoryWriter, own_item
 
 __all__ = ["DAMAGES", "damaged_history"]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ..content import sha256_hex
-from ..diffs import make_hunks, write_hunks
-from ..records import FileChange, Record
+from ..log.messages import sha256_hex
+from ..log.records import FileChange, Record
+from ..workspace.diff import make_hunks, write_hunks
 
 __all__ = ["Edits", "File", "edit_sequence", "git_judges", "has_git"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import Conflict, InputError, SessionNotFound
-from ..log import Draft, Store
-from ..records import Note
+from ..log.records import Note
+from ..log.store import Draft, Store
 from .probing import raises, said, texts
 
 __all__ = ["check_delete", "check_forks"]

@@ -10,7 +10,7 @@ import random as random_module
 
 from msgspec import Struct
 
-from ..content import (
+from ..log.messages import (
     Media,
     Message,
     Opaque,

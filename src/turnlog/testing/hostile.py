@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
-from ..content import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
-from ..log import Draft, Store
-from ..records import (
+from ..log.messages import Form, Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
+from ..log.records import (
     Approval,
     Body,
     Configuration,
@@ -32,6 +31,7 @@ from ..records import (
     Usage,
     UsageRecord,
 )
+from ..log.store import Draft, Store
 
 __all__ = ["HOSTILE", "NEEDLE", "hostile_body", "hostile_session", "hostile_text"]
 

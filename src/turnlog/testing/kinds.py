@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..content import Message, Text, ToolResult
 from ..errors import SessionNotFound
-from ..log import Draft, Store, is_landmark
-from ..records import Body, Configuration, Decision, FileChange, MessageRecord, Note, SummaryRecord, TurnOpened
+from ..log.messages import Message, Text, ToolResult
+from ..log.records import Body, Configuration, Decision, FileChange, MessageRecord, Note, SummaryRecord, TurnOpened
+from ..log.store import Draft, Store, is_landmark
 from ..stores.drafts import kind_of
 
 __all__ = ["check_kinds", "check_landmarks"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ..content import Message, Text
 from ..errors import TurnlogError
-from ..log import Draft, Store
-from ..records import MessageRecord, Record
+from ..log.messages import Message, Text
+from ..log.records import MessageRecord, Record
+from ..log.store import Draft, Store
 
 __all__ = ["content", "raises", "said", "texts"]
 

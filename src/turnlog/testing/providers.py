@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 
-from ..content import Message, Part, Reasoning, Text, ToolCall, ToolResult
 from ..errors import FormatError
-from ..models import Target
+from ..log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from ..log.records import Configuration
+from ..models.target import Target
 from ..providers.protocol import Provider
-from ..records import Configuration
-from ..request import Prepared, follow, plan
-from ..view.shown import Shown
+from ..requests.build import Prepared, follow, plan
+from ..view.types import Shown
 from .damages import damaged_history
 from .histories import History, sound_history
 

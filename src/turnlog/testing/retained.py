@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from ..content import Media, Message, sha256_hex
 from ..errors import SessionIdError, SessionNotFound
-from ..log import Draft, Held, Store
-from ..records import MessageRecord
+from ..log.messages import Media, Message, sha256_hex
+from ..log.records import MessageRecord
+from ..log.store import Draft, Held, Store
 from .probing import raises, said, texts
 
 __all__ = ["check_holds", "check_inventory", "check_reclaim"]

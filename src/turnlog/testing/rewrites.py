@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..codec import encode_record
-from ..content import Media, Message, Text
 from ..errors import BlobMissing, InputError, SessionNotFound
-from ..log import Draft, Store, Swept
-from ..records import MessageRecord, Record
+from ..log.codec import encode_record
+from ..log.messages import Media, Message, Text
+from ..log.records import MessageRecord, Record
+from ..log.store import Draft, Store, Swept
 
 __all__ = ["check_rewrite"]
 

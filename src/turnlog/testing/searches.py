@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..content import Message, Text, ToolCall, ToolResult
 from ..errors import InputError, SessionNotFound, TurnlogError
-from ..log import Draft, Store
-from ..records import MessageRecord, Note
+from ..log.messages import Message, Text, ToolCall, ToolResult
+from ..log.records import MessageRecord, Note
+from ..log.store import Draft, Store
 
 __all__ = ["check_search"]
 

@@ -13,18 +13,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ..codec import decode_record, encode_record
-from ..content import Media, Message, Text, ToolCall, ToolResult
-from ..errors import (
-    Conflict,
-    InputError,
-    SessionExists,
-    SessionIdError,
-    SessionNotFound,
-    TurnlogError,
-)
-from ..log import Draft, Store
-from ..records import (
+from ..errors import Conflict, InputError, SessionExists, SessionIdError, SessionNotFound, TurnlogError
+from ..log.codec import decode_record, encode_record
+from ..log.messages import Media, Message, Text, ToolCall, ToolResult
+from ..log.records import (
     Body,
     Configuration,
     Count,
@@ -46,6 +38,7 @@ from ..records import (
     Usage,
     UsageRecord,
 )
+from ..log.store import Draft, Store
 from .bills import check_usage
 from .forks import check_delete, check_forks
 from .kinds import check_kinds, check_landmarks

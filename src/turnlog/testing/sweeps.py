@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..codec import encode_record
-from ..content import Media, Message, ToolResult, sha256_hex
 from ..errors import BlobMissing
-from ..log import Draft, Store, Swept
-from ..records import FileChange, MessageRecord, Note, Record, UnknownRecord
+from ..log.codec import encode_record
+from ..log.messages import Media, Message, ToolResult, sha256_hex
+from ..log.records import FileChange, MessageRecord, Note, Record, UnknownRecord
+from ..log.store import Draft, Store, Swept
 
 __all__ = ["check_blobs", "check_sweep"]
 

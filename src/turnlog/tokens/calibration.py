@@ -11,7 +11,7 @@ from math import ceil
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..records import Count, Record, UsageRecord
+from ..log.records import Count, Record, UsageRecord
 from .counted import Certainty
 
 __all__ = ["Calibration", "Drift", "MARGINS", "Prediction", "calibrated"]

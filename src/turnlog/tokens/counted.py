@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from ..content import Message, Tool, ToolResult
 from ..errors import InputError
+from ..log.messages import Message, Tool, ToolResult
 
 __all__ = ["BlobReader", "CERTAINTIES", "Certainty", "Choice", "Counter", "Tally", "last_turn", "tokens_said"]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ..content import Message, Text, Tool, ToolCall, ToolResult
 from ..errors import InputError
-from ..records import Count
+from ..log.messages import Message, Text, Tool, ToolCall, ToolResult
+from ..log.records import Count
+from .approximate import FactoredCounter
 from .counted import CERTAINTIES, BlobReader, Choice, Counter, Tally, tokens_said
-from .factored import FactoredCounter
 from .families import claude_family, gemini_family, openai_family, unknown_family
 from .openai import OpenAICounter
 

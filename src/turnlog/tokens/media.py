@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import ceil
 
-from ..content import Media, media_kind
 from ..errors import BlobMissing
+from ..log.messages import Media, media_kind
 from .counted import BlobReader
 from .dimensions import dimensions, pages
 from .families import Images

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
-from ..content import (
+from ..log.messages import (
     Media,
     Message,
     Opaque,
@@ -21,9 +21,9 @@ from ..content import (
     shown_apart,
 )
 from .counted import BlobReader, Certainty, Choice, Tally, last_turn
+from .encrypted import encrypted_in, texts_in
 from .families import VERSION, OpenAIFamily
 from .media import count_media, media_text
-from .opaque import encrypted_in, texts_in
 from .typescript import typescript
 from .vocabulary import count_pieces
 

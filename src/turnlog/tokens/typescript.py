@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..content import Tool
+from ..log.messages import Tool
 from .schemas import Following, mapping
 
 __all__ = ["typescript"]

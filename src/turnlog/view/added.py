@@ -15,14 +15,14 @@ from itertools import takewhile
 import msgspec
 from msgspec import Struct
 
-from ..content import Message, Reasoning, Text, Tool, ToolCall, ToolResult
-from ..rules import Rules
-from .arrange import Fate, fate_of_call, synthetic_result
-from .blocks import Item
-from .pairing import Pairing
-from .repair import added_ends, declare_tools, has_results_alone, joined_runs, named_tools, signed_call
+from ..log.messages import Message, Reasoning, Text, Tool, ToolCall, ToolResult
+from .compaction.blocks import Item
+from .repair.arrange import Fate, fate_of_call, synthetic_result
+from .repair.pairing import Pairing
+from .repair.repair import added_ends, declare_tools, has_results_alone, joined_runs, named_tools, signed_call
+from .rules import Rules
 from .sent import Known, apart, as_sent, is_plain
-from .shown import Shown
+from .types import Shown
 
 __all__ = ["Added", "ENDS", "Gauge", "Passing", "added_to", "with_added"]
 

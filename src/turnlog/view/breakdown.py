@@ -7,10 +7,10 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from ..content import Message, ToolCall, ToolResult
-from ..policy import Budget, Marks
+from ..log.budget import Budget, Marks
+from ..log.messages import Message, ToolCall, ToolResult
 from ..tokens.counted import BlobReader, Certainty, Counter, Tally
-from .shown import Shown
+from .types import Shown
 
 __all__ = ["Breakdown", "Kind", "Share", "shares_of"]
 

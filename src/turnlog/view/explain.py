@@ -10,11 +10,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..content import Message
-from ..records import Decision, Record
-from .effects import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
-from .select import as_decided, as_shown
-from .shown import Shown
+from ..log.messages import Message
+from ..log.records import Decision, Record
+from .decisions import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
+from .fold import as_decided, as_shown
+from .types import Shown
 
 __all__ = ["Account", "Explanation", "Fate", "Ruling", "explain"]
 

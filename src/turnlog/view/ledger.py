@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from ..content import Outcome, ToolCall, ToolResult
-from ..records import Approval, Record, ToolFinished, ToolStarted
+from ..log.messages import Outcome, ToolCall, ToolResult
+from ..log.records import Approval, Record, ToolFinished, ToolStarted
 
 __all__ = ["LEDGER", "Standing", "fate_after", "fate_of", "open_calls"]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ..content import Media, Message, Part, Text, ToolCall, ToolResult, shown_apart, unchanged
-from ..rules import Rules
-from .clean import clean, is_blank, sendable_name
-from .repair import as_users
-from .shown import Shown
+from ..log.messages import Media, Message, Part, Text, ToolCall, ToolResult, shown_apart, unchanged
+from .repair.clean import clean, is_blank, sendable_name
+from .repair.repair import as_users
+from .rules import Rules
+from .types import Shown
 
 __all__ = ["Known", "apart", "as_sent", "as_spelled", "is_plain"]
 

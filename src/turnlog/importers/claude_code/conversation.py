@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from ...content import Message, Part, ToolResult
 from ...errors import FormatError
+from ...log.messages import Message, Part, ToolResult
+from ...log.records import Decision, MessageRecord, TurnClosed, TurnOpened, UsageRecord
 from ...providers.anthropic import PROVIDER
-from ...records import Decision, MessageRecord, TurnClosed, TurnOpened, UsageRecord
 from ..drafting import Drafting, result_text, title_from, without_repeats
 from .steps import Entry, Step, Steps, blocks_of, is_results, message_of
 from .tools import after_results, judged

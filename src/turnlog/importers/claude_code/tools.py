@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ...content import Message, Outcome, ToolResult
-from ...records import Approval, ToolFinished
+from ...log.messages import Message, Outcome, ToolResult
+from ...log.records import Approval, ToolFinished
 from ..drafting import Drafting, result_text, without_repeats
 from ..file_changes import is_patch
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ...content import sha256_hex
 from ...errors import ImportFailed
+from ...log.messages import sha256_hex
 from ..drafting import Drafting
 from ..lines import Line, json_lines
 from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of

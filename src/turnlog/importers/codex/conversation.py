@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ...content import Message, Outcome, ToolCall, ToolResult, text_of
 from ...errors import FormatError
+from ...log.messages import Message, Outcome, ToolCall, ToolResult, text_of
+from ...log.records import Body, Configuration, Decision, MessageRecord
 from ...providers.openai_responses import PROVIDER
-from ...records import Body, Configuration, Decision, MessageRecord
 from ..drafting import Drafting, result_text, title_from
 from .events import IDE_REQUEST, Events
 from .patches import edits_in, record_edits

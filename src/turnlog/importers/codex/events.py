@@ -7,9 +7,18 @@ import re
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from ...content import Outcome
+from ...log.messages import Outcome
+from ...log.records import (
+    Approval,
+    ToolFinished,
+    ToolStarted,
+    TurnClosed,
+    TurnOpened,
+    Usage,
+    UsageRecord,
+    tokens_billed,
+)
 from ...providers.openai_responses import PROVIDER
-from ...records import Approval, ToolFinished, ToolStarted, TurnClosed, TurnOpened, Usage, UsageRecord, tokens_billed
 from ..drafting import Drafting, is_empty, title_from, without_repeats
 from ..file_changes import hunks_of, is_patch
 

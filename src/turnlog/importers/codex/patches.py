@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...content import ToolCall
+from ...log.messages import ToolCall
 from ..file_changes import ChangedFiles
 
 __all__ = ["Edit", "edits_in", "record_edits"]

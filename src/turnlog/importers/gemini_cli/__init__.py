@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from ...content import sha256_hex
 from ...errors import ImportFailed
+from ...log.messages import sha256_hex
 from ..drafting import Drafting
 from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 from .conversation import draft_session

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...content import Message, ToolResult, text_of
 from ...errors import FormatError
+from ...log.messages import Message, ToolResult, text_of
+from ...log.records import Decision, MessageRecord, TurnClosed, TurnOpened, UsageRecord
 from ...providers.google import PROVIDER
-from ...records import Decision, MessageRecord, TurnClosed, TurnOpened, UsageRecord
 from ..drafting import Drafting, is_empty, title_from, without_repeats
 from .entries import Entry, texts_of
 from .tools import calls_of, judged, record_run, response_parts

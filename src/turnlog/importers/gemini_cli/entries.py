@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from ...byte_marks import plain_utf8
+from ..._platform.encoding import plain_utf8
 from ..drafting import is_empty, without_repeats
 from ..lines import Line, json_document, json_lines
 from ..protocol import Damage

@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...content import compact_json, sha256_hex
 from ...errors import ImportFailed
-from ...records import Usage, UsageRecord, tokens_billed
+from ...log.messages import compact_json, sha256_hex
+from ...log.records import Usage, UsageRecord, tokens_billed
 from ..answers import add_configuration, task_title, texts_of
 from ..drafting import Drafting, without_repeats
 from ..lines import Line, json_document, json_lines

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from ...content import Message, Text
-from ...records import Decision
+from ...log.messages import Message, Text
+from ...log.records import Decision
 from ..drafting import Drafting
 
 __all__ = ["Sight"]

@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...content import Message, Outcome, ToolCall, ToolResult, compact_json
+from ...log.messages import Message, Outcome, ToolCall, ToolResult, compact_json
+from ...log.records import Approval, MessageRecord
 from ...providers.openai_chat import PROVIDER
-from ...records import Approval, MessageRecord
 from ..answers import Answer, add_answer, add_configuration, strings_of, texts_of
 from ..drafting import Drafting, without_repeats
 from ..wire_message import read_message

@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...content import Message, Outcome, Part, ToolResult, compact_json
 from ...errors import FormatError
+from ...log.messages import Message, Outcome, Part, ToolResult, compact_json
+from ...log.records import Approval, MessageRecord, Usage, UsageRecord, tokens_billed
 from ...providers import anthropic, openai_responses
 from ...providers.openai_chat import PROVIDER
-from ...records import Approval, MessageRecord, Usage, UsageRecord, tokens_billed
 from ..answers import add_configuration, texts_of
 from ..drafting import Drafting, without_repeats
 from ..lines import Line

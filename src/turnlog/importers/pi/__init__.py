@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from ...content import Message, Text, ToolCall, sha256_hex, text_of
 from ...errors import ImportFailed
+from ...log.messages import Message, Text, ToolCall, sha256_hex, text_of
+from ...log.records import Configuration, Decision, MessageRecord, PartialAnswer, TurnClosed, TurnOpened
 from ...providers import PROVIDERS
-from ...records import Configuration, Decision, MessageRecord, PartialAnswer, TurnClosed, TurnOpened
 from ..drafting import Drafting, title_from
 from ..lines import Line, json_lines
 from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of

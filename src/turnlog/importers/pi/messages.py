@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ...content import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, compact_json, is_finite_json
-from ...records import Usage, UsageRecord, tokens_billed
+from ...log.messages import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, compact_json, is_finite_json
+from ...log.records import Usage, UsageRecord, tokens_billed
 from ..drafting import Drafting
 
 __all__ = ["CUT_SHORT", "provider_of", "read_answer", "read_entry", "usage_of", "word"]

@@ -11,8 +11,8 @@ from .parse import parse
 from .render import render
 from .response import parse_response
 from .rules import rules
+from .sanitize import required_settings, tidy, without_thinking
 from .stream import StreamAssembler
-from .tidy import required_settings, tidy, without_thinking
 
 __all__ = ["PROVIDER"]
 

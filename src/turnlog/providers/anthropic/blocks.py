@@ -13,7 +13,7 @@ import codecs
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...content import Form, Media, Reasoning, Text, ToolCall, ToolResult
+from ...log.messages import Form, Media, Reasoning, Text, ToolCall, ToolResult
 from ..spelling import spell
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...view.shown import Edit
+from ...view.types import Edit
 from ..values import misfit
 from .values import MARK
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...content import Opaque
+from ...log.messages import Opaque
 from ..values import misfit
 from .shapes import BLOCK, IN_RESULT
 from .values import INSIDE, OWN

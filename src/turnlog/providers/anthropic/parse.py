@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ...content import (
+from ...errors import FormatError
+from ...log.messages import (
     Form,
     Media,
     Message,
@@ -22,8 +23,7 @@ from ...content import (
     is_finite_json,
     sha256_hex,
 )
-from ...errors import FormatError
-from ...records import Configuration
+from ...log.records import Configuration
 from ..protocol import Parsed
 from ..spelling import difference
 from ..values import check_depth

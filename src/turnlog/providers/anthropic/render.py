@@ -6,7 +6,8 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from ...content import (
+from ...errors import BlobMissing
+from ...log.messages import (
     Form,
     Media,
     Message,
@@ -20,11 +21,10 @@ from ...content import (
     extra_keys,
     free_text,
 )
-from ...errors import BlobMissing
-from ...models import Target
-from ...records import Configuration
-from ...view.media_room import longest_side
-from ...view.shown import Edit, Loss, Shown
+from ...log.records import Configuration
+from ...models.target import Target
+from ...view.repair.media_room import longest_side
+from ...view.types import Edit, Loss, Shown
 from ..protocol import BlobReader, Rendered
 from .blocks import (
     NAME,

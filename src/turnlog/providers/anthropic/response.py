@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...content import Message, Part, ToolCall
 from ...errors import FormatError
-from ...records import Usage, tokens_billed
-from ...view.shown import Edit
+from ...log.messages import Message, Part, ToolCall
+from ...log.records import Usage, tokens_billed
+from ...view.types import Edit
 from ..protocol import Reply
 from ..refusals import refuse_error
 from ..sdk_objects import plain

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...models import Target
-from ...rules import Rules
+from ...models.target import Target
+from ...view.rules import Rules
 from .blocks import NAME, NO_OUTPUT
 
 __all__ = ["IMAGE_MAX_BASE64", "IMAGE_MAX_SIDE", "NO_SAMPLING", "ONE_SAMPLING", "rules", "thinking_type"]

@@ -12,9 +12,9 @@ from contextlib import suppress
 from types import NoneType
 from typing import Any
 
-from ...content import Opaque, Part, Reasoning, ToolCall, is_finite_json
 from ...errors import FormatError
-from ...records import tokens_billed
+from ...log.messages import Opaque, Part, Reasoning, ToolCall, is_finite_json
+from ...log.records import tokens_billed
 from ..protocol import Reply
 from ..sdk_objects import plain
 from .blocks import NAME

@@ -9,8 +9,8 @@ from .parse import parse
 from .render import render
 from .response import ResponseAssembler, parse_response
 from .rules import SETTING_PATHS, rules, tool_choice, with_tool_choice
+from .sanitize import tidy
 from .sdk import sdk_arguments
-from .tidy import tidy
 
 __all__ = ["PROVIDER", "sdk_arguments"]
 

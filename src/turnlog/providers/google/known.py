@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...content import Opaque
+from ...log.messages import Opaque
 from .keys import DATA, camel
 
 __all__ = ["knows"]

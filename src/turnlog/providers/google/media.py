@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 
-from ...content import Media, media_kind, sha256_hex
+from ...log.messages import Media, media_kind, sha256_hex
 from ..protocol import BlobReader
 from .keys import NAME
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from ...content import Form, Message, Part, Text, ToolResult
 from ...errors import FormatError
-from ...records import Configuration
+from ...log.messages import Form, Message, Part, Text, ToolResult
+from ...log.records import Configuration
 from ..protocol import Parsed
 from ..spelling import formed
 from .checked import check_json, typed

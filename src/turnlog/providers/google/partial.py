@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...content import ToolCall, compact_json
 from ...errors import FormatError
+from ...log.messages import ToolCall, compact_json
 from .checked import typed
 from .keys import NAME
 

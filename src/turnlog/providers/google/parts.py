@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ...content import (
+from ...errors import FormatError
+from ...log.messages import (
     Form,
     Media,
     Opaque,
@@ -21,7 +22,6 @@ from ...content import (
     media_kind,
     sha256_hex,
 )
-from ...errors import FormatError
 from ..spelling import formed
 from . import wire
 from .checked import typed

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...content import (
+from ...log.messages import (
     Form,
     Media,
     Message,
@@ -21,9 +21,9 @@ from ...content import (
     Unknown,
     extra_keys,
 )
-from ...models import Target
-from ...records import Configuration
-from ...view.shown import Edit, Loss, Shown
+from ...log.records import Configuration
+from ...models.target import Target
+from ...view.types import Edit, Loss, Shown
 from ..protocol import BlobReader, Rendered
 from ..spelling import spell
 from . import wire

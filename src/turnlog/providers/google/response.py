@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from ...content import Message, Part, Reasoning, Text, ToolCall
 from ...errors import FormatError
-from ...records import Usage, tokens_billed
+from ...log.messages import Message, Part, Reasoning, Text, ToolCall
+from ...log.records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
 from ..sdk_objects import plain

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ...content import Form, Outcome, Text, compact_json
+from ...log.messages import Form, Outcome, Text, compact_json
 from .keys import NAME
 
 __all__ = ["BARE", "read_response", "response_of"]

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...content import ToolCall
-from ...models import Target
-from ...rules import Rules
+from ...log.messages import ToolCall
+from ...models.target import Target
+from ...view.rules import Rules
 from . import wire
 from .keys import NAME, camel_deep
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
 
-from ...content import Tool, extra_keys, free_text
 from ...errors import FormatError
-from ...view.shown import Loss
+from ...log.messages import Tool, extra_keys, free_text
+from ...view.types import Loss
 from ..spelling import formed
 from .checked import typed
 from .keys import NAME, camel, find

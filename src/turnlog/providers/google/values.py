@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...content import unchanged
-from ...view.shown import Edit
+from ...log.messages import unchanged
+from ...view.types import Edit
 from ..values import misfit
 from .keys import FREE, camel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...content import Form, Media, Reasoning, Text, ToolCall, ToolResult
+from ...log.messages import Form, Media, Reasoning, Text, ToolCall, ToolResult
 from ..protocol import BlobReader
 from ..spelling import spell
 from .keys import NAME

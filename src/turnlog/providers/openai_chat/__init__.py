@@ -9,9 +9,9 @@ from .parse import parse
 from .render import render
 from .response import parse_response
 from .rules import rules
+from .sanitize import tidy
 from .shapes import NAME
 from .stream import ChatAssembler
-from .tidy import tidy
 
 __all__ = ["PROVIDER"]
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...content import Form
+from ...log.messages import Form
 from ..spelling import spell
 from .shapes import NAME
 

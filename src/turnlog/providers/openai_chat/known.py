@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...content import Opaque
+from ...log.messages import Opaque
 from .shapes import MEDIA_TYPES, TEXT_TYPES
 
 __all__ = ["knows"]

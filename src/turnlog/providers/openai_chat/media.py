@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ...content import Form, Media, media_kind, sha256_hex
+from ...log.messages import Form, Media, media_kind, sha256_hex
 from ..protocol import BlobReader
 from ..spelling import formed
 from .form import spelled, words

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ...content import (
+from ...errors import FormatError
+from ...log.messages import (
     Form,
     Media,
     Message,
@@ -20,8 +21,7 @@ from ...content import (
     ToolResult,
     parse_arguments,
 )
-from ...errors import FormatError
-from ...records import Configuration
+from ...log.records import Configuration
 from ..protocol import Parsed
 from ..shapes import STRING, Many
 from ..spelling import formed

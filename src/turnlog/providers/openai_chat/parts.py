@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...content import Text, Tool, ToolCall, compact_json, free_text
+from ...log.messages import Text, Tool, ToolCall, compact_json, free_text
 from .form import spelled, words
 from .shapes import NAME
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...content import (
+from ...log.messages import (
     Form,
     Media,
     Message,
@@ -20,9 +20,9 @@ from ...content import (
     extra_keys,
     shown_apart,
 )
-from ...models import Target
-from ...records import Configuration
-from ...view.shown import Loss, Shown
+from ...log.records import Configuration
+from ...models.target import Target
+from ...view.types import Loss, Shown
 from ..protocol import BlobReader, Rendered
 from ..spelling import spell
 from .form import spelled, words

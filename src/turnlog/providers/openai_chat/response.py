@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from ...content import Form, Message, Opaque, Part, Text, ToolCall, sha256_hex
 from ...errors import FormatError
-from ...records import Usage, tokens_billed
+from ...log.messages import Form, Message, Opaque, Part, Text, ToolCall, sha256_hex
+from ...log.records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
 from ..sdk_objects import plain

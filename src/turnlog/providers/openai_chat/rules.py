@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from ...models import Target
-from ...rules import Rules
+from ...models.target import Target
+from ...view.rules import Rules
 from .shapes import NAME, takes_reasoning
 
 __all__ = ["TOOLS_MAX", "fixed_sampling", "no_stop", "no_system", "renamed_limit", "rules", "takes_custom"]

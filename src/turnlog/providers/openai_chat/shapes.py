@@ -5,21 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ..shapes import (
-    ANY,
-    OBJECT,
-    STRING,
-    Each,
-    Either,
-    Loose,
-    Many,
-    Shape,
-    Tagged,
-    Value,
-    maybe,
-    record,
-    words,
-)
+from ..shapes import ANY, OBJECT, STRING, Each, Either, Loose, Many, Shape, Tagged, Value, maybe, record, words
 
 __all__ = [
     "CALL_OPTIONS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...content import Message, parse_arguments
-from ...records import Usage
+from ...log.messages import Message, parse_arguments
+from ...log.records import Usage
 from ..protocol import Reply
 from ..sdk_objects import plain
 from ..values import check_types

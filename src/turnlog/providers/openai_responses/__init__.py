@@ -8,8 +8,8 @@ from .parse import parse
 from .render import render
 from .response import parse_response
 from .rules import rules
+from .sanitize import tidy
 from .stream import StreamAssembler
-from .tidy import tidy
 from .tools import choice_in_common_words, choice_on_the_wire
 from .wire import NAME
 

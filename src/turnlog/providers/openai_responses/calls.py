@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...content import (
+from ...errors import FormatError
+from ...log.messages import (
     Form,
     Media,
     Message,
@@ -21,7 +22,6 @@ from ...content import (
     parse_arguments,
     text_of,
 )
-from ...errors import FormatError
 from ..protocol import BlobReader
 from ..spelling import formed, spell
 from .parts import read_content, write_content, write_part

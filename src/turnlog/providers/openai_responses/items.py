@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...content import Form, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...errors import FormatError
+from ...log.messages import Form, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ..protocol import BlobReader
 from ..shapes import STRING
 from ..spelling import formed, spell

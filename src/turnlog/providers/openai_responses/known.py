@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...content import Opaque
+from ...log.messages import Opaque
 from ..values import fits
 from .shapes import ITEM
 from .wire import ID_MAY_GO, has_word, id_fits, item_type

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec.structs import replace
 
-from ...content import Form, Media, media_kind, sha256_hex
+from ...log.messages import Form, Media, media_kind, sha256_hex
 from ..protocol import BlobReader
 from ..spelling import formed
 from .wire import NAME, has_word, word_value, words

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...content import Form, Message, Text
 from ...errors import FormatError
-from ...records import Configuration
+from ...log.messages import Form, Message, Text
+from ...log.records import Configuration
 from ..protocol import Parsed
 from ..shapes import STRING, Many, Shape
 from ..values import check_types

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...content import Form, Media, Opaque, Part, Text
 from ...errors import FormatError
+from ...log.messages import Form, Media, Opaque, Part, Text
 from ..protocol import BlobReader
 from ..spelling import formed, spell
 from .media import MEDIA_TYPES, read_media, write_media

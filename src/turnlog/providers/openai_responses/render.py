@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...content import (
+from ...log.messages import (
     Form,
     Media,
     Message,
@@ -20,9 +20,9 @@ from ...content import (
     Unknown,
     extra_keys,
 )
-from ...models import Target
-from ...records import Configuration
-from ...view.shown import Edit, Loss, Shown
+from ...log.records import Configuration
+from ...models.target import Target
+from ...view.types import Edit, Loss, Shown
 from ..protocol import BlobReader, Rendered
 from ..values import fits
 from .calls import call_type, result_type, said_type, write_call, write_result

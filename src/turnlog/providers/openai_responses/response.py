@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...content import Message, Opaque, Part, Reasoning, ToolCall
 from ...errors import FormatError
-from ...records import Usage, tokens_billed
+from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
+from ...log.records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
 from ..sdk_objects import plain

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...models import Target
-from ...rules import Rules
+from ...models.target import Target
+from ...view.rules import Rules
 from .media import DOCUMENT_ENDINGS
 from .wire import CALLS, ELSEWHERE, NAME
 

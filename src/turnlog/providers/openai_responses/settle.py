@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...view.shown import Loss
+from ...view.types import Loss
 from .wire import ID_MAY_GO, RESULTS, id_fits, item_type
 
 __all__ = ["Entry", "settle"]

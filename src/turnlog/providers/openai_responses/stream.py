@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...content import Opaque, Part, Reasoning, ToolCall
 from ...errors import FormatError
+from ...log.messages import Opaque, Part, Reasoning, ToolCall
 from ..protocol import Reply
 from ..sdk_objects import plain
 from .items import check_item

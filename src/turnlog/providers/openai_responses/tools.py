@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...content import Tool, extra_keys
+from ...log.messages import Tool, extra_keys
 from ..spelling import formed, spell
 from .wire import NAME, own_delta
 

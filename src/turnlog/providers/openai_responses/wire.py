@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...content import Form
+from ...log.messages import Form
 
 __all__ = [
     "CALLS",

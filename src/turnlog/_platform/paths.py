@@ -1,0 +1,42 @@
+"""The user's folders, as the system's custom has them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import InputError
+
+__all__ = ["config_folder", "data_folder", "from_here"]
+
+
+def from_here(path: str | Path) -> Path:
+    """`path` from the root of the disk on. Raises InputError where it begins in a working directory that is gone."""
+    try:
+        return Path(path).absolute()
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{str(path)!r} begins in the working directory, which is gone: name it from the root on"
+        ) from error
+
+
+def _home() -> Path:
+    """The user's home; the top of the disk for one without any, as containers have it whose user has no name."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(os.sep)
+
+
+def config_folder() -> Path:
+    """Where files that the user writes are: `turnlog` in the configuration folder (`XDG_CONFIG_HOME`, `~/.config`,
+    `APPDATA` on Windows)."""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.environ.get("APPDATA")
+    return (Path(home) if home else _home() / ".config") / "turnlog"
+
+
+def data_folder() -> Path:
+    """Where the user's own store is: `turnlog` in the data folder (`XDG_DATA_HOME`, `~/.local/share`,
+    `LOCALAPPDATA` on Windows)."""
+    home = os.environ.get("XDG_DATA_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(home) if home else _home() / ".local" / "share") / "turnlog"

@@ -1,0 +1,323 @@
+"""Imported sessions into a store, without ever overwriting one.
+
+A transcript that grew since it was imported is continued where it was left; one that says something
+else than before is kept beside the old one. One that was imported while its last answer was still being
+written says more of that answer now: then the session is made again, whole, if nothing else was in it. Asides, which
+are nobody's words, stay where they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from itertools import count
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
+from ...log.codec import encode_record
+from ...log.messages import text_of
+from ...log.records import MessageRecord, Record, TurnClosed, UnknownRecord
+from ...log.store import Draft, Held, SessionInfo, Store, check_session_id
+from ...log.validation import check_readable
+from ...redaction import Attentive, Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts, redacted_title
+from ...stores.drafts import blob_names
+from .. import Imported
+from ..drafting import title_from
+from .asides import Asides, is_aside, may_be_moved, may_follow
+from .growth import is_older, is_outgrown, names_its_place
+
+__all__ = ["Kept", "keep", "without_secrets"]
+
+_RACES = 8
+"""So often somebody else may import the same at the same time."""
+
+
+class Kept(Struct, frozen=True):
+    """What became of an imported session: where it is, and how many records were added.
+
+    `new`: it was not there. `continued`: it was, and got what is new. `unchanged`: all of it was
+    there. `diverged`: under its id is another conversation, so it got an id of its own. `exposed`: what was there
+    holds secrets that are known as such by now.
+    """
+
+    session: str
+    status: Literal["new", "continued", "unchanged", "diverged"]
+    added: int
+    exposed: bool = False
+
+
+def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
+    """An imported session with marks in place of secrets, in its records, files and title."""
+    redactor = Attentive(redactor)  # the title may be cut off in a secret, and of what no line begins with
+    drafts, blobs = redacted_drafts(imported.drafts, imported.blobs, redactor)
+    said = (text_of(draft.body.message) for draft in drafts if isinstance(draft.body, MessageRecord))
+    return replace(imported, drafts=drafts, blobs=blobs, title=redacted_title(imported.title, said, redactor)[0])
+
+
+class _Held(Struct, frozen=True):
+    """What a session has of an imported one: so many records, with `asides` ahead of and between them, and then those
+    that are `others`, with the asides `among` them. `clocks` are times of the first: the transcript's, and of
+    messages that tell none those at which they were imported. `exposed`: some of the first have secrets where the
+    imported ones have marks."""
+
+    known: int
+    asides: Asides
+    others: Sequence[Record] = ()
+    among: Sequence[Record] = ()
+    is_there: bool = True
+    clocks: frozenset[str] = frozenset()
+    exposed: bool = False
+
+    @property
+    def there(self) -> int:
+        """The number of the last record ahead of the others."""
+        return self.known + len(self.asides)
+
+
+def keep(store: Store, imported: Imported, redactor: Redactor | None = None) -> Kept:
+    """Append to `store` what it does not have of `imported`. Doing it twice changes nothing.
+
+    `redactor` put marks into it: what was imported before that knew some secret is the same conversation, and stays.
+
+    Raises InputError if it holds what no record can, and where a session would have to be made again that
+    somebody uses; Conflict if others append all the time.
+    """
+    check_session_id(imported.session_id)
+    if imported.parent:
+        check_session_id(imported.parent)
+    with closing(_turn_of(store, imported.session_id)):
+        for _ in range(_RACES):
+            with suppress(
+                Conflict, SessionExists
+            ):  # where nobody waits for others, somebody imports it, too: look again
+                return _keep(store, imported, redactor)
+        return _keep(store, imported, redactor)
+
+
+def _turn_of(store: Store, session_id: str) -> Held:
+    """That nobody else imports this session just now: whoever does is waited for. While it is made again there is a
+    moment in which it is not there, and would be made a second time."""
+    name = f"{session_id[:117]}.importing"  # no session's: whoever has that open would be waited for, for ever
+    while (held := store.hold(name, alone=True)) is None:
+        if (others := store.hold(name)) is not None:
+            others.close()
+    return held
+
+
+def _keep(store: Store, imported: Imported, redactor: Redactor | None) -> Kept:
+    for number in count(1):
+        session_id = imported.session_id if number == 1 else _numbered(imported.session_id, number)
+        _end_making(store, session_id, imported, redactor)
+        held = _held(store, session_id, imported, redactor)
+        fresh = len(imported.drafts) - held.known
+        if held.others:
+            if _is_outgrown(held, imported):
+                _make_again(store, session_id, imported, held)
+                return Kept(session_id, "continued", fresh)
+            if is_older(imported, held.known, held.others):
+                return Kept(session_id, "unchanged", 0)
+            continue
+        _check(imported, held.known)
+        if held.is_there or _is_made(store, session_id, imported):
+            break
+    if fresh:
+        for data in imported.blobs.values():
+            store.put_blob(data)
+        drafts = tuple(held.asides.among(imported.drafts))
+        store.append(session_id, drafts[held.there :], expected=held.there)
+    if not held.is_there or (fresh and not held.known):
+        return Kept(session_id, "diverged" if number > 1 else "new", fresh)
+    if held.known and (title := _title(store.info(session_id).title, imported)) is not None:
+        store.rename(session_id, title)
+    return Kept(session_id, "continued" if fresh else "unchanged", fresh, held.exposed)
+
+
+def _is_outgrown(held: _Held, imported: Imported) -> bool:
+    stays = all(may_follow(record, held.there) for record in held.among)
+    return stays and is_outgrown(held.others, imported, held.known, held.clocks)
+
+
+def _check(imported: Imported, known: int) -> None:
+    """Raises InputError if a draft after number `known` could be written, and not read again. It is asked here, as to
+    ask it of all that is ever appended would take longer than to append it."""
+    for number, draft in enumerate(imported.drafts[known:], known + 1):
+        if draft.raw is None:
+            try:
+                check_readable(draft.body)
+            except InputError as error:
+                raise InputError(f"{imported.session_id} cannot be kept: its record {number}: {error}") from error
+
+
+def _title(now: str, imported: Imported) -> str | None:
+    """The title that a session gets by what the transcript says now, if it has none that somebody gave it."""
+    messages = (draft.body.message for draft in imported.drafts if isinstance(draft.body, MessageRecord))
+    asked = next((title for one in messages if one.role == "user" and (title := title_from(one))), "")
+    return imported.title if now in ("", asked) and imported.title not in ("", now) else None
+
+
+def _held(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> _Held:
+    """What the session has of the drafts."""
+    try:
+        store.info(session_id)
+    except SessionNotFound:
+        return _Held(0, Asides(), is_there=False)
+    known, asides, clocks, exposed = 0, Asides(), set[str](), False
+    begins = imported.drafts[0].time if imported.drafts else ""
+    told = {draft.time for draft in imported.drafts} | {time for time, _ in imported.echoes}
+    for record in store.read(session_id):
+        if known == len(imported.drafts):
+            break
+        draft = asides.moved(imported.drafts[known])
+        if draft.time != begins:
+            begins = ""
+        if not _same(record, draft, timed=not begins):
+            if is_aside(record, told) and may_be_moved(imported.drafts[known:]):
+                asides.add(known, record)
+                continue
+            if redactor is None or not _same(_without_secrets(record, store, redactor), draft, timed=not begins):
+                rest, moves = tuple(store.read(session_id, first=record.n)), may_be_moved(imported.drafts[known:])
+                # Not the end of a turn that was found open: behind the one that the transcript tells, it would hold.
+                among = [one for one in rest if moves and is_aside(one, told) and not isinstance(one.body, TurnClosed)]
+                stay = {one.n for one in among}
+                others = [one for one in rest if one.n not in stay]
+                return _Held(known, asides, others, among, clocks=frozenset(clocks))
+            exposed = True
+        known += 1
+        if not draft.time:
+            told.add(record.time)
+        if draft.time or names_its_place(record):
+            clocks.add(record.time)
+    return _Held(known, asides, exposed=exposed)
+
+
+def _without_secrets(record: Record, store: Store, redactor: Redactor) -> Record:
+    """What a record would be if it were imported today."""
+    renamed: dict[str, Cleaned] = {}
+    for name in blob_names(record):
+        with suppress(BlobMissing):
+            data, counts = redacted_bytes(store.get_blob(name), redactor)
+            if counts:
+                renamed[name] = Cleaned.of(data, counts)
+    return replace(record, body=redacted_draft(Draft(record.body, record.time), redactor, renamed).body, raw=None)
+
+
+def _is_made(store: Store, session_id: str, imported: Imported) -> bool:
+    """Makes the session; False if it cannot have that id, which differs from another's by case only."""
+    try:
+        _make(store, session_id, imported, imported.title)
+    except SessionIdError:
+        return False
+    return True
+
+
+def _make(store: Store, session_id: str, imported: Imported, title: str) -> SessionInfo:
+    created = imported.created or (imported.drafts[0].time if imported.drafts else "")
+    parent = imported.parent if imported.parent.lower() != session_id.lower() else ""
+    return store.create(session_id, title=title, created=created, parent=parent)
+
+
+def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) -> None:
+    """Put the imported session in the place of what was imported of it before, with the asides; forks of that stay
+    whole.
+
+    It is written under another id first, so that all of it is in the store whatever fails. If something does, or the
+    process is killed, the next import goes on with it (`_end_making`).
+    """
+    _check(imported, 0)
+    drafts = tuple(held.asides.among(imported.drafts, held.among))
+    alone = store.hold(session_id, alone=True)
+    if alone is None:
+        raise InputError(
+            f"session {session_id!r} is in use, and has to be made again, as its last answer was still being written "
+            "when it was imported: import it again when nobody has it open"
+        )
+    try:
+        title, kept = store.info(session_id).title, session_id in store.inventory().kept
+        spare = _spare_id(session_id)
+        _make(store, spare, replace(imported, parent=session_id), _title(title, imported) or title)
+        try:
+            for data in imported.blobs.values():
+                store.put_blob(data)
+            store.append(spare, drafts, expected=0)
+            store.keep(spare, kept=kept)
+            store.delete(session_id, expected=held.there + len(held.others) + len(held.among))
+        except BaseException:
+            with suppress(SessionNotFound):
+                store.info(session_id)  # gone, if what failed came behind that: the spare is all there is then
+                store.delete(spare)
+            raise
+        _put_in_place(store, session_id, imported, kept=kept)
+    finally:
+        alone.close()
+
+
+def _end_making(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> None:
+    """End what somebody did not who made this session again."""
+    try:
+        spare = store.info(_spare_id(session_id))
+    except SessionNotFound:
+        return
+    if spare.parent != session_id or spare.parent_records:  # somebody's own, or a fork that has its name by chance
+        return
+    alone = store.hold(session_id, alone=True)
+    if alone is None:  # they are at it
+        return
+    try:
+        there, made = _first(store, session_id), _first(store, spare.id)
+        if spare.records and there is None:
+            _put_in_place(store, session_id, imported, kept=spare.id in store.inventory().kept)
+        elif there is None or made is None or _is_alike(there, made, store, redactor):  # no other took its place
+            if there is not None and spare.id in store.inventory().kept:
+                store.keep(session_id)
+            store.delete(spare.id)
+    finally:
+        alone.close()
+
+
+def _put_in_place(store: Store, session_id: str, imported: Imported, *, kept: bool) -> None:
+    """Have the session that was made again under its own id."""
+    spare = _spare_id(session_id)
+    with suppress(SessionExists):  # and empty: this was begun before
+        _make(store, session_id, imported, store.info(spare).title)
+    drafts = [Draft(record.body, record.time, record.raw, record.redacted) for record in store.read(spare)]
+    store.append(session_id, drafts, expected=0)
+    store.keep(session_id, kept=kept)
+    store.delete(spare)
+
+
+def _first(store: Store, session_id: str) -> Record | None:
+    """A session's first record, if there is one."""
+    with suppress(SessionNotFound):
+        return next(store.read(session_id, last=1), None)
+    return None
+
+
+def _is_alike(there: Record, made: Record, store: Store, redactor: Redactor | None) -> bool:
+    """Whether two records were imported from the same place: of what tells no time each has the clock's, and since the
+    first some secret may have become known."""
+    bodies = [there.body] if redactor is None else [there.body, _without_secrets(there, store, redactor).body]
+    return there.raw == made.raw or (made.body in bodies and not isinstance(made.body, UnknownRecord))
+
+
+def _spare_id(session_id: str) -> str:
+    """The id under which a session stands while it is made again."""
+    return f"{session_id[:117]}.being-made"
+
+
+def _numbered(session_id: str, number: int) -> str:
+    """The id of a session beside one of the same id."""
+    return f"{session_id[:120]}.{number}"
+
+
+def _same(record: Record, draft: Draft, *, timed: bool) -> bool:
+    """Whether the record is the draft. Unless `timed`, the draft is of a transcript's first time, which what stands
+    ahead of it has, too: a record that was imported before there was a time has the clock's."""
+    if draft.time and draft.time != record.time and (timed or draft.raw is not None or record.time < draft.time):
+        return False
+    # Equal values, or equal bytes: NaN equals nothing, and of an unknown kind only bytes tell.
+    if record.body == draft.body and not isinstance(record.body, UnknownRecord):
+        return True
+    return encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted)) == encode_record(record)

@@ -1,0 +1,206 @@
+"""What each model takes and costs: the table shipped as data, and the user's own file over it.
+
+`data/models.json` is written by `scripts/models_table.py` and carries its date and source. The user's
+file has the same shape and comes first, entry by entry and field by field (docs/models.md). Both are
+read when a model is first looked up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from decimal import Decimal
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from .._platform.msgspec_init import ready
+from .._platform.paths import config_folder
+from ..errors import InputError, text_given
+
+__all__ = ["CacheRules", "Found", "ModelFacts", "Prices", "VARIABLE", "find_model", "model_facts", "own_file"]
+
+VARIABLE = "TURNLOG_MODELS"
+"""Environment variable that names the user's own file."""
+
+_Tokens = Annotated[int, Meta(ge=1)]
+_SHIPPED = Path(__file__).parent / "data" / "models.json"  # importlib.resources takes 10 ms to import
+
+
+class Prices(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """US dollars per million tokens; None where a price is not known.
+
+    `input` is what a model reads, `cached` what of it comes from its cache, `cache_write` what is written
+    there for the usual time (five minutes with Anthropic), `cache_write_1h` for an hour. `output` is
+    what it writes, reasoning included.
+    """
+
+    input: Decimal | None = None
+    output: Decimal | None = None
+    cached: Decimal | None = None
+    cache_write: Decimal | None = None
+    cache_write_1h: Decimal | None = None
+
+
+class CacheRules(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How a model's prompt cache is used.
+
+    `automatic` caches find repeated prefixes themselves, in `marked` ones the request says up to where;
+    None: no cache, or nothing is known of one. Prefixes of fewer than `minimum` tokens are not cached.
+    """
+
+    mode: Literal["automatic", "marked"] | None = None
+    minimum: _Tokens | None = None
+
+
+@ready
+class ModelFacts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An entry of the table. `provider` made the model; `input` and `output` are its limits in tokens,
+    `media` the kinds that it reads. None: not known."""
+
+    provider: Literal["openai", "anthropic", "google"] | None = None
+    input: _Tokens | None = None
+    output: _Tokens | None = None
+    media: tuple[Literal["image", "document", "audio", "video"], ...] | None = None
+    cache: CacheRules = CacheRules()
+    prices: Prices = Prices()
+
+
+class Found(NamedTuple):
+    """An entry, and the name it stands under if that is not the model's own."""
+
+    facts: ModelFacts
+    taken_for: str
+
+
+_DEAREST = 1_000_000
+"""A dollar a token: what is dearer is a slip."""
+
+_NESTED: dict[str, tuple[str, ...]] = {
+    "cache": CacheRules.__struct_fields__,
+    "prices": Prices.__struct_fields__,
+}
+_VENDOR = re.compile(r"^([a-z-]+\.)?anthropic\.")  # Bedrock: `us.anthropic.claude-...-v1:0`
+_POINT = re.compile(r"(?<=\d)\.(?=\d)")  # OpenRouter: `claude-sonnet-4.5`
+_AZURE = re.compile(r"^gpt-35\b")  # names of deployments on Azure have no point
+_TUNED = re.compile(r"ft:([^:]+)")  # OpenAI: `ft:gpt-4o-mini-2024-07-18:acme::id`, which has a price of its own
+_EDITION = re.compile(r"-v\d+(:\d+)?$")
+_DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|@\d{8}|-latest|-preview.*|-exp.*|-\d{3})$")
+
+
+def model_facts(model: str) -> ModelFacts | None:
+    """What is known of a model, as `find_model` finds it; None if nothing is. Raises InputError."""
+    found = find_model(model)
+    return found.facts if found else None
+
+
+def find_model(model: str) -> Found | None:
+    """A model's `facts`, and in `taken_for` the name they stand under: empty if that is its own.
+
+    A gateway's or vendor's prefix (`openrouter/anthropic/`, `us.anthropic.`) does not make another
+    model. A dated or preview name falls back to the name without its suffix, then to the longest known
+    name that it goes on from; a tuned model to the one that it was made of, but for prices. Raises InputError if the
+    user's own file cannot be used, and for a model that is no text.
+    """
+    return _find(text_given("model", model), os.environ.get(VARIABLE, ""))
+
+
+def own_file() -> Path:
+    """The user's own file: what TURNLOG_MODELS names, else `models.json` beside the user's configuration
+    (see `places`)."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    return config_folder() / "models.json"
+
+
+@lru_cache(maxsize=1024)
+def _find(model: str, named: str) -> Found | None:
+    table = _table(named)
+    names = _spellings(model)
+    for name in names:
+        if name in table:
+            return Found(msgspec.convert(table[name], ModelFacts), "")
+    like = next(filter(None, (_likest(name, table) for name in names)), "")
+    if like:
+        return Found(msgspec.convert(table[like], ModelFacts), like)
+    tuned = next(filter(None, map(_TUNED.match, names)), None)
+    base = _find(tuned[1], named) if tuned is not None else None
+    if tuned is None or base is None:
+        return None
+    return Found(replace(base.facts, prices=Prices()), base.taken_for or tuned[1])
+
+
+def _spellings(model: str) -> tuple[str, ...]:
+    """A name as it is given, without the path of a gateway, and without what other sellers add."""
+    last = model.rsplit("/", 1)[-1]
+    bare = _EDITION.sub("", _VENDOR.sub("", last.lower()))
+    return tuple(dict.fromkeys((model, last, last.lower(), bare, _POINT.sub("-", bare), _AZURE.sub("gpt-3.5", bare))))
+
+
+def _likest(name: str, table: dict[str, dict[str, Any]]) -> str:
+    """The known name that `name` is a variant of, or nothing."""
+    short = _DATED.sub("", name)
+    if short in table:
+        return short
+    return max((key for key in table if name.startswith((key + "-", key + ".", key + ":"))), key=len, default="")
+
+
+@cache
+def _table(named: str) -> dict[str, dict[str, Any]]:
+    """All entries by name, the user's laid over ours. `named` is what the environment says: another
+    file is another table."""
+    ours: dict[str, dict[str, Any]] = json.loads(_SHIPPED.read_bytes())["models"]
+    path = own_file()
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        if named:
+            raise InputError(f"{path}: cannot be read ({error.strerror}); {VARIABLE} names this file") from error
+        return ours
+    return {**ours, **{name: _over(name, entry, ours) for name, entry in _own(path, text).items()}}
+
+
+def _over(name: str, entry: dict[str, Any], ours: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """A user's entry over ours of that name, or over the one that it would have been taken for."""
+    below = ours.get(name) or ours.get(_likest(name, ours)) or {}
+    return {**below, **entry, **{key: {**below.get(key, {}), **entry.get(key, {})} for key in _NESTED}}
+
+
+def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
+    """The entries of the user's file. Raises InputError, which names file, model and field."""
+    try:
+        held = json.loads(text.decode("utf-8-sig"), parse_float=Decimal, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: no JSON: {error}") from error
+    models = held.get("models") if isinstance(held, dict) else None
+    if not isinstance(models, dict):
+        raise InputError(f'{path}: expected {{"models": {{NAME: {{...}}}}}}')
+    for name, entry in models.items():
+        for key, fields in _NESTED.items():
+            if isinstance(entry, dict) and entry.get(key, ...) is None:  # none of it is known
+                entry[key] = dict.fromkeys(fields)
+        try:
+            prices = msgspec.convert(entry, ModelFacts).prices
+        except msgspec.ValidationError as error:
+            raise InputError(f"{path}: model {name!r}: {error}") from error
+        given = msgspec.structs.asdict(prices).items()
+        wrong = [(kind, why) for kind, price in given if price is not None and (why := _why_no_price(price))]
+        if wrong:
+            raise InputError(f"{path}: model {name!r}: a price is {wrong[0][1]} - at `$.prices.{wrong[0][0]}`")
+    return models
+
+
+def _why_no_price(price: Decimal) -> str:
+    if not price.is_finite():
+        return "a number"
+    return "no less than 0" if price < 0 else f"no more than {_DEAREST:,}" if price > _DEAREST else ""
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number")

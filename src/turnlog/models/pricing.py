@@ -1,0 +1,128 @@
+"""What usage costs, in US dollars, at the list prices of the table of models.
+
+Costs are Decimal: prices are decimal fractions, and sums of floats would depend on their order. Not
+modelled, because usage does not tell them: surcharges for long prompts, discounts for batches,
+regions, the hire of tools, media that are priced apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import reduce
+
+from msgspec import Struct
+
+from ..errors import InputError
+from ..log.records import Record, Usage, UsageRecord
+from .catalog import Prices, find_model
+
+__all__ = ["Bills", "Cost", "cost", "total_cost", "total_usage", "usage_by_model"]
+
+Bills = dict[str, Usage]
+"""What was billed, summed for each model by its name."""
+
+_MILLION = 1_000_000
+_ZERO = Decimal(0)
+_Amount = Decimal | None
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """US dollars, by what they were paid for.
+
+    `input` is what the model read that neither came from its cache nor was written to it, `cached` and
+    `cache_write` the rest of what it read; `output` what it wrote. A part is None if its price is not
+    known; nothing costs 0 for that reason. `at_least` is the sum of all that is known. `unpriced` names
+    the models of which a price is missing, `assumed` those that took another one's prices because they
+    are not in the table. Costs add up.
+    """
+
+    input: Decimal | None = _ZERO
+    cached: Decimal | None = _ZERO
+    cache_write: Decimal | None = _ZERO
+    output: Decimal | None = _ZERO
+    at_least: Decimal = _ZERO
+    unpriced: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> Decimal | None:
+        """The whole; None if a part of it is not known."""
+        return None if self.unpriced else self.at_least
+
+    def __add__(self, other: Cost) -> Cost:
+        """What both cost."""
+        return Cost(
+            input=_sum(self.input, other.input),
+            cached=_sum(self.cached, other.cached),
+            cache_write=_sum(self.cache_write, other.cache_write),
+            output=_sum(self.output, other.output),
+            at_least=self.at_least + other.at_least,
+            unpriced=_names(self.unpriced, other.unpriced),
+            assumed=_names(self.assumed, other.assumed),
+        )
+
+
+def cost(usage: Usage, model: str) -> Cost:
+    """What `usage` of a model costs. Raises InputError for what is no Usage, and if the user's own file of models
+    cannot be used."""
+    if not isinstance(usage, Usage):
+        raise InputError(
+            f"usage is that of an answer or a session (`answer.usage`, `session.usage`), not {type(usage).__name__}"
+        )
+    found = find_model(model)
+    prices = found.facts.prices if found else Prices()
+    # Where a cache works by itself and no price for writing is listed, what is written is plain input.
+    plain = prices.input if found and found.facts.cache.mode == "automatic" else None
+    cached, written = max(usage.cached, 0), max(usage.cache_write, 0)
+    long = min(max(usage.cache_write_1h, 0), written)
+    parts = {
+        "input": _price(usage.input - cached - written, prices.input),
+        "cached": _price(cached, prices.cached),
+        "cache_write": _sum(
+            _price(written - long, plain if prices.cache_write is None else prices.cache_write),
+            _price(long, plain if prices.cache_write_1h is None else prices.cache_write_1h),
+        ),
+        "output": _price(usage.output, prices.output),
+    }
+    known = [part for part in parts.values() if part is not None]
+    return Cost(
+        **parts,
+        at_least=sum(known, _ZERO),
+        unpriced=(model,) if len(known) < len(parts) else (),
+        assumed=(model,) if found and found.taken_for and any(known) else (),
+    )
+
+
+def total_cost(bills: Bills) -> Cost:
+    """What all of `bills` cost, each at its own model's prices."""
+    return reduce(Cost.__add__, (cost(usage, model) for model, usage in bills.items()), Cost())
+
+
+def total_usage(bills: Bills) -> Usage:
+    """All of `bills`, summed."""
+    return reduce(Usage.__add__, bills.values(), Usage())
+
+
+def usage_by_model(records: Iterable[Record]) -> Bills:
+    """What the usage records among `records` say, summed for each model."""
+    bills: Bills = {}
+    for record in records:
+        if isinstance(body := record.body, UsageRecord):
+            bills[body.model] = bills[body.model] + body.usage if body.model in bills else body.usage
+    return bills
+
+
+def _price(tokens: int, per_million: _Amount) -> _Amount:
+    """Dollars for so many tokens. None of them cost nothing, whatever their price, and nobody is paid for fewer."""
+    if tokens <= 0:
+        return _ZERO
+    return None if per_million is None else tokens * per_million / _MILLION
+
+
+def _sum(one: _Amount, other: _Amount) -> _Amount:
+    return None if one is None or other is None else one + other
+
+
+def _names(some: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    return some if some == more else tuple(sorted({*some, *more}))

@@ -1,0 +1,146 @@
+"""The target that a request is made for, and what is said of models that are not in the table."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterable
+from types import FrameType
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..errors import InputError, UnknownProvider
+from .catalog import find_model, own_file
+
+__all__ = ["DEFAULT_MODELS", "Target", "UnknownModelWarning", "check_settings", "target"]
+
+DEFAULT_MODELS = {
+    "openai-chat": "gpt-4o",
+    "openai-responses": "gpt-5",
+    "anthropic": "claude-sonnet-4-5",
+    "google": "gemini-2.5-pro",
+}
+"""A widely available model of each provider, for bodies that name none and callers who do not either."""
+
+
+class UnknownModelWarning(UserWarning):
+    """A model is in no table: its limits are another's, or its provider's common ones."""
+
+
+_TEXT = ("messages", "input", "contents", "system", "instructions", "systemInstruction", "system_instruction")
+_ELSEWHERE = {
+    **dict.fromkeys(("provider", "model", "target"), "switch() for the model"),
+    **dict.fromkeys(_TEXT, "system() and user() for text"),
+    "tools": "configure(tools=)",
+    "settings": "an argument for each of them, such as temperature=0, or **settings",
+    **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "the argument of turnlog.open()"),
+}
+"""Names that a provider's settings do not have, and what is meant by each."""
+
+
+def check_settings(names: Iterable[str]) -> None:
+    """Raises InputError for names that are no settings of a request: what they say would stand in the place of the
+    conversation or of its tools, or nothing would follow from it."""
+    for name in names:
+        if name in _ELSEWHERE:
+            raise InputError(f"{name!r} is no setting of a request: use {_ELSEWHERE[name]}")
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """Provider, model, and what they can take.
+
+    `input_limit` and `output_limit` are in tokens. `input_media` are the media kinds that the model
+    reads (`image`, `document`, `audio`, `video`). `taken_for` names the model of the table that these
+    are from, where it is another one of a similar name. `known` is False if there is not even that:
+    such a model gets its provider's common limits. `settings` are top-level request keys of the
+    provider, laid over the conversation's own.
+    """
+
+    provider: str
+    model: str
+    input_limit: int
+    output_limit: int
+    input_media: frozenset[str]
+    known: bool = True
+    taken_for: str = ""
+    settings: dict[str, Any] = {}
+
+    def with_settings(self, **settings: Any) -> Target:
+        """This target with more request settings laid over it."""
+        check_settings(settings)
+        return msgspec.structs.replace(self, settings={**self.settings, **settings})
+
+    @property
+    def doubt(self) -> str:
+        """What is guessed about the model and how to say it for certain; nothing if it is in the table."""
+        if self.known and not self.taken_for:
+            return ""
+        guess = f"taken for {self.taken_for!r}" if self.taken_for else "taken to have its provider's common limits"
+        entry = json.dumps({"models": {self.model: {"input": self.input_limit, "output": self.output_limit}}})
+        return (
+            f"model {self.model!r} is not in the table of models: {guess}, {self.input_limit:,} tokens in and "
+            f"{self.output_limit:,} out; if that is wrong, write what it has to {own_file()}, e.g. {entry}"
+        )
+
+
+# What an unknown model of a provider is taken to have: the smallest limits still sold widely
+# (the table's own minimum over current chat models), so that a guess errs on the safe side.
+_OPENAI = (128_000, 16_384, frozenset({"image"}))
+_COMMON: dict[str, tuple[int, int, frozenset[str]]] = {
+    "openai-chat": _OPENAI,
+    "openai-responses": _OPENAI,
+    "anthropic": (200_000, 8_192, frozenset({"image", "document"})),
+    "google": (1_048_576, 8_192, frozenset({"image", "document", "audio", "video"})),
+}
+
+
+def target(provider: str, model: str, /, **settings: Any) -> Target:
+    """The target for a provider's model, e.g. `target("anthropic", "claude-sonnet-4-5", max_tokens=2000)`.
+
+    `settings` are top-level request keys of that provider. A model that is not in the table is warned of
+    once (UnknownModelWarning). Raises UnknownProvider, InputError.
+    """
+    if not isinstance(provider, str) or not isinstance(model, str):
+        raise InputError(f"a target is a provider's name and a model's, not {provider!r} and {model!r}")
+    if provider not in _COMMON:
+        raise UnknownProvider(f"unknown provider {provider!r}; use one of {', '.join(_COMMON)}")
+    if not model:
+        raise InputError(f"a target has a model, this one's is empty: name one, such as {DEFAULT_MODELS[provider]!r}")
+    check_settings(settings)
+    found = find_model(model)
+    input_limit, output_limit, media = _COMMON[provider]
+    if found is not None:
+        facts = found.facts
+        input_limit, output_limit = facts.input or input_limit, facts.output or output_limit
+        media = media if facts.media is None else frozenset(facts.media)
+    made = Target(
+        provider=provider,
+        model=model,
+        input_limit=input_limit,
+        output_limit=output_limit,
+        input_media=media,
+        known=found is not None,
+        taken_for=found.taken_for if found else "",
+        settings=dict(settings),
+    )
+    if made.taken_for or not made.known:
+        _warn(made)
+    return made
+
+
+_warned: set[str] = set()
+
+
+def _warn(aim: Target) -> None:
+    """Say once a process what is guessed, as of the line outside this package that asked."""
+    if aim.model in _warned:
+        return
+    _warned.add(aim.model)
+    frame: FrameType | None = sys._getframe(1)  # `target`
+    level = 2
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "turnlog":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(aim.doubt, UnknownModelWarning, stacklevel=level)

@@ -1,0 +1,282 @@
+"""Drop from a request what Google refuses whatever the conversation: unknown keys, and settings that
+exclude each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import FormatError
+from ...models.target import Target
+from ...view.types import Edit
+from ..protocol import Rendered
+from ..values import prune
+from .keys import camel, find
+from .rules import is_gemini_3
+from .sanitize_contents import tidy_content
+from .sanitize_ids import tidy_ids
+from .shapes import BODY, is_google_schema
+from .tools import lower_types
+from .values import drop_misfits
+
+__all__ = ["tidy"]
+
+_STOPS = 5
+_TEMPERATURE = (0, 2)
+_CACHED = ("systemInstruction", "tools", "toolConfig")
+
+
+def tidy(request: dict[str, Any], target: Target) -> Rendered:
+    """`request` without what would be refused, each change an edit. A request that is fine comes
+    back equal, with no edit; doing it twice changes nothing more. Raises FormatError for one that is
+    nested too deeply to be looked at."""
+    edits: list[Edit] = []
+    try:
+        return Rendered(request=_tidied(request, target, edits), edits=tuple(edits))
+    except RecursionError:
+        raise FormatError("nested too deeply", path="body") from None
+
+
+def _tidied(request: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:
+    body = dict(request)
+    _system(body, target, edits)
+    _contents(body, target, edits)
+    _declarations(body, edits)
+    _schemas(body, edits)
+    rest = {key: value for key, value in body.items() if camel(key) not in ("contents", "tools")}
+    pruned = drop_misfits(prune(rest, BODY, "", edits), "", edits)
+    body = {key: pruned.get(key, value) for key, value in body.items() if key in pruned or key not in rest}
+    _tools(body, edits)
+    _calling(body, edits)
+    _cached(body, edits)
+    _generation(body, target, edits)
+    return body
+
+
+def _drop(holder: dict[str, Any], key: str, why: str, rule: str, edits: list[Edit]) -> None:
+    del holder[key]
+    edits.append(Edit("setting", f"{key} dropped: {why}", rule=rule))
+
+
+def _object(holder: dict[str, Any], key: str) -> tuple[str, dict[str, Any] | None]:
+    """The spelling of a key whose value is an object, and a copy of that, or None."""
+    name = find(holder, key)
+    value = holder.get(name)
+    return name, dict(value) if isinstance(value, dict) else None
+
+
+def _system(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
+    """A system instruction given as the SDK takes it, but REST does not."""
+    key = find(body, "systemInstruction")
+    value = body.get(key)
+    texts = [value] if isinstance(value, str) else value
+    if texts and isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+        body[key] = {"parts": [{"text": text} for text in texts]}
+        edits.append(Edit("setting", f"{key} sent as a content", rule="Invalid value at 'system_instruction'"))
+    elif value == [] or (isinstance(value, dict) and not value.get("parts")):
+        _drop(body, key, "it has no parts", "system_instruction.parts must not be empty.", edits)
+    elif isinstance(value, dict):
+        whole = _listed(value, "parts")
+        pruned = prune({key: whole}, BODY, "", edits)[key]
+        body[key] = tidy_content(
+            value if pruned is whole else pruned, key, edits, signs=is_gemini_3(target.model), role=False
+        )
+
+
+def _contents(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
+    """Every content as such."""
+    signs = is_gemini_3(target.model)
+
+    def tidied(content: Any, path: str) -> Any:
+        return tidy_content(content, path, edits, signs=signs)
+
+    _each(body, "contents", "parts", tidied, edits)
+    key = find(body, "contents")
+    if isinstance(body.get(key), list):
+        body[key] = tidy_ids(body[key], edits)
+
+
+def _declarations(body: dict[str, Any], edits: list[Edit]) -> None:
+    """Every tool and every safety setting as such."""
+
+    def tidied(tool: Any, path: str) -> Any:
+        return drop_misfits(tool, path, edits)
+
+    _each(body, "tools", "functionDeclarations", tidied, edits)
+    _each(body, "safetySettings", "", tidied, edits)
+
+
+def _each(body: dict[str, Any], shape: str, inner: str, tidied: Callable[[Any, str], Any], edits: list[Edit]) -> None:
+    """Prunes and tidies each object of a repeated field. It, and the field `inner` of each, may stand there
+    as a single object instead of a list."""
+    key = find(body, shape)
+    value = body.get(key)
+    if not value or not isinstance(value, (list, dict)):
+        return
+    given = value if isinstance(value, list) else [value]
+    listed = [_listed(item, inner) for item in given]
+    pruned = prune({shape: listed}, BODY, "", edits)[shape]
+    kept = [old if new is wrapped else new for new, wrapped, old in zip(pruned, listed, given, strict=True)]
+    kept = [tidied(item, f"{shape}[{i}]") for i, item in enumerate(kept)]
+    if any(new is not old for new, old in zip(kept, given, strict=True)):
+        body[key] = kept if isinstance(value, list) else kept[0]
+
+
+def _listed(holder: Any, key: str) -> Any:
+    """`holder` with what stands at `key` in a list, where a single object stands there without."""
+    if not isinstance(holder, dict):
+        return holder
+    name = find(holder, key)
+    inner = holder.get(name)
+    return {**holder, name: [inner]} if inner and isinstance(inner, dict) else holder
+
+
+def _schemas(body: dict[str, Any], edits: list[Edit]) -> None:
+    """JSON schemas that a typed field does not take, moved to the field that takes any."""
+    key = find(body, "tools")
+    tools = body.get(key)
+    for i, tool in enumerate(tools if isinstance(tools, list) else []):
+        if not isinstance(tool, dict):
+            continue
+        name = find(tool, "functionDeclarations")
+        declared = tool.get(name)
+        if not isinstance(declared, list):
+            continue
+        moved = [_untyped(one, "parameters", "parametersJsonSchema", f"tools[{i}]", edits) for one in declared]
+        moved = [_untyped(one, "response", "responseJsonSchema", f"tools[{i}]", edits) for one in moved]
+        if any(new is not old for new, old in zip(moved, declared, strict=True)):
+            tools = [*tools[:i], {**tool, name: moved}, *tools[i + 1 :]] if isinstance(tools, list) else tools
+            body[key] = tools
+    key, config = _object(body, "generationConfig")
+    if config is not None:
+        body[key] = _untyped(config, "responseSchema", "responseJsonSchema", key, edits)
+
+
+def _untyped(holder: Any, typed: str, free: str, path: str, edits: list[Edit]) -> Any:
+    if not isinstance(holder, dict):
+        return holder
+    key, other = find(holder, typed), find(holder, free)
+    schema = holder.get(key)
+    if schema is None:
+        return holder
+    rest = {name: value for name, value in holder.items() if name != key}
+    if holder.get(other) is not None:
+        edits.append(Edit("setting", f"{path}: {key} dropped beside {other}", rule="mutually exclusive"))
+        return rest
+    if not isinstance(schema, dict):
+        edits.append(Edit("setting", f"{path}: {key} dropped: it is no schema", rule=f"Invalid value at '{key}'"))
+        return rest
+    if is_google_schema(schema):
+        return holder
+    edits.append(Edit("setting", f"{path}: {key} sent as {free}, which takes any schema", rule="Unknown name"))
+    return {**rest, free: lower_types(schema)}
+
+
+def _tools(body: dict[str, Any], edits: list[Edit]) -> None:
+    """No function declared twice; the first declaration stays."""
+    key = find(body, "tools")
+    tools = body.get(key)
+    if not isinstance(tools, list):
+        return
+    seen: set[Any] = set()
+    kept_tools: list[Any] = []
+    for tool in tools:
+        name = find(tool, "functionDeclarations") if isinstance(tool, dict) else ""
+        declared = tool.get(name) if name else None
+        if not isinstance(declared, list):
+            kept_tools.append(tool)
+            continue
+        kept = []
+        for one in declared:
+            called = one.get("name") if isinstance(one, dict) else None
+            if isinstance(called, str) and called in seen:
+                rule = f"Duplicate function declaration found: {called}"
+                edits.append(Edit("tool", f"second declaration of {called!r} dropped", rule=rule))
+                continue
+            seen.add(called if isinstance(called, str) else "")
+            kept.append(one)
+        if kept or not declared:
+            kept_tools.append(tool if len(kept) == len(declared) else {**tool, name: kept})
+    body[key] = kept_tools
+
+
+def _declared(body: dict[str, Any]) -> set[str]:
+    tools = body.get(find(body, "tools")) or []
+    names: set[str] = set()
+    for tool in tools if isinstance(tools, list) else [tools]:
+        declared = tool.get(find(tool, "functionDeclarations")) if isinstance(tool, dict) else None
+        for one in declared if isinstance(declared, list) else [declared]:
+            if isinstance(one, dict) and isinstance(one.get("name"), str):
+                names.add(one["name"])
+    return names
+
+
+def _calling(body: dict[str, Any], edits: list[Edit]) -> None:
+    """Forced calling needs declarations, and may only name declared functions."""
+    key, config = _object(body, "toolConfig")
+    if config is None:
+        return
+    inner_key, calling = _object(config, "functionCallingConfig")
+    if calling is None:
+        return
+    names = _declared(body)
+    allowed_key = find(calling, "allowedFunctionNames")
+    allowed = calling.get(allowed_key)
+    if calling.get("mode") not in (None, "NONE", "AUTO") and not body.get(find(body, "tools")):
+        rule = "Function calling config is set without function_declarations."
+        _drop(config, inner_key, "no function is declared", rule, edits)
+    elif names and isinstance(allowed, list) and not names.issuperset(allowed):
+        kept = [name for name in allowed if name in names]
+        rule = "allowed_function_names: not declared in function_declarations"
+        edits.append(Edit("setting", f"{allowed_key}: undeclared names dropped", rule=rule))
+        calling = {name: value for name, value in calling.items() if name != allowed_key}
+        config[inner_key] = {**calling, allowed_key: kept} if kept else calling
+    else:
+        return
+    if config:
+        body[key] = config
+    else:
+        del body[key]
+
+
+def _cached(body: dict[str, Any], edits: list[Edit]) -> None:
+    """Cached content brings its own instruction and tools."""
+    if not body.get(find(body, "cachedContent")):
+        return
+    for key in _CACHED:
+        name = find(body, key)
+        if body.get(name):
+            rule = "CachedContent can not be used with GenerateContent request setting system_instruction, tools"
+            _drop(body, name, "the cached content brings its own", rule, edits)
+
+
+def _generation(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
+    """Generation settings within their limits."""
+    key, config = _object(body, "generationConfig")
+    if config is None:
+        return
+    before = dict(config)
+    low, high = _TEMPERATURE
+    temperature = config.get("temperature")
+    rule = "temperature must be in the range [0.0, 2.0]."
+    if temperature != temperature:  # NaN, which is no JSON
+        del config["temperature"]
+        edits.append(Edit("setting", f"temperature dropped: {temperature} is no number", rule=rule))
+    elif isinstance(temperature, (int, float)) and not low <= temperature <= high:
+        config["temperature"] = min(max(temperature, low), high)
+        edits.append(Edit("setting", f"temperature {temperature} sent as {config['temperature']}", rule=rule))
+    name = find(config, "stopSequences")
+    stops = config.get(name)
+    if isinstance(stops, list) and len(stops) > _STOPS:
+        config[name] = stops[:_STOPS]
+        rule = f"at most {_STOPS} stop sequences are supported."
+        edits.append(Edit("setting", f"{name}: {len(stops) - _STOPS} dropped", rule=rule))
+    name, thinking = _object(config, "thinkingConfig")
+    if thinking is not None:
+        budget, level = find(thinking, "thinkingBudget"), find(thinking, "thinkingLevel")
+        if thinking.get(budget) is not None and thinking.get(level) is not None:
+            rule = "You can only set only one of thinking budget and thinking level."
+            _drop(thinking, budget if is_gemini_3(target.model) else level, "given twice", rule, edits)
+            config[name] = thinking
+    if config != before:
+        body[key] = config

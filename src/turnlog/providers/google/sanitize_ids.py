@@ -1,0 +1,77 @@
+"""Ids of results, where some of a step carry one and they are not those of its calls."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from ...view.types import Edit
+from .keys import find
+
+__all__ = ["tidy_ids"]
+
+_At = tuple[int, int]
+_Object = dict[str, Any]
+
+
+def tidy_ids(contents: list[Any], edits: list[Edit]) -> list[Any]:
+    """`contents` in which the results of a turn carry the ids of the calls before it, or none does; the
+    same list if nothing had to change. Results find their calls by id, else by name, in order."""
+    calls: list[_Object] = []
+    changed: dict[_At, str] = {}
+    for model, group in groupby(enumerate(contents), key=lambda entry: _role(entry[1]) == "model"):
+        turn = list(group)
+        if model:
+            calls = [call for _, call in _found(turn, "functionCall")]
+        else:
+            changed |= _mismatched(calls, _found(turn, "functionResponse"))
+    for (i, j), call_id in changed.items():
+        what = f"set to {call_id!r}" if call_id else "dropped"
+        detail = f"contents[{i}].parts[{j}].functionResponse.id {what}, as its call has it"
+        edits.append(Edit("id", detail, rule="functionResponse.id must be that of a functionCall"))
+        contents = [*contents[:i], _with_id(contents[i], j, call_id), *contents[i + 1 :]]
+    return contents
+
+
+def _role(content: Any) -> Any:
+    return content.get("role") if isinstance(content, dict) else None
+
+
+def _found(turn: list[tuple[int, Any]], key: str) -> list[tuple[_At, _Object]]:
+    """The calls or results of a turn, with their places."""
+    found: list[tuple[_At, _Object]] = []
+    for i, content in turn:
+        parts = content.get("parts") if isinstance(content, dict) else None
+        for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
+            inner = part.get(find(part, key)) if isinstance(part, dict) else None
+            if isinstance(inner, dict):
+                found.append(((i, j), inner))
+    return found
+
+
+def _mismatched(calls: list[_Object], results: list[tuple[_At, _Object]]) -> dict[_At, str]:
+    """Which results must get another id, or none, by place."""
+    asked = [call["id"] for call in calls if isinstance(call.get("id"), str) and call["id"]]
+    answered = [result["id"] for _, result in results if isinstance(result.get("id"), str) and result["id"]]
+    if not asked or not answered or sorted(asked) == sorted(answered):
+        return {}
+    waiting = [(call.get("name"), call.get("id") or "") for call in calls]
+    changed: dict[_At, str] = {}
+    for at, result in sorted(results, key=lambda entry: entry[1].get("id") not in asked):
+        name, given = result.get("name"), result.get("id") or ""
+        exact = [call for call in waiting if given and call[1] == given]
+        call = next(iter(exact or [call for call in waiting if call[0] == name]), (name, ""))
+        if call in waiting:
+            waiting.remove(call)
+        if call[1] != given:
+            changed[at] = call[1]
+    return changed
+
+
+def _with_id(content: _Object, j: int, call_id: str) -> _Object:
+    single = not isinstance(content["parts"], list)
+    parts = [content["parts"]] if single else list(content["parts"])
+    key = find(parts[j], "functionResponse")
+    inner = {name: value for name, value in parts[j][key].items() if name != "id"}
+    parts[j] = {**parts[j], key: {"id": call_id, **inner} if call_id else inner}
+    return {**content, "parts": parts[0] if single else parts}

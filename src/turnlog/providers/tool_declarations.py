@@ -1,0 +1,72 @@
+"""Tool declarations, in whatever shape people have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import InputError
+from ..log.messages import Tool
+from . import provider
+from .anthropic.shapes import TOOL as ANTHROPIC_TOOL
+from .google.shapes import TOOL as GOOGLE_TOOL
+
+__all__ = ["read_tools"]
+
+
+def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
+    """Canonical tools from canonical ones, or from dicts in the shape of any provider.
+
+    Raises InputError for a dict that is no declaration, and for what is no list of them.
+    """
+    found: list[Tool] = []
+    if isinstance(tools, (str, bytes, Mapping, Tool)) or not isinstance(tools, Iterable):
+        raise InputError(f"tools are a list of declarations, not {type(tools).__name__}")
+    for i, tool in enumerate(tools):
+        if isinstance(tool, Tool):
+            found.append(tool)
+            continue
+        if not isinstance(tool, Mapping):
+            raise InputError(f"tools[{i}] is {type(tool).__name__}: declare a tool by a dict or turnlog.Tool")
+        if isinstance(tool.get("name"), str) and "type" not in tool and "input_schema" not in tool:
+            found.append(_plain(tool))
+            continue
+        shape = _shape(tool)
+        if shape is None:
+            raise InputError(
+                f"tools[{i}] is no tool declaration: give it 'name', 'description' and 'parameters' (a JSON schema), "
+                "or the shape that your provider documents"
+            )
+        key = "contents" if shape == "google" else "input" if shape == "openai-responses" else "messages"
+        found.extend(provider(shape).parse({key: [], "tools": [dict(tool)]}).configuration.tools)
+    return tuple(found)
+
+
+def _plain(tool: Mapping[str, Any]) -> Tool:
+    """A tool given as name, description and parameters, in no provider's shape."""
+    unknown = tool.keys() - {"name", "description", "parameters"}
+    parameters = tool.get("parameters")
+    if unknown or not isinstance(parameters, (dict, type(None))):
+        what = f"unknown key {min(unknown)!r}" if unknown else "'parameters' is no JSON schema"
+        raise InputError(f"tool {tool['name']!r}: {what}; give it 'name', 'description' and 'parameters'")
+    return Tool(tool["name"], description=str(tool.get("description") or ""), parameters=parameters)
+
+
+_DATED = re.compile(r"_\d{8}$")
+"""How Anthropic ends the types of the tools that it runs or defines, those to come too; nobody else does."""
+
+
+def _shape(tool: Mapping[str, Any]) -> str | None:
+    """Whose declaration this is. Tools that a provider runs itself, such as a search, have no other mark than the
+    words that it has for them."""
+    kind = tool.get("type")
+    if not GOOGLE_TOOL.keys.keys().isdisjoint(tool):
+        return "google"
+    if "input_schema" in tool:
+        return "anthropic"
+    if isinstance(kind, str) and kind != "custom" and (kind in ANTHROPIC_TOOL.shapes or _DATED.search(kind)):
+        return "anthropic"
+    if "function" in tool or (kind == "custom" and "custom" in tool):
+        return "openai-chat"
+    return "openai-responses" if "name" in tool or "type" in tool else None

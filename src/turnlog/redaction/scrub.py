@@ -1,0 +1,235 @@
+"""Secrets in logs that are there already: found by `scan`, taken out by `scrub`.
+
+Scrubbing is the one operation that rewrites records. It is itself on record: each changed record says
+how many secrets it lost, and a note at the end of the session says what was done, and by its time when.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+
+from msgspec import Struct
+
+from ..errors import BlobMissing, CorruptRecord, SessionNotFound, StoreError
+from ..log.codec import encode_record
+from ..log.messages import text_of
+from ..log.records import MessageRecord, Note, Record
+from ..log.store import Draft, Store
+from ..stores.drafts import blob_names
+from . import (
+    Attentive,
+    Cleaned,
+    Counts,
+    Pieces,
+    Redactor,
+    has_mark,
+    is_cut,
+    redacted_bytes,
+    redacted_draft,
+    redacted_next,
+    redacted_title,
+)
+
+__all__ = ["Leak", "SCRUBBED", "Scrubbed", "scan", "scrub"]
+
+SCRUBBED = "scrubbed"
+"""The topic of the notes that say what was done."""
+
+_TELLING = frozenset({"decision", "summary"})
+"""Records that tell of others, of which what they quote may be cut off."""
+
+
+class Leak(Struct, frozen=True):
+    """Secrets of one kind in one record (0: the session's title), files that it names included."""
+
+    session: str
+    record: int
+    kind: str
+    number: int
+
+
+class Scrubbed(Struct, frozen=True):
+    """What was done: which records were rewritten, how many secrets went, by kind, and the hashes of
+    files that held some and had to stay, because other sessions name them."""
+
+    session: str
+    records: tuple[int, ...]
+    redacted: Counts
+    kept_blobs: tuple[str, ...] = ()
+
+
+def scan(store: Store, session_id: str | None = None, redactor: Redactor | None = None) -> Iterator[Leak]:
+    """The secrets in one session, or in all. What forks share is found in each. Raises as `Store.read`."""
+    redactor = redactor or Redactor()
+    files = _Files(store, redactor)
+    if session_id is not None:
+        yield from _leaks(store, session_id, redactor, files)
+        return
+    for info in store.sessions():
+        with suppress(SessionNotFound):  # it is deleted just now
+            yield from _leaks(store, info.id, redactor, files)
+
+
+def _leaks(store: Store, session: str, redactor: Redactor, files: _Files) -> Iterator[Leak]:
+    title, whole = store.info(session).title, Counter[str]()
+    said: list[str] = []
+    whole.update(redactor.text(title)[1])
+    yield from (Leak(session, 0, kind, number) for kind, number in whole.items())
+    attentive = Attentive(redactor)
+    for record in store.read(session):
+        found = _clean(record, attentive, files)
+        said += _said(title, found or record)
+        if found is not None:
+            had = record.redacted
+            more = {kind: number - had.get(kind, 0) for kind, number in found.redacted.items()}
+            yield from (Leak(session, record.n, kind, number) for kind, number in more.items() if number)
+    halves = Counter(redacted_title(title, said, attentive)[1]) - whole
+    yield from (Leak(session, 0, kind, number) for kind, number in halves.items())
+
+
+def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Scrubbed:
+    """Put marks in place of all secrets of a session, for good.
+
+    Records that forks share change there too, and so does what summaries in forks tell of the secrets. Token
+    counts of changed messages are dropped. Where there are no secrets, no record changes, but what an earlier
+    run had to leave is taken away: old bytes in the store's files, files of text that only other sessions named,
+    and, where it was killed, those that no record names any more (see `BlobStore.sweep`). Raises CorruptRecord,
+    with nothing changed, if the log is damaged.
+    """
+    redactor = Attentive(redactor or Redactor())
+    files = _Files(store, redactor)
+    info = store.info(session_id)
+    counts: Counts = {}
+    changed: dict[int, bytes] = {}
+    earlier: set[str] = set()
+    said: list[str] = []
+    for record in store.read(session_id):
+        earlier |= _listed(record)
+        draft = _clean(record, redactor, files)
+        said += _said(info.title, draft or record)
+        if draft is None:
+            continue
+        changed[record.n] = encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted))
+        for kind, number in draft.redacted.items():
+            counts[kind] = counts.get(kind, 0) + number - record.redacted.get(kind, 0)
+    if redactor.pieces:  # first: who ends it in between finds them again
+        _scrub_relatives(store, session_id, redactor.pieces)
+    title, more = redacted_title(info.title, said, redactor)
+    counts = dict(Counter(counts) + Counter(more))
+    for data in files.clean.values():
+        store.put_blob(data)
+    if title != info.title:
+        store.rename(session_id, title)
+    if counts:
+        _rewrite(store, session_id, changed, counts, sorted(files.renamed))
+    doomed = earlier | files.renamed.keys()
+    needed = _named(store) if doomed else frozenset()
+    if not counts:
+        store.sweep()  # killed behind its records, an earlier run came to no note of which files are to go
+    if doomed - needed or not counts:
+        store.rewrite(session_id, {}, blobs=sorted(doomed - needed))
+    return Scrubbed(session_id, tuple(changed), counts, tuple(sorted(needed & files.renamed.keys())))
+
+
+def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
+    """Take out what is told of the secrets in sessions that share records with this one: where those were cut off,
+    nobody finds them there once what they were cut off from has marks."""
+    infos = {info.id: info for info in store.sessions()}
+
+    def line(name: str) -> set[str]:
+        met: set[str] = set()
+        while name not in met:  # one that was deleted and forked back from its own fork is the parent of its parent
+            met.add(name)
+            name = infos[name].parent if name in infos and infos[name].parent_records else name
+        return met
+
+    own = line(session_id)
+    for name in infos:
+        if name == session_id or own.isdisjoint(line(name)):
+            continue
+        changed: dict[int, bytes] = {}
+        counts = Counter[str]()
+        with suppress(SessionNotFound, CorruptRecord):  # it is deleted just now; `verify` says what is damaged
+            for record in store.of_kinds(name, _TELLING):
+                draft = redacted_draft(Draft(record.body, record.time, record.raw, record.redacted), pieces, {})
+                if draft.redacted != record.redacted:
+                    changed[record.n] = encode_record(Record(record.n, record.time, draft.body, None, draft.redacted))
+                    counts += Counter(draft.redacted) - Counter(record.redacted)
+            if changed:
+                _rewrite(store, name, changed, dict(counts), [])
+
+
+def _said(title: str, one: Draft | Record) -> list[str]:
+    """The lines of a message that tell what `title` was cut off in, if it was."""
+    if not is_cut(title) or not isinstance(one.body, MessageRecord):
+        return []
+    return [line for line in text_of(one.body.message).splitlines() if has_mark(line) or title[:-1] in line]
+
+
+def _rewrite(store: Store, session_id: str, changed: dict[int, bytes], counts: Counts, files: list[str]) -> None:
+    """Rewrite records and say so at the end of the session, also where sweeping failed afterwards, or was
+    interrupted: a store that is written anew as a whole takes its time, and the note says which files are to go."""
+    data = {"records": list(changed), "redacted": counts, "files": files}
+    said = Draft(Note(SCRUBBED, "secrets were taken out of records that were there", data))
+    try:
+        store.rewrite(session_id, changed)
+    except (StoreError, KeyboardInterrupt):
+        first = min(changed, default=0)
+        if first and [record.raw for record in store.read(session_id, first=first, last=first)] == [changed[first]]:
+            store.append(session_id, [said])
+        raise
+    store.append(session_id, [said])
+
+
+def _listed(record: Record) -> set[str]:
+    """The files that an earlier scrub wanted to delete."""
+    body = record.body
+    if not (isinstance(body, Note) and body.topic == SCRUBBED and isinstance(body.data, dict)):
+        return set()
+    listed = body.data.get("files")
+    return {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
+
+
+def _named(store: Store) -> frozenset[str]:
+    """The files that any record names."""
+    names: set[str] = set()
+    for info in store.sessions():
+        with suppress(SessionNotFound):  # it is deleted just now, and names none
+            for record in store.read(info.id):
+                names |= blob_names(record)
+    return frozenset(names)
+
+
+class _Files:
+    """The text files that records name, looked through once each."""
+
+    def __init__(self, store: Store, redactor: Redactor) -> None:
+        self._store = store
+        self._redactor = redactor
+        self._seen: set[str] = set()
+        self.renamed: dict[str, Cleaned] = {}
+        self.clean: dict[str, bytes] = {}
+
+    def look(self, name: str) -> None:
+        """Look through a file, if it is there and whole."""
+        if name in self._seen:
+            return
+        self._seen.add(name)
+        try:
+            data, counts = redacted_bytes(self._store.get_blob(name), self._redactor)
+        except (BlobMissing, CorruptRecord):
+            return  # for `verify` to say
+        if counts:
+            self.renamed[name] = Cleaned.of(data, counts)
+            self.clean[self.renamed[name].name] = data
+
+
+def _clean(record: Record, redactor: Attentive, files: _Files) -> Draft | None:
+    """The record without its secrets; None if it has none."""
+    for name in blob_names(record):
+        files.look(name)
+    draft = Draft(record.body, record.time, record.raw, record.redacted)
+    clean = redacted_next(draft, redactor, files.renamed)
+    return None if clean is draft else clean

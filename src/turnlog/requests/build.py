@@ -1,0 +1,351 @@
+"""From a view to a request: repair, declare, render, tidy, for any provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from math import isfinite
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..log.messages import Opaque, Part, Tool, is_finite_json
+from ..log.records import Configuration
+from ..models.target import Target
+from ..providers import provider
+from ..providers.choices import beside_choice, chosen_as_sent, settings_of_choice
+from ..providers.protocol import BlobReader, Provider, SettingPaths
+from ..view.repair.arrange import Fate, with_parts
+from ..view.repair.declared import as_many_as_taken
+from ..view.repair.media_room import beside_texts
+from ..view.repair.repair import declare_tools, named_tools, repair
+from ..view.repair.sniff import sniff
+from ..view.rules import Rules
+from ..view.types import Edit, Loss, Shown
+
+__all__ = [
+    "CacheUse",
+    "Plan",
+    "Prepared",
+    "as_known",
+    "as_text",
+    "follow",
+    "messages_of",
+    "plan",
+    "prepare",
+    "spelled",
+    "tools_for",
+    "translate",
+    "without_unknown",
+]
+
+
+class CacheUse(Struct, frozen=True):
+    """How a request begins, beside the one before it.
+
+    `tokens` is its size, `previous` that of the request before, and `shared` how many of those stand at the
+    beginning of both, unchanged: what a provider's cache may still hold. Where `shared` is less than `previous`, `why`
+    says what moved, and `moved_by` is the number of the decision that did, if one did.
+    """
+
+    tokens: int
+    previous: int
+    shared: int
+    moved_by: int = 0
+    why: str = ""
+
+
+class Prepared:
+    """A request that can be sent as it is, and how it came about.
+
+    What is given as a function is worked out when it is first asked for: most callers send the
+    request and look at little else.
+    """
+
+    def __init__(
+        self,
+        *,
+        target: Target,
+        request: dict[str, Any] | Callable[[], dict[str, Any]],
+        edits: tuple[Edit, ...] | Callable[[], tuple[Edit, ...]],
+        losses: tuple[Loss, ...] | Callable[[], tuple[Loss, ...]],
+        view: tuple[Shown, ...],
+        fragments: tuple[bytes, ...] = (),
+        thinking_off: bool = False,
+    ) -> None:
+        self.target = target
+        self.thinking_off = thinking_off
+        """Whether it goes without the thinking that its settings ask for, until the open tool loop closes."""
+        self.view = view
+        """What was rendered."""
+        self._request = request
+        self._edits = edits
+        self._losses = losses
+        self._fragments = fragments
+        self.cache: CacheUse | None = None
+        """How it begins, beside the request before it to the same target; None for the first of a session."""
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """A plain dict for the SDK call. It is the caller's own: what is changed in it is in no other request."""
+        copied: dict[str, Any] = _copied(self._made)
+        return copied
+
+    @cached_property
+    def _made(self) -> dict[str, Any]:
+        """The request, of which parts may be those of other requests and of what it was made of."""
+        return self._request() if callable(self._request) else self._request
+
+    @cached_property
+    def edits(self) -> tuple[Edit, ...]:
+        """Changes made so that the provider accepts the request; they name record numbers."""
+        return self._edits() if callable(self._edits) else self._edits
+
+    @cached_property
+    def losses(self) -> tuple[Loss, ...]:
+        """What the target cannot take; by record numbers."""
+        return self._losses() if callable(self._losses) else self._losses
+
+    @property
+    def from_pieces(self) -> bool:
+        """Whether it was put together from kept pieces."""
+        return bool(self._fragments)
+
+    def body(self) -> bytes:
+        """The request as JSON, for an HTTP client."""
+        return b"".join(self._fragments) or msgspec.json.encode(self._made)
+
+    def after(self, edits: tuple[Edit, ...]) -> Prepared:
+        """The same request, with edits made before it."""
+        return Prepared(
+            target=self.target,
+            request=lambda: self._made,
+            edits=lambda: (*edits, *self.edits),
+            losses=lambda: self.losses,
+            view=self.view,
+            fragments=self._fragments,
+            thinking_off=self.thinking_off,
+        )
+
+    def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Prepared:
+        """The same, but for the request itself: what `change`, which changes nothing in place, makes of it."""
+        return Prepared(
+            target=self.target,
+            request=lambda: change(self._made),
+            edits=lambda: self.edits,
+            losses=lambda: self.losses,
+            view=self.view,
+            thinking_off=self.thinking_off,
+        )
+
+    def __repr__(self) -> str:
+        return f"Prepared(request={self.request!r}, edits={self.edits!r}, losses={self.losses!r})"
+
+
+def _copied(value: Any) -> Any:
+    """JSON with objects and arrays of its own; texts, which nobody can change, are shared."""
+    if isinstance(value, dict):
+        return {key: _copied(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+    return [_copied(item) if isinstance(item, (dict, list)) else item for item in value]
+
+
+class Plan(Struct, frozen=True, eq=False):
+    """How requests for a target are made: everything about one but its conversation.
+
+    `local` is the configuration in the provider's terms, `losses` what it has no word for. `complete` says that the
+    request is of our own making, not somebody's to be mended. `kept` is for what is kept from one request to the next.
+    """
+
+    provider: Provider
+    target: Target
+    local: Configuration
+    rules: Rules
+    losses: tuple[Loss, ...]
+    complete: bool
+    kept: dict[str, Any] = {}
+
+
+def plan(configuration: Configuration, target: Target, *, complete: bool = True) -> Plan:
+    """The plan for a target.
+
+    `configuration` holds tools and settings in the terms of any provider; what the target's provider
+    has no word for, or cannot run, is a loss. `target.settings` are laid over it. With `complete`, settings that no
+    request may be without are filled in; else their absence is mended as an edit.
+    """
+    to = provider(target.provider)
+    local, lost = translate(configuration, to)
+    settings = {**(to.required_settings(target) if complete else {}), **local.settings, **target.settings}
+    elsewhere = [tool for tool in local.tools if tool.kind == "hosted" and tool.provider != to.name]
+    lost += [Loss("tool", f"tool {tool.name!r} is run by {tool.provider or 'nobody'}: left out") for tool in elsewhere]
+    tools = tuple(tool for tool in local.tools if tool not in elsewhere)
+    rules = to.rules(target, settings)
+    if complete:  # else what is too much is somebody's mistake, and told as that
+        tools = as_many_as_taken(tools, to.tool_choice(settings) or "", rules, lost)
+        rules = beside_texts(rules, target.input_limit)
+    settings = chosen_as_sent(to, settings, tools, rules)
+    local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
+    rules = msgspec.structs.replace(rules, results_together=rules.results_together and complete)
+    return Plan(to, target, local, rules, tuple(lost), complete)
+
+
+def prepare(
+    view: Sequence[Shown],
+    configuration: Configuration,
+    target: Target,
+    blob: BlobReader,
+    *,
+    fate: Fate | None = None,
+    complete: bool = True,
+) -> Prepared:
+    """The request for `view`; the other arguments as for `plan` and `follow`."""
+    return follow(plan(configuration, target, complete=complete), view, blob, fate)
+
+
+def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | None = None) -> Prepared:
+    """The request for `view` by a plan: valid for the plan's target, whatever the view holds. `fate` is what the
+    log knows of calls without a result."""
+    to, local = plan.provider, plan.local
+    lost: list[Loss] = []
+    repaired = repair(as_known(view, to, blob, lost), plan.rules, fate, blob)
+    if repaired.thinking_off:
+        local = msgspec.structs.replace(local, settings=to.without_thinking(local.settings))
+    tools, declared = tools_for(plan, repaired.view)
+    local = msgspec.structs.replace(local, tools=tools)
+    rendered = to.render(repaired.view, local, plan.target, blob)
+    tidied = to.tidy(rendered.request, plan.target)
+    request, without = _as_finite(tidied.request)
+    request, replaced = as_text(request)
+    return Prepared(
+        request=request,
+        edits=(*repaired.edits, *declared, *rendered.edits, *tidied.edits, *without, *replaced),
+        losses=(*plan.losses, *lost, *repaired.losses, *rendered.losses, *tidied.losses),
+        view=repaired.view,
+        target=plan.target,
+        thinking_off=repaired.thinking_off,
+    )
+
+
+def tools_for(plan: Plan, view: Sequence[Shown]) -> tuple[tuple[Tool, ...], list[Edit]]:
+    """The tools of a request that shows a repaired view, and what was changed about them."""
+    if plan.complete or plan.rules.tools_required:
+        return declare_tools(view, plan.local.tools, plan.rules)
+    return named_tools(plan.local.tools, plan.rules)
+
+
+def spelled(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:
+    """The wire messages of a view by themselves, not repaired."""
+    local = msgspec.structs.replace(plan.local, tools=())
+    return messages_of(plan.provider.render(view, local, plan.target, blob).request, plan)
+
+
+def messages_of(request: Mapping[str, Any], plan: Plan) -> list[Any]:
+    """The wire messages of a request, also of one that has a text or a single message in the place of their list."""
+    said = request.get(plan.provider.conversation) or []
+    if isinstance(said, str):
+        return [{"role": "user", "content": said}]
+    return [said] if isinstance(said, dict) else list(said)
+
+
+def as_text(value: Any) -> tuple[Any, tuple[Edit, ...]]:
+    """JSON that can be sent: what is left of lone surrogates, outside the conversation's own texts (in
+    names, settings, schemas), becomes U+FFFD, which is an edit."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return _replaced(value), (Edit("text", "lone surrogates in names or settings sent as U+FFFD"),)
+    return value, ()
+
+
+def _as_finite(value: Any) -> tuple[Any, tuple[Edit, ...]]:
+    """What JSON can hold of a request: infinity and NaN, in whatever bodies hold beside the conversation, are left out.
+    A null in their place would be no schema."""
+    if is_finite_json(value) or (kept := _finite(value)) == value:
+        return value, ()
+    return kept, (Edit("setting", "Infinity or NaN left out, which JSON does not have"),)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items() if not _is_infinite(item)}
+    return [_finite(item) for item in value if not _is_infinite(item)] if isinstance(value, (list, tuple)) else value
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and not isfinite(value)
+
+
+def _replaced(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_replaced(key): _replaced(item) for key, item in value.items()}
+    return [_replaced(item) for item in value] if isinstance(value, list) else value
+
+
+def as_known(view: Sequence[Shown], to: Provider, blob: BlobReader, losses: list[Loss]) -> list[Shown]:
+    """The view with media as they really are, and without what the provider would not know."""
+    return without_unknown(sniff(view, blob, losses, text_documents=to.text_documents), to, losses)
+
+
+def without_unknown(view: Sequence[Shown], to: Provider, losses: list[Loss]) -> list[Shown]:
+    """The view without opaque parts of the provider's own that it does not take in requests."""
+    out: list[Shown] = []
+    for shown in view:
+        if not any(isinstance(part, Opaque) for part in shown.message.parts):
+            out.append(shown)
+            continue
+        kept: list[Part] = []
+        for part in shown.message.parts:
+            if isinstance(part, Opaque) and part.provider == to.name and not to.knows(part):
+                losses.append(Loss("opaque", f"{part.kind} left out: {to.name} takes none in a request", shown.records))
+            else:
+                kept.append(part)
+        if kept or not shown.message.parts:
+            out.append(with_parts(shown, tuple(kept)))
+    return out
+
+
+def translate(configuration: Configuration, to: Provider) -> tuple[Configuration, list[Loss]]:
+    """`configuration` in the terms of provider `to`: the settings that all share are carried over, each
+    other one is a loss."""
+    if not configuration.provider or configuration.provider == to.name:
+        return msgspec.structs.replace(configuration, provider=to.name), []
+    source = provider(configuration.provider)
+    settings: dict[str, Any] = {}
+    left = _leaves(configuration.settings, source.setting_paths)
+    for name, path in (*source.older_paths.items(), *source.setting_paths.items()):
+        if left.get(path) is not None and name in to.setting_paths:
+            _put(settings, to.setting_paths[name], _as_common(name, left.pop(path)))
+    choice = source.tool_choice(configuration.settings)
+    if choice is not None:
+        settings = to.with_tool_choice(settings, choice)
+        said = settings_of_choice(source, configuration.settings, choice)
+        left = {path: value for path, value in left.items() if path[0] not in said}
+        left.update(beside_choice(source, configuration.settings, said, choice))
+    lost = [".".join(path) for path in left if left[path] is not None]
+    losses = [Loss("setting", f"setting {name} of {source.name} left out") for name in lost]
+    local = Configuration(provider=to.name, model=configuration.model, settings=settings, tools=configuration.tools)
+    return local, losses
+
+
+def _leaves(settings: Mapping[str, Any], paths: SettingPaths) -> dict[tuple[str, ...], Any]:
+    """Settings by path; objects that hold a shared setting are opened, others are one leaf."""
+    openable = {path[:1] for path in paths.values() if len(path) > 1}
+    leaves: dict[tuple[str, ...], Any] = {}
+    for key, value in settings.items():
+        if (key,) in openable and isinstance(value, dict):
+            leaves.update({(key, inner): item for inner, item in value.items()})
+        else:
+            leaves[(key,)] = value
+    return leaves
+
+
+def _as_common(name: str, value: Any) -> Any:
+    return [value] if name == "stop" and isinstance(value, str) else value
+
+
+def _put(settings: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for key in path[:-1]:
+        settings = settings.setdefault(key, {})
+    settings[path[-1]] = value

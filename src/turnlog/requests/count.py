@@ -1,0 +1,90 @@
+"""How many tokens a request body is, offline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ..errors import text_given
+from ..log.messages import Message, Tool, ToolCall
+from ..providers import provider as provider_named
+from ..providers.protocol import Parsed
+from ..tokens.counted import BlobReader, Certainty, Choice, Counter, Tally
+from ..tokens.counters import checked_counter, counter_for
+from .size import choice_of, schemas_of
+from .standalone import as_json, detect
+
+__all__ = ["TokenCount", "count", "count_conversation"]
+
+
+class TokenCount(Struct, frozen=True):
+    """Input tokens of a request and how far to trust them.
+
+    `certainty` is `exact`, `calibrated` (corrected by what was billed before) or `estimated`. `parts` are
+    the tokens by kind: `system`, `tools`, `user`, `assistant` (its calls included), `tool_results`,
+    `images` (all media), `framing`; they add up to `tokens`. `counter` is who counted, with its version.
+    """
+
+    tokens: int
+    certainty: Certainty
+    parts: dict[str, int]
+    counter: str
+
+
+def count(
+    body: Mapping[str, Any], model: str = "", *, provider: str = "", counter: Counter | None = None
+) -> TokenCount:
+    """The input tokens of a request body, without a network.
+
+    `model` defaults to the body's own; without any, the count is an estimate at best. `provider` is told
+    from the body if not given; `google-vertex` counts as Vertex AI bills. `counter` counts instead of the one
+    built in. The first count loads a vocabulary, a few tenths of a second. Raises FormatError where `body` is
+    no request of that provider, InputError where it is nobody's, or what counts is no counter.
+    """
+    if model is not None:  # as whoever has none passes it on
+        text_given("model", model)
+    with as_json(body) as told:
+        return _count(told, model, provider, counter)
+
+
+def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter | None) -> TokenCount:
+    name = provider or detect(body)
+    spoken = provider_named("google" if name == "google-vertex" else name)
+    parsed = spoken.parse(body)
+    if name == "google" and _spelled_for_vertex(parsed):
+        name = "google-vertex"
+    counts = (
+        counter_for(name, model or parsed.configuration.model)
+        if counter is None
+        else checked_counter(counter, "a counter is one of turnlog.tokens, or what fits turnlog.tokens.Counter")
+    )
+    settings = parsed.configuration.settings
+    tally = _whole(counts, parsed.messages, parsed.configuration.tools, choice_of(settings, spoken), parsed.blob)
+    tally += schemas_of(settings, counts)
+    named = counter is not None or bool(model or parsed.configuration.model)
+    return TokenCount(tally.tokens, tally.certainty if named else "estimated", tally.parts, counts.id)
+
+
+def count_conversation(
+    messages: Sequence[Message], tools: Sequence[Tool], model: str, provider: str = ""
+) -> TokenCount:
+    """The input tokens of canonical messages and tools, as they stand. Media are taken to be of common size."""
+    counts = counter_for(provider, model)
+    tally = _whole(counts, messages, tools, "auto", None)
+    return TokenCount(tally.tokens, tally.certainty, tally.parts, counts.id)
+
+
+def _whole(
+    counts: Counter, messages: Sequence[Message], tools: Sequence[Tool], choice: Choice, blob: BlobReader | None
+) -> Tally:
+    system = any(message.role == "system" for message in messages)
+    tally = counts.messages(messages, blob) + counts.tools(tools, choice)
+    return tally + counts.frame(system=system, tools=bool(tools))
+
+
+def _spelled_for_vertex(parsed: Parsed) -> bool:
+    """Whether a signature is spelled as Google's SDK spells it for Vertex AI and nowhere else."""
+    calls = (part for message in parsed.messages for part in message.parts if isinstance(part, ToolCall))
+    return any("thought_signature" in str(call.form.delta) for call in calls if call.form)

@@ -1,0 +1,376 @@
+"""Plain request bodies made to fit a budget: once (`fit`), or each time of a growing history (`Fitter`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
+from threading import RLock
+from typing import Any
+
+from msgspec import Struct
+
+from ..errors import BudgetError
+from ..log.budget import Budget, Strategy, read_budget, read_strategy
+from ..log.messages import Media, Message, Text, images_in
+from ..log.records import Decision
+from ..models.target import Target
+from ..providers import provider as provider_named
+from ..providers.protocol import BlobReader
+from ..summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
+from ..tokens.calibration import MARGINS
+from ..tokens.counted import Counter, tokens_said
+from ..tokens.counters import WORD, checked_counter, count_frame, count_message, count_tools, counter_for
+from ..view.compaction.blocks import Item
+from ..view.compaction.ladder import decide, situation_of
+from ..view.compaction.situation import Means, Situation, Summary, Wanted
+from ..view.decisions import failures_of, lasting
+from ..view.fold import as_decided
+from ..view.repair.media_room import held, longest_side, media_of, room_for
+from ..view.rules import Rules
+from ..view.sent import as_spelled
+from ..view.types import Edit, Loss, Shown
+from .build import Plan, Prepared, follow, messages_of, plan, spelled, tools_for
+from .prompt_cache import cache_prices, marks_of
+from .size import as_declared, choice_of, schemas_of
+from .standalone import aimed, as_json, detect
+
+__all__ = ["CountBody", "Fitted", "Fitter", "fit"]
+
+CountBody = Callable[[list[Any]], int]
+"""Tokens of a provider's own messages, however the caller counts them."""
+
+_DECISIONS = 1_000_000_000
+"""Numbers of a fitter's decisions start above this, so that they are no message's."""
+
+_ATTEMPTS = 8
+
+_HISTORIES = 4
+"""So many histories are remembered: tries of a turn, and conversations by turns."""
+
+_COUNTER = "a counter is a turnlog.tokens counter, or a function from a list of the provider's messages to their tokens"
+
+
+class Fitted(Struct, frozen=True, kw_only=True):
+    """A request within its budget.
+
+    `edits` are all changes: what was left out, masked, cut or summarised, and what the provider would
+    have refused. `tokens` is the size of the whole request. `marks` are the indices of wire messages
+    after which a prompt cache is best marked, at most 4: what stands before them lasts. `decisions`
+    are what this and earlier calls decided.
+    """
+
+    request: dict[str, Any]
+    edits: tuple[Edit, ...]
+    losses: tuple[Loss, ...]
+    tokens: int
+    marks: tuple[int, ...]
+    decisions: tuple[Decision, ...]
+    view: tuple[Shown, ...]
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What kept summarizers from writing a summary, a line each, where another had to be taken."""
+        return failures_of(self.decisions)
+
+
+def fit(
+    body: Mapping[str, Any],
+    *,
+    max_tokens: int | Budget = 0,
+    model: str = "",
+    strategy: Strategy | str = "auto",
+    provider: str = "",
+    counter: Counter | CountBody | None = None,
+    summarizer: Summarizer | Complete | None = None,
+) -> Fitted:
+    """The request body, made to fit: valid, and at most `max_tokens` large (0: what the model takes).
+
+    Stateless and deterministic: the same arguments give the same request. The arguments are those of
+    `Fitter`. Raises BudgetError if what cannot be left out is larger, FormatError where `body` is no request of its
+    provider, InputError where it is nobody's.
+    """
+    fitter = Fitter(
+        max_tokens=max_tokens,
+        model=model,
+        strategy=strategy,
+        provider=provider,
+        counter=counter,
+        summarizer=summarizer,
+    )
+    return fitter.fit(body)
+
+
+class Fitter:
+    """Fits a history that is passed whole each time, and grows: what it once decided it keeps, so that each
+    request begins with the one before it until something has to be decided again.
+
+    `max_tokens` is the limit of a whole request, or a Budget; 0 is what the model takes. `model` and `provider`
+    default to the body's own. `counter` counts in place of the built-in one: a `Counter`, or any function from a list
+    of the provider's messages to tokens. `summarizer` writes summaries; the default needs no model.
+
+    A history that differs from those seen before is taken as one of its own from there on: a turn that is tried again,
+    a message that was changed, another conversation. What was decided on the messages ahead of the first difference
+    holds; system text may change. The last few histories are remembered; for more conversations at a time, give each a
+    Fitter of its own. Threads that share one are served one after another.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_tokens: int | Budget = 0,
+        model: str = "",
+        strategy: Strategy | str = "auto",
+        provider: str = "",
+        counter: Counter | CountBody | None = None,
+        summarizer: Summarizer | Complete | None = None,
+    ) -> None:
+        self._budget = read_budget(max_tokens)
+        self._strategy = read_strategy(strategy)
+        self._model = model
+        self._provider = provider
+        self._counter = _checked(counter)
+        self._models = as_ladder(summarizer)
+        self._ledger = MemoryLedger()
+        self._offline = Digest(Memory())
+        self._histories: list[_History] = []  # the one that was asked for last at the end
+        self._lock = RLock()  # one thread at a time: a history that is looked at must not change meanwhile
+
+    def fit(self, body: Mapping[str, Any]) -> Fitted:
+        """The request for this history. Errors as `turnlog.fit`."""
+        with self._lock, as_json(body) as told:
+            return self._fit(told)
+
+    def _fit(self, body: Mapping[str, Any]) -> Fitted:
+        speaker = provider_named(self._provider or detect(body))
+        parsed = speaker.parse(body)
+        aim = aimed(parsed, speaker.name, self._model)
+        ways = plan(parsed.configuration, aim, complete=False)
+        counter = self._counter if self._counter is not None else counter_for(aim.provider, aim.model)
+        counting: _Counting
+        if callable(counter):
+            counting = _ByFunction(counter, ways, parsed.blob)
+        else:
+            counting = _ByCounter(counter, ways, parsed.blob)
+        history = self._history(parsed.messages, counting)
+        made = len(history.decisions)
+        for spare in dict.fromkeys((history.spare, 0)):  # what another request needed is no reason to refuse this one
+            history.spare = spare
+            try:
+                return self._within(history, counting, aim, ways)
+            except BudgetError as error:
+                refusal = error
+                history.forget(made)
+        raise refusal
+
+    def _within(self, history: _History, counting: _Counting, aim: Target, ways: Plan) -> Fitted:
+        """The request for a history, as far as its decisions go and what it has to leave free."""
+        for _ in range(_ATTEMPTS):
+            situation = self._decided(history, counting, aim, ways.rules)
+            shown = [item.shown for block in situation.blocks for item in block.items]
+            made = follow(ways, shown, counting.blob)
+            tokens = counting.request(made)
+            limit = situation.marks.limit
+            if tokens <= limit:
+                return _fitted(history, made, tokens, ways, counting)
+            # A whole request may count more than its messages one by one: so much that something more has to go.
+            history.spare += limit - situation.size + 1
+        raise BudgetError(limit, {"the request": tokens}, given=situation.given)
+
+    def _history(self, messages: Sequence[Message], counting: _Counting) -> _History:
+        """The history that these messages go on with, and what is new of it taken in."""
+        found, same = _History(), 0
+        for known in reversed(self._histories):
+            begins = known.common(messages)
+            if begins == len(known.seen):
+                found, same = known, begins
+                self._histories.remove(known)
+                break
+            if begins > same:
+                found, same = known, begins
+        if same < len(found.seen):
+            found = found.until(same)
+        self._histories = [*self._histories[1 - _HISTORIES :], found]
+        found.take(messages, counting)
+        return found
+
+    def _decided(self, history: _History, counting: _Counting, aim: Target, rules: Rules) -> Situation:
+        originals = [Shown(message, (n,)) for n, message in enumerate(history.seen, start=1)]
+        items = [
+            Item(shown, history.size(shown, raw, counting), raw, place)
+            for place, shown, raw in as_decided(originals, history.decisions)
+        ]
+
+        def side(media: Media) -> int:
+            return longest_side(media, counting.blob)
+
+        situation = situation_of(
+            items,
+            self._budget,
+            self._strategy,
+            self._means(history, counting, originals),
+            window=aim.input_limit,
+            fixed=counting.fixed + history.spare,
+            number=_DECISIONS + len(history.decisions) + 1,
+            scale=counting.scale,
+            known=aim.known,
+            prices=cache_prices(aim.model),
+            room=room_for(held(media_of(item.shown for item in items), rules, side), rules),
+        )
+        made, situation = decide(situation, list(history.decisions.values()))
+        for decision in made:
+            history.decisions[_DECISIONS + len(history.decisions) + 1] = decision
+        return situation
+
+    def _means(self, history: _History, counting: _Counting, originals: Sequence[Shown]) -> Means:
+        def summarise(wanted: Wanted) -> Summary:
+            material = Material.of(wanted, counting.text)
+            made = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
+            return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
+
+        def read(first: int, last: int) -> Iterable[Shown]:
+            return reversed(originals[first - 1 : last])
+
+        def images_before(n: int) -> int:
+            return sum(images_in(shown.message) for shown in originals[: n - 1])
+
+        return Means(counting.message, counting.text, read, summarise, images_before, decisions=history.decisions)
+
+
+class _History(Struct, eq=False):
+    """Messages, their sizes by one counter, and what was decided on them. `spare` tokens are left free, since whole
+    requests were found to count so much more than their messages."""
+
+    seen: list[Message] = []
+    sizes: list[int] = []
+    counter: str = ""
+    decisions: dict[int, Decision] = {}
+    spare: int = 0
+
+    def common(self, messages: Sequence[Message]) -> int:
+        """With how many of its messages these begin. System text in the same place counts as the same, whatever it
+        says, unless something in it was shortened: otherwise nothing is decided on it."""
+        for i, (own, one) in enumerate(zip(self.seen, messages, strict=False)):
+            if own != one and not (own.role == one.role == "system" and i + 1 not in self._shortened()):
+                return i
+        return min(len(self.seen), len(messages))
+
+    def _shortened(self) -> set[int]:
+        details = [decision.detail for decision in self.decisions.values()]
+        return {entry[0] for detail in details for key in ("texts", "cuts") for entry in detail.get(key, ())}
+
+    def until(self, same: int) -> _History:
+        """One of its own with the first messages of this, and the decisions that were made on these alone."""
+        made = takewhile(lambda one: max(one[1].last, one[1].detail.get("at", 0) - 1) <= same, self.decisions.items())
+        return _History(self.seen[:same], self.sizes[:same], self.counter, dict(made), self.spare)
+
+    def take(self, messages: Sequence[Message], counting: _Counting) -> None:
+        """Take in the history as it is now."""
+        known = len(self.seen) if self.counter == counting.id else 0
+        for i, own in enumerate(self.seen[:known]):
+            if own.role == "system" and own != messages[i]:  # the others are the same
+                self.sizes[i] = counting.message(messages[i])
+        self.sizes[known:] = [counting.message(message) for message in messages[known:]]
+        self.seen, self.counter = list(messages), counting.id
+
+    def forget(self, made: int) -> None:
+        """Go back to so many decisions: a request that is refused leaves nothing behind."""
+        self.spare = 0
+        while len(self.decisions) > made:
+            self.decisions.popitem()
+
+    def size(self, shown: Shown, raw: Shown, counting: _Counting) -> int:
+        """Tokens of a message as it is shown."""
+        if shown is raw and shown.treatment == "verbatim":
+            return self.sizes[raw.records[0] - 1]
+        return counting.message(shown.message)
+
+
+def _fitted(history: _History, made: Prepared, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
+    system = {n for n, message in enumerate(history.seen, start=1) if message.role == "system"}
+    changes = tuple(
+        Edit(decision.action, decision.why, (decision.first,), through=decision.last)
+        for decision in lasting(history.decisions, system).values()
+    )
+    return Fitted(
+        request=made.request,
+        edits=(*changes, *made.edits),
+        losses=made.losses,
+        tokens=tokens,
+        marks=marks_of(made.view, made.request, ways, counting.blob),
+        decisions=tuple(history.decisions.values()),
+        view=made.view,
+    )
+
+
+class _ByCounter:
+    """Sizes by a counter of texts and messages."""
+
+    def __init__(self, counter: Counter, ways: Plan, blob: BlobReader) -> None:
+        self.id = counter.id
+        self.blob = blob
+        self._counter = counter
+        self._ways = ways
+        self._choice = choice_of(ways.local.settings, ways.provider)
+        self._schemas = schemas_of(ways.local.settings, counter)
+        tools = as_declared(ways.local.tools, ways.rules)
+        frame = count_frame(counter, system=True, tools=bool(tools)).tokens + self._schemas.tokens
+        self.fixed = frame + (count_tools(tools, counter, self._choice).tokens if tools else 0)
+        self.scale = MARGINS[counter.messages((WORD,)).certainty]
+
+    def message(self, message: Message) -> int:
+        """Tokens of a message as part of a request."""
+        return count_message(as_spelled(message, self._ways.rules), self._counter, self.blob).tokens
+
+    def text(self, text: str) -> int:
+        """Tokens of a text."""
+        return _number(self._counter.text(text))
+
+    def request(self, made: Prepared) -> int:
+        """Tokens of a whole request."""
+        system = any(shown.message.role == "system" for shown in made.view)
+        tools, _ = tools_for(self._ways, made.view)
+        shown = [as_spelled(shown.message, self._ways.rules) for shown in made.view]
+        said = self._counter.messages(shown, self.blob) + self._schemas
+        frame = self._counter.frame(system=system, tools=bool(tools))
+        return (frame + self._counter.tools(as_declared(tools, self._ways.rules), self._choice) + said).tokens
+
+
+class _ByFunction:
+    """Sizes by a function of the caller's, which is given wire messages: nothing beside them takes anything."""
+
+    id = "the caller's"
+    fixed = 0
+    scale = 1.0
+
+    def __init__(self, count: CountBody, ways: Plan, blob: BlobReader) -> None:
+        self.blob = blob
+        self._count = count
+        self._ways = ways
+
+    def message(self, message: Message) -> int:
+        """Tokens of a message as part of a request."""
+        return _number(self._count(spelled([Shown(message, (1,))], self._ways, self.blob)))
+
+    def text(self, text: str) -> int:
+        """Tokens of a text."""
+        return self.message(Message("user", (Text(text),)))
+
+    def request(self, made: Prepared) -> int:
+        """Tokens of a whole request."""
+        return _number(self._count(messages_of(made.request, self._ways)))
+
+
+_Counting = _ByCounter | _ByFunction
+
+
+def _checked(counter: Counter | CountBody | None) -> Counter | CountBody | None:
+    """A counter that can count, as far as one word shows. A function is asked when there are messages of its provider's
+    to ask it of. Raises InputError."""
+    if counter is None or callable(counter):
+        return counter
+    return checked_counter(counter, _COUNTER)
+
+
+def _number(said: Any) -> int:
+    """What a counter returned, if it is a number of tokens. Raises InputError."""
+    return tokens_said(said, _COUNTER)

@@ -1,0 +1,191 @@
+"""turnlog without a session: check, repair or convert one request body.
+
+Bodies are plain dicts as they go to the provider's API. Edits and losses count messages from 1, a
+system text that stands outside the messages included as the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct
+
+from ..errors import FormatError, InputError, text_given
+from ..log.messages import Message, Text, ToolResult, media_parts, not_json
+from ..models.target import DEFAULT_MODELS, Target, target
+from ..providers import provider
+from ..providers.protocol import Parsed
+from ..providers.sdk_objects import plain_body
+from ..providers.values import check_depth
+from ..view.types import Edit, Loss, Shown, starts_turn
+from .build import Prepared, prepare
+
+__all__ = ["Violation", "aimed", "as_json", "check", "convert", "detect", "repair", "shown_messages"]
+
+
+class Violation(Struct, frozen=True):
+    """Something the provider would refuse: a stable `kind`, a sentence, the messages concerned."""
+
+    kind: str
+    detail: str
+    messages: tuple[int, ...] = ()
+
+
+def check(body: Mapping[str, Any], provider: str, *, model: str = "") -> list[Violation]:
+    """What is wrong with a request body, as values; `[]` if the provider would accept it.
+
+    `model` defaults to the body's own. Violations are what `repair` would have to change; what it changes
+    only because every request does so, though the provider would take it, is none.
+    """
+    try:
+        parsed, prepared = _repaired(body, provider, model)
+    except FormatError as error:
+        return [Violation("format", str(error))]
+    return [
+        *(Violation(edit.kind, edit.rule or edit.detail, edit.records) for edit in prepared.edits),
+        *(Violation(loss.kind, loss.detail, loss.records) for loss in _broken(parsed, prepared)),
+    ]
+
+
+def _broken(parsed: Parsed, prepared: Prepared) -> list[Loss]:
+    """The losses for which the provider would refuse its own request: what had to leave it, or cannot stand where or
+    as it did."""
+    aim = prepared.target
+    rules = provider(aim.provider).rules(aim, aim.settings)
+    turn = _current_turn(prepared.view)
+
+    def is_refused(loss: Loss) -> bool:
+        if loss.kind == "signature":  # put on every step, asked for in the current turn only
+            return not turn.isdisjoint(loss.records)
+        if loss.kind == "media_type":  # the true one is sent to all, some take any that they know
+            declared = {media.mime for n in loss.records for media in media_parts(parsed.messages[n - 1])}
+            return rules.true_media_types or not declared <= rules.media_mimes
+        return True
+
+    return [loss for loss in prepared.losses if is_refused(loss)]
+
+
+def _current_turn(view: Sequence[Shown]) -> frozenset[int]:
+    """The messages from the one on in which a user last spoke."""
+    start = max((i for i, shown in enumerate(view) if shown.treatment != "synthetic" and starts_turn(shown)), default=0)
+    return frozenset(n for shown in view[start:] for n in shown.records)
+
+
+def repair(body: Mapping[str, Any], provider: str, *, model: str = "") -> Prepared:
+    """The same request, made valid; an undamaged one comes back equal. Raises FormatError where `body`
+    is no request of that provider at all."""
+    return _repaired(body, provider, model)[1]
+
+
+def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parsed, Prepared]:
+    """A body as it was read, and the same request made valid, with all that was changed."""
+    with as_json(body) as told:
+        parsed, prepared = _made_of(told, provider, model, provider)
+    if prepared.request == told:
+        return parsed, prepared
+    return parsed, prepared.after(_untold(parsed, prepared.view))
+
+
+def _untold(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
+    """The changes that no request of a session tells of, as there they are nobody's mistake: records may hold empty
+    texts, and calls that were made at once one by one."""
+    edits: list[Edit] = []
+    for shown in view:
+        if shown.treatment == "joined":
+            edits.append(Edit("joined", "answers put into one message with the calls before them", shown.records))
+        left = sum(map(_empty_texts, (parsed.messages[n - 1] for n in shown.records)))
+        if shown.treatment in ("repaired", "joined") and left > _empty_texts(shown.message):
+            edits.append(Edit("empty", "empty text left out", shown.records))
+    return tuple(edits)
+
+
+def _empty_texts(message: Message) -> int:
+    parts = (inner for part in message.parts for inner in (part.parts if isinstance(part, ToolResult) else (part,)))
+    return sum(isinstance(part, Text) and not part.text for part in parts)
+
+
+def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = "") -> Prepared:
+    """The request for another provider, valid there. `source` is told from the body if not given. Raises InputError:
+    UnknownProvider, FormatError where `body` is no request of its provider."""
+    with as_json(body) as told:
+        return _made_of(told, to, model, source)[1]
+
+
+def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple[Parsed, Prepared]:
+    """A body as it was read, and the request made of it."""
+    speaker = provider(source or detect(body))
+    provider(to)  # before anything is made of the body
+    if model is not None:  # as whoever has none passes it on
+        text_given("model", model)
+    check_depth(body)
+    parsed = speaker.parse(body)
+    aim = aimed(parsed, to, model)
+    foreign = parsed.configuration.provider != to
+    return parsed, prepare(shown_messages(parsed), parsed.configuration, aim, parsed.blob, complete=foreign)
+
+
+@contextmanager
+def as_json(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Around what takes a body for JSON: gives it with the objects of SDKs in it as dicts. Raises FormatError, which
+    says what and where, for anything else that is no JSON; for keys that are no texts only where that matters."""
+    if not isinstance(body, Mapping):
+        raise FormatError(f"a request body is an object (a dict), this is {type(body).__name__}")
+    told = plain_body(body)
+    try:
+        yield told
+    except (AttributeError, TypeError) as error:
+        wrong = not_json(told)
+        if wrong is None:
+            raise
+        raise FormatError(f"{wrong}: a request body is JSON, of dicts, lists, texts and numbers") from error
+
+
+def aimed(parsed: Parsed, to: str, model: str) -> Target:
+    """The target of a conversion; the body's own model serves within one provider."""
+    own = parsed.configuration.model if parsed.configuration.provider == to else ""
+    return target(to, model or own or DEFAULT_MODELS.get(to, ""))
+
+
+def shown_messages(parsed: Parsed) -> list[Shown]:
+    """The messages of a body, numbered from 1."""
+    return [Shown(message, (n,)) for n, message in enumerate(parsed.messages, start=1)]
+
+
+_ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"})
+
+
+def _declares_schemas(body: Mapping[str, Any]) -> bool:
+    """Whether tools are declared as Anthropic has them: read as another's, they would be nobody's."""
+    tools = body.get("tools")
+    return isinstance(tools, list) and any(isinstance(tool, Mapping) and "input_schema" in tool for tool in tools)
+
+
+def detect(body: Mapping[str, Any]) -> str:
+    """Whose request a body is. Raises InputError if it is none of the four."""
+    if not isinstance(body, Mapping):
+        raise InputError(f"a request body is an object (a dict), this is {type(body).__name__}")
+    if "contents" in body:
+        return "google"
+    if "input" in body:
+        return "openai-responses"
+    if "messages" not in body:
+        raise InputError("no request body: it has neither 'messages' nor 'input' nor 'contents'")
+    messages = body["messages"]
+    if not isinstance(messages, list):
+        raise InputError(f"no request body: 'messages' is to be a list, not {type(messages).__name__}")
+    if "system" in body or "anthropic_version" in body or "stop_sequences" in body or _declares_schemas(body):
+        return "anthropic"
+    for message in messages:
+        if not isinstance(message, Mapping):
+            continue
+        if message.get("role") in ("tool", "developer", "function", "system") or "tool_calls" in message:
+            return "openai-chat"
+        content = message.get("content")
+        if isinstance(content, list) and any(
+            isinstance(block, Mapping) and block.get("type") in _ANTHROPIC_BLOCKS for block in content
+        ):
+            return "anthropic"
+    model = str(body.get("model") or "")
+    return "anthropic" if model.startswith("claude") else "openai-chat"

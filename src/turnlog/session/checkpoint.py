@@ -1,0 +1,142 @@
+"""An answer while it is being streamed: what has come is put on record now and then, so that killing the process
+does not lose it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from ..log.messages import Message, Part, Reasoning, Text, ToolCall
+from ..log.records import Body, Decision, MessageRecord, PartialAnswer, Record, StreamCheckpoint
+from ..providers.protocol import Reply
+from ..view.decisions import active_decisions
+
+__all__ = ["CHECKPOINT_SECONDS", "Checkpoints", "KILLED", "as_interrupted", "unfinished_stream"]
+
+CHECKPOINT_SECONDS = 1.0
+"""At least so long lies between two checkpoints of a stream, and before the first."""
+
+_GROWTH = 1.25
+"""A checkpoint holds the whole answer so far, so the next one waits until it is larger by this factor. All of an
+answer's checkpoints together are then at most five times its size, and a kill loses at most a fifth of it."""
+
+KILLED = "the process ended while the answer was being streamed"
+"""Why an answer was interrupted of which only checkpoints were on record."""
+
+_WORD_BREAK = re.compile(r"[\s\u2e80-\U0010ffff]")
+"""What ends the run of characters that may be the beginning of a secret, which nobody could tell yet: a space, or a
+character of a script that writes without spaces (from U+2E80 on: Chinese, Japanese, Korean), of which hardly any
+secret consists and whose texts would otherwise be one word."""
+
+_LINE_BREAK = re.compile(r"[\r\n]")
+"""The same where a secret may hold spaces."""
+
+_TAKES_BACK = ("clear", "rewind")
+"""Actions of decisions after which what had come of an answer is not wanted any more."""
+
+
+class Checkpoints:
+    """Looks after one stream. `reply` tells what has come of it, `append` puts on record. With `by_lines`, a secret may
+    hold spaces, so that the line at the end of a text is left out, not the word alone."""
+
+    def __init__(
+        self, reply: Callable[[], Reply], append: Callable[[Body], object], every: float, *, by_lines: bool = False
+    ) -> None:
+        self._reply = reply
+        self._break = _LINE_BREAK if by_lines else _WORD_BREAK
+        self._append = append
+        self._every = every
+        self._due = time.monotonic() + every
+        self._least = 1
+
+    def look(self) -> None:
+        """To be called after every chunk."""
+        if time.monotonic() < self._due:
+            return
+        reply = self._reply()
+        body = StreamCheckpoint(_kept(reply.message, self._break), _growing(reply.fragments, self._break), reply.model)
+        size = sum(map(_size, (*body.message.parts, *body.fragments)))
+        if size >= self._least:
+            self._append(body)
+            self._least = int(size * _GROWTH) + 1 if self._every else size + 1
+        self._due = time.monotonic() + self._every
+
+
+def unfinished_stream(backwards: Iterable[Record]) -> Record | None:
+    """The newest checkpoint, if no answer came after it and no clearing or rewind that holds took it back.
+
+    `backwards` gives records, the last first. What others said while the answer was being streamed, a user or a tool,
+    does not end it.
+    """
+    since: list[Record] = []
+    for record in backwards:
+        match record.body:
+            case StreamCheckpoint():
+                decisions = active_decisions(reversed(since)).values()
+                taken = any(one.action in _TAKES_BACK and one.first <= record.n <= one.last for one in decisions)
+                return None if taken else record
+            case PartialAnswer() | MessageRecord(message=Message(role="assistant")):
+                return None
+            case Decision():
+                since.append(record)
+    return None
+
+
+def as_interrupted(checkpoint: StreamCheckpoint) -> PartialAnswer:
+    """The interrupted answer that a checkpoint tells of."""
+    return PartialAnswer(checkpoint.message, KILLED, checkpoint.fragments, model=checkpoint.model)
+
+
+def _kept(message: Message, end: re.Pattern[str]) -> Message:
+    """What of a message a checkpoint holds: its words, and calls that have fully come.
+
+    Calls may come before a text is at its end, so any text may be one that goes on, not only the last part.
+    """
+    parts = (part if isinstance(part, ToolCall) else _cut(part, end) for part in message.parts)
+    return msgspec.structs.replace(message, parts=tuple(part for part in parts if part is not None), form=None)
+
+
+def _growing(fragments: Iterable[Part], end: re.Pattern[str]) -> tuple[Part, ...]:
+    """What of the fragments of an answer a checkpoint holds."""
+    return tuple(cut for part in fragments if (cut := _cut(part, end)) is not None)
+
+
+def _cut(part: Part, end: re.Pattern[str]) -> Part | None:
+    """A part that may go on, without the beginning of a word at the end of any of its texts; None where nothing is
+    left, or nobody knows where in it a secret may have begun."""
+    match part:
+        case Text(text=text):
+            cut = _whole(text, end)
+            return msgspec.structs.replace(part, text=cut) if cut else None
+        case Reasoning() if not (part.signature or part.encrypted or part.id):
+            summary = tuple(filter(None, (_whole(text, end) for text in part.summary)))
+            reasoning = msgspec.structs.replace(part, text=_whole(part.text, end), summary=summary)
+            return reasoning if reasoning.text or summary else None
+        case Reasoning():  # whole: providers give these last, and a signature holds for just this text
+            return part
+        case ToolCall():
+            return msgspec.structs.replace(part, arguments=None, raw=_whole(part.raw_arguments, end))
+        case _:
+            return None
+
+
+def _whole(text: str, end: re.Pattern[str]) -> str:
+    """`text` without what stands behind the last `end` in it, however long: backwards, so in time linear in its
+    length."""
+    found = end.search(text[::-1])
+    return text[: len(text) - found.start()] if found else ""
+
+
+def _size(part: Part) -> int:
+    match part:
+        case Text(text=text):
+            return len(text)
+        case Reasoning(text=text, summary=summary):
+            return len(text) + sum(map(len, summary))
+        case ToolCall():
+            return 1 + len(part.raw_arguments)
+        case _:
+            return 1

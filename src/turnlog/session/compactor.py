@@ -1,0 +1,276 @@
+"""Keeps a session within its budget: decides what gives way, puts that on record, takes it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ..errors import Conflict, InputError
+from ..log.budget import Marks, Strategy, Terms
+from ..log.records import Decision, Record, SummaryRecord
+from ..log.store import Draft, Store
+from ..models.target import Target
+from ..requests.build import Prepared
+from ..summarize import Background, Complete, Digest, LogLedger, Material, Memory, Summarizer, as_ladder, attempt
+from ..view.compaction.ladder import SIZING, compact, decide, is_stalled
+from ..view.compaction.situation import Ahead, Situation, Summary, Wanted
+from ..view.compaction.steps.summarise import summary_ahead
+from ..view.decisions import failures_of, told
+from ..view.types import Edit
+from .state import Context, Summarise
+
+__all__ = ["Compaction", "Compactor"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_SOON = 0.85
+"""Share of the trigger from which on a summary is made ahead of need."""
+
+_RACES = 8
+"""So often somebody else may append first while a decision is being made."""
+
+_PAID_TRIES = 2
+"""So often a model is asked for a summary, if it comes too late."""
+
+_IN_VAIN = "no model was asked: the summary that one had made ahead gained nothing"
+_RACED = "no model was asked: others append faster than it writes"
+"""Why a digest stands in for a model's summary."""
+
+
+def _locked(method: Callable[Concatenate[Compactor, _P], _T]) -> Callable[Concatenate[Compactor, _P], _T]:
+    """The method, run while the thread holds the lock of the session's context. What it put on record is told behind
+    that: whoever listens may wait for another thread, which waits for the lock."""
+
+    @wraps(method)
+    def guarded(compactor: Compactor, /, *values: _P.args, **named: _P.kwargs) -> _T:
+        untold: list[Sequence[Record]] = []
+        try:
+            with compactor._context.lock:
+                try:
+                    return method(compactor, *values, **named)
+                finally:
+                    untold, compactor._untold = compactor._untold, untold
+        finally:
+            for records in untold:
+                compactor._tell(records)
+
+    return guarded
+
+
+class Compaction(Struct, frozen=True):
+    """What a compaction did: tokens before and after, and what went, by the decisions that say so.
+
+    `decisions` are by record number; `marks` are the budget that they were made for.
+    """
+
+    before: int
+    after: int
+    edits: tuple[Edit, ...]
+    decisions: dict[int, Decision]
+    marks: Marks
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What kept summarizers from writing a summary, a line each, where another had to be taken."""
+        return failures_of(self.decisions.values())
+
+    def __str__(self) -> str:
+        if not self.decisions:
+            return f"nothing to compact: {self.before:,} tokens"
+        went = "; ".join(edit.detail for edit in self.edits)
+        return f"{self.before:,} tokens became {self.after:,}: {went}"
+
+
+class Compactor:
+    """The budget of one session."""
+
+    def __init__(
+        self,
+        store: Store,
+        session_id: str,
+        context: Context,
+        summarizer: Summarizer | Complete | None,
+        timeout: float,
+        tell: Callable[[Sequence[Record]], None],
+    ) -> None:
+        self._store = store
+        self._tell = tell
+        self._id = session_id
+        self._context = context
+        self._models = as_ladder(summarizer)
+        self._timeout = timeout
+        self._ledger = LogLedger(store, session_id)
+        self._background = Background()
+        self._offline = Digest(Memory())
+        self._ahead: tuple[Ahead, tuple[int, ...]] | None = None
+        self._untold: list[Sequence[Record]] = []  # what was put on record while the lock is held
+
+    def close(self) -> None:
+        """Let go of a summary that is under way."""
+        self._background.close(self._ledger)
+
+    @_locked
+    def request(self, aim: Target, *, on_record: bool = True) -> Prepared:
+        """The next request for a target, within its budget, of the log as far as the context has taken it in. What has
+        to be decided for it is put on record, unless it is for once only: for another target than the session's.
+        Raises BudgetError, and Conflict if others append all the time."""
+        lost = 0
+        for _ in range(_RACES):
+            last = self._context.last
+            if self._context.is_at_rest(aim):
+                if on_record:
+                    self._prepare(aim)
+                if self._context.last != last and not self._context.is_at_rest(aim):
+                    continue  # somebody else said something meanwhile
+                return self._context.request(aim, marks=self._context.strategy.cache_marks)
+            situation = self._situation(aim, lost)
+            decisions, after = decide(situation, self._context.past)
+            if not decisions:
+                return self._context.request(aim, marks=self._context.strategy.cache_marks)
+            if not on_record:
+                return self._context.aside(aim, after, decisions)
+            # And look again: what is at rest now is so for whoever opens the log next, too.
+            lost += not self._record(decisions) and self._overtaken(last)
+        raise Conflict(self._id, expected=last, actual=self._context.last)
+
+    @_locked
+    def preview(self, aim: Target, terms: Terms | None = None) -> Prepared:
+        """The request as it would be, under other terms if any are given: nothing is put on record, and no model is
+        asked for a summary. Raises BudgetError."""
+        self._context.refresh()
+        situation = self._context.situation(aim, self._digest, terms)
+        decisions, after = decide(situation, self._context.past)
+        if decisions:
+            return self._context.aside(aim, after, decisions)
+        return self._context.request(aim, sent=False, marks=situation.strategy.cache_marks)
+
+    @_locked
+    def marks(self, aim: Target, terms: Terms | None = None) -> Marks:
+        """The budget in tokens as it stands."""
+        return self._context.situation(aim, self._summarise, terms).marks
+
+    @_locked
+    def compact(
+        self, aim: Target, keep: int | None = None, terms: Terms | None = None, *, dry_run: bool = False
+    ) -> Compaction:
+        """Make the view smaller now. With `keep`, everything before the newest `keep` turns is summarised; without, the
+        strategy's own steps are taken until the view is half as large. With `dry_run`, only say what would go. Raises
+        Conflict if others append all the time."""
+        if keep is not None and (not isinstance(keep, int) or keep < 1):
+            raise InputError(f"compact(keep=...) takes the number of newest turns to keep, at least 1, not {keep!r}")
+        self._context.refresh()
+        lost = 0
+        for _ in range(_RACES):
+            last = self._context.last
+            summarise = self._digest if dry_run else self._summariser(lost)
+            situation = _pressed(self._context.situation(aim, summarise, terms), keep)
+            decisions, after = compact(situation)
+            numbered = dict(enumerate(decisions, start=situation.number))
+            if dry_run or not decisions or self._record(decisions):
+                return Compaction(situation.size, after.size, told(numbered), numbered, situation.marks)
+            lost += self._overtaken(last)
+        raise Conflict(self._id, expected=last, actual=self._context.last)
+
+    @_locked
+    def undo(self) -> Record:
+        """Take back the last decision that made the view smaller. Raises InputError if none is in force."""
+        self._context.refresh()
+        made = [n for n, decision in self._context.decisions.items() if decision.action in SIZING]
+        if not made:
+            raise InputError(f"session {self._id!r} has no compaction that could be taken back")
+        shown_again = {"after": self._context.decisions[made[-1]].detail.get("before", 0)}
+        decision = Decision("undo", why="taken back", detail=shown_again, supersedes=made[-1])
+        record = self._store.append(self._id, [Draft(decision)])
+        self._context.take(record)
+        self._untold.append(record)
+        return record[0]
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _situation(self, aim: Target, lost: int) -> Situation:
+        situation = self._context.situation(aim, self._summariser(lost))
+        if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
+            return msgspec.structs.replace(situation, ahead=self._ahead[0])
+        return situation
+
+    def _prepare(self, aim: Target) -> None:
+        """Have a summary made in the background once the view is nearly full."""
+        strategy = self._context.strategy
+        if not self._models or "summarise" not in strategy.steps or self._context.fill(aim) < _SOON:
+            return
+        self._background.collect(self._ledger)
+        if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
+            return
+        situation = self._context.situation(aim, self._summarise)
+        if is_stalled(self._context.past, situation.marks.limit - situation.system):
+            return  # no summary is going to be asked for
+        found = summary_ahead(situation)
+        if found is not None:
+            ahead, wanted = found
+            material = Material.of(wanted, self._context.count_text)
+            self._background.start(material, self._models[0], self._ledger)
+            self._ahead = (ahead, tuple(self._context.decisions))
+            self._context.refresh()
+
+    def _record(self, decisions: Sequence[Decision]) -> bool:
+        """Whether the decisions could be put on record before anybody else appended something."""
+        drafts = [Draft(decision) for decision in decisions]
+        try:
+            records = self._store.append(self._id, drafts, expected=self._context.last)
+        except Conflict:
+            self._context.refresh()
+            return False
+        self._context.take(records)
+        self._untold.append(records)
+        return True
+
+    def _overtaken(self, last: int) -> bool:
+        """Whether others appended something behind record `last`. How a summary ended is put there by the session
+        itself: that is no race, and one that came late is taken when it is asked for again."""
+        added = self._store.read(self._id, first=last + 1)
+        return any(not isinstance(record.body, SummaryRecord) for record in added)
+
+    def _summariser(self, lost: int) -> Summarise:
+        """Who summarises after so many `lost` races: no model where others append faster than it writes, since each of
+        its summaries would be paid for and be of what is no longer all."""
+        return self._summarise if lost < _PAID_TRIES else self._digest
+
+    def _digest(self, wanted: Wanted) -> Summary:
+        material = Material.of(wanted, self._context.count_text)
+        made = attempt(material, (), offline=self._offline)
+        unasked = (_IN_VAIN if wanted.unpaid else _RACED,) if self._models else ()
+        return Summary(made.text, made.summarizer, (*unasked, *map(str, made.failures)))
+
+    def _summarise(self, wanted: Wanted) -> Summary:
+        if wanted.unpaid:
+            return self._digest(wanted)
+        material = Material.of(wanted, self._context.count_text)
+        made = attempt(
+            material,
+            self._models,
+            offline=self._offline,
+            timeout=self._timeout,
+            ledger=self._ledger,
+            ahead=self._background,
+        )
+        return Summary(made.text, made.summarizer, tuple(map(str, made.failures)))
+
+
+def _pressed(situation: Situation, keep: int | None) -> Situation:
+    """The situation as if it had to give way, for a compaction that somebody asked for: the limit is no larger than
+    the view, so that shares of it leave something to take."""
+    marks = situation.marks
+    strategy: Strategy = situation.strategy
+    if keep is not None:
+        strategy = msgspec.structs.replace(
+            strategy, steps=("summarise",), keep_turns=keep, head=0.0, tail=0.0, recent=0.0, user_tokens=0, grades=()
+        )
+    size = situation.size
+    pressed = Marks(min(marks.limit, size), min(marks.trigger, size), min(marks.goal, size // 2))
+    promised = keep is not None and size <= marks.limit
+    return msgspec.structs.replace(situation, strategy=strategy, marks=pressed, promised=promised)

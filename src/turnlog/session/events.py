@@ -1,0 +1,343 @@
+"""What happens in a session, told as it happens: to callbacks, to iterators, and to the logger `turnlog`.
+
+Most events are told of records that were just appended; what the log cannot hold (a session opened or closed, a
+callback that failed) is told beside it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Literal, TypeVar, get_args
+from weakref import WeakSet
+
+from msgspec import Struct
+
+from ..errors import InputError, described, is_async
+from ..log.records import (
+    Approval,
+    Body,
+    Decision,
+    FileChange,
+    PartialAnswer,
+    Record,
+    ToolFinished,
+    ToolStarted,
+    TurnClosed,
+    TurnOpened,
+)
+from ..models.target import Target
+from ..redaction import Redactor, redacted
+from ..view.compaction.ladder import SIZING
+from ..view.decisions import failures_of
+
+__all__ = ["Appended", "Event", "EventKind", "Events", "Feed"]
+
+EventKind = Literal[
+    "session_opened",
+    "session_resumed",
+    "session_closed",
+    "turn_started",
+    "turn_completed",
+    "turn_failed",
+    "turn_cancelled",
+    "tool_started",
+    "tool_finished",
+    "approval_asked",
+    "approval_given",
+    "approval_denied",
+    "compacted",
+    "rewound",
+    "undone",
+    "diff",
+    "warning",
+]
+"""What can happen."""
+
+_B = TypeVar("_B", bound=Body)
+_LOG = logging.getLogger("turnlog")
+_KINDS: frozenset[str] = frozenset(get_args(EventKind))
+_LOUD = ("turn_failed", "warning")
+
+
+class Event(Struct, frozen=True):
+    """Something that happened in a session: its `kind`, one line for people, and the record that has the details, if
+    there is one. For a session that was resumed, `found` is a `turnlog.session.recovery.Resumed`."""
+
+    kind: EventKind
+    session: str
+    text: str
+    record: Record | None = None
+    found: Struct | None = None
+
+
+class Appended(Struct, frozen=True):
+    """Records that a session has put on record together. `asked` is the target that was asked, where they are a
+    model's answer."""
+
+    records: tuple[Record, ...]
+    asked: Target | None = None
+
+
+class Feed:
+    """The events of a session as they come. `for` waits for the next one until the session is closed, `async for`
+    likewise; `waiting` takes those that are there. A feed that nobody refers to any more gets none."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._changed = threading.Condition()
+        self._wakers: list[tuple[Any, Any]] = []
+        self._closed = False
+
+    def push(self, event: Event) -> None:
+        """Put an event at the end."""
+        with self._changed:
+            self._events.append(event)
+            self._wake()
+
+    def close(self) -> None:
+        """Let iterations end once they have taken what is there."""
+        with self._changed:
+            self._closed = True
+            self._wake()
+
+    def waiting(self) -> list[Event]:
+        """The events that have come and were not taken yet, without waiting for more."""
+        with self._changed:
+            found = list(self._events)
+            self._events.clear()
+        return found
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        with self._changed:
+            while not self._events:
+                if self._closed:
+                    raise StopIteration
+                self._changed.wait()
+            return self._events.popleft()
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        import asyncio  # here: whoever iterates so has loaded it, and nobody else should pay for it
+
+        while True:
+            with self._changed:
+                if self._events:
+                    return self._events.popleft()
+                if self._closed:
+                    raise StopAsyncIteration
+                loop = asyncio.get_running_loop()
+                waker = loop, loop.create_future()
+                self._wakers.append(waker)
+            try:
+                await waker[1]
+            finally:
+                with self._changed, suppress(ValueError):  # there still, if the wait was cancelled
+                    self._wakers.remove(waker)
+
+    def _wake(self) -> None:
+        self._changed.notify_all()
+        wakers, self._wakers = self._wakers, []
+        for loop, turned in wakers:
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits in it
+                loop.call_soon_threadsafe(_resolve, turned)
+
+
+def _resolve(turned: Any) -> None:
+    if not turned.done():
+        turned.set_result(None)
+
+
+class Events:
+    """Who is told of what happens in one session. No line about it holds what `redactor` finds. `tool_of` names the
+    tool of a call, given by record and id; empty if nobody knows."""
+
+    def __init__(
+        self,
+        session_id: str,
+        redactor: Redactor | None = None,
+        tool_of: Callable[[int, str], str] = lambda record, call_id: "",
+    ) -> None:
+        self._id = session_id
+        self._tool_of = tool_of
+        self._redactor = redactor
+        self._callbacks: list[Callable[[Event], object]] = []
+        self._followers: list[Callable[[Appended], object]] = []
+        self._feeds: WeakSet[Feed] = WeakSet()
+        self._opening: list[Event] = []
+        self._in_opening = self._closed = False
+
+    def on(self, callback: Callable[[Event], object]) -> Callable[[], None]:
+        """Call `callback` with every event from here on, and with those of the opening if it is the first to
+        listen. Returns what ends that. Raises InputError."""
+        stop = _enter(self._callbacks, callback, "on_event takes a function of an event")
+        for event in self._of_opening():
+            self._call(callback, event)
+        return stop
+
+    def on_records(self, callback: Callable[[Appended], object]) -> Callable[[], None]:
+        """Call `callback` with all that is put on record from here on. Returns what ends that. Raises InputError."""
+        return _enter(self._followers, callback, "on_records takes a function of what was appended")
+
+    def feed(self) -> Feed:
+        """Every event from here on, and those of the opening if nobody has listened before, to iterate over."""
+        made = Feed()
+        for event in self._of_opening():
+            made.push(event)
+        if self._closed:
+            made.close()
+        else:
+            self._feeds.add(made)
+        return made
+
+    def tell(self, records: Sequence[Record], asked: Target | None = None) -> None:
+        """Tell what was appended; `asked` as in `Appended`."""
+        for follower in tuple(self._followers):
+            try:
+                follower(Appended(tuple(records), asked))
+            except Exception as error:  # noqa: BLE001 - as for callbacks
+                self._tell_failure(follower, f"record {records[0].n}", error, records[0])
+        for record in records:
+            found = _told(self.as_kept(record.body), self._ended(record.body))
+            if found is not None:
+                self.emit(*found, record)
+
+    def emit(self, kind: EventKind, text: str, record: Record | None = None, found: Struct | None = None) -> None:
+        """Tell that something happened. What listeners do wrong is told to the others, and raised nowhere."""
+        assert kind in _KINDS
+        event = Event(kind, self._id, _one_line(self._clean(text)), record, found)
+        _LOG.log(logging.WARNING if kind in _LOUD else logging.INFO, "%s: %s", self._id, event.text)
+        if self._in_opening:
+            place = 0 if kind == "session_resumed" else len(self._opening)  # it tells of those that came of it
+            self._opening.insert(place, event)
+        for callback in tuple(self._callbacks):
+            self._call(callback, event)
+        for feed in tuple(self._feeds):
+            feed.push(event)
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """While this lasts nobody can listen yet: what happens is kept for the first who does."""
+        self._in_opening = True
+        try:
+            yield
+        finally:
+            self._in_opening = False
+
+    def as_kept(self, body: _B) -> _B:
+        """A record's body as it is on disk: with a live redactor the session has it as it was said."""
+        redactor = self._redactor
+        return redacted(body, redactor)[0] if redactor is not None and redactor.live else body
+
+    def close(self) -> None:
+        """Tell that the session is closed, once; nothing follows."""
+        if self._closed:
+            return
+        self._closed = True
+        self.emit("session_closed", "session closed")
+        for feed in tuple(self._feeds):
+            feed.close()
+        self._callbacks.clear()
+        self._followers.clear()
+
+    def _clean(self, text: str) -> str:
+        return text if self._redactor is None else self._redactor.text(text)[0]
+
+    def _ended(self, body: Body) -> str:
+        """The name of the tool that ended, which its record does not say, as the record of its start has it."""
+        if not isinstance(body, ToolFinished):
+            return ""
+        name = self._tool_of(body.call_record, body.call_id)
+        return self.as_kept(ToolStarted(body.call_id, body.call_record, name)).name
+
+    def _of_opening(self) -> list[Event]:
+        found, self._opening = self._opening, []
+        return found
+
+    def _call(self, callback: Callable[[Event], object], event: Event) -> None:
+        try:
+            callback(event)
+        except Exception as error:  # noqa: BLE001 - a listener's mistake must not break what it listens to
+            self._tell_failure(callback, repr(event.kind), error, event.record, warn=event.kind != "warning")
+
+    def _tell_failure(
+        self, failed: Callable[[Any], object], place: str, error: Exception, record: Record | None, *, warn: bool = True
+    ) -> None:
+        said = f"{_name_of(failed)} failed at {place}: {described(error)}"
+        clean = self._clean(said)
+        text = _one_line(clean)
+        _LOG.warning("%s: %s", self._id, text, exc_info=error if clean == said else None)  # a trace repeats the error
+        if not warn:
+            return
+        warning = Event("warning", self._id, text, record)
+        for callback in tuple(self._callbacks):
+            if callback is not failed:
+                self._call(callback, warning)
+        for feed in tuple(self._feeds):
+            feed.push(warning)
+
+
+def _enter(listeners: list[Any], callback: Callable[[Any], object], takes: str) -> Callable[[], None]:
+    """Put a listener on a list; returns what takes it off again."""
+    if not callable(callback):
+        raise InputError(f"{takes}, not {type(callback).__name__}")
+    if is_async(callback):  # nobody would await what it returns
+        raise InputError(f"{takes}; this one is asynchronous: give a plain one, or follow `async for` of events()")
+    listeners.append(callback)
+
+    def stop() -> None:
+        if callback in listeners:
+            listeners.remove(callback)
+
+    return stop
+
+
+def _name_of(callback: Callable[[Any], object]) -> str:
+    return getattr(callback, "__qualname__", type(callback).__name__)
+
+
+def _one_line(text: str) -> str:
+    """Text of other people, so that it cannot pass for another line of a log file."""
+    shown = "".join(char if char.isprintable() else " " for char in text[:500])
+    return " ".join(shown.split())
+
+
+def _told(body: Body, tool: str) -> tuple[EventKind, str] | None:
+    """The event that a new record's body is, and a line about it. `tool` is the name of the tool that ended."""
+    match body:
+        case TurnOpened(turn_id=turn_id):
+            return "turn_started", f"turn {turn_id} started"
+        case TurnClosed(turn_id=turn_id, status=status, reason=reason):
+            text = f"turn {turn_id} {status}: {reason}" if reason else f"turn {turn_id} {status}"
+            kinds: dict[str, EventKind] = {"failed": "turn_failed", "cancelled": "turn_cancelled"}
+            return kinds.get(status, "turn_completed"), text
+        case ToolStarted(call_id=call_id, name=name):
+            return "tool_started", f"{name} ({call_id}) started"
+        case ToolFinished(call_id=call_id, outcome=outcome, reason=reason):
+            name = f"{tool} ({call_id})" if tool else call_id
+            return "tool_finished", f"{name} ended: {outcome}" + (f", {reason}" if reason else "")
+        case Approval(call_id=call_id, state=state, reason=reason):
+            asked: dict[str, EventKind] = {"asked": "approval_asked", "given": "approval_given"}
+            text = f"approval of {call_id} {state}"
+            return asked.get(state, "approval_denied"), f"{text}: {reason}" if reason else text
+        case Decision(action=action, why=why) as decision if action in SIZING:
+            failed = "; ".join(failures_of([decision]))
+            return "compacted", f"{action}: {why}" + (f"; no summarizer could: {failed}" if failed else "")
+        case Decision(action="rewind", first=first, last=last, why=why):
+            return "rewound", f"records {first} to {last} were taken back: {why}"
+        case Decision(action="undo", supersedes=undone, why=why):
+            return "undone", f"decision {undone} no longer holds: {why}"
+        case FileChange(path=path, action=action):
+            return "diff", f"{path} {action}"
+        case PartialAnswer(reason=reason):
+            return "warning", f"the answer was interrupted: {reason}"
+        case _:
+            return None

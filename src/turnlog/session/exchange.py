@@ -1,0 +1,164 @@
+"""What goes into a session and comes out of it: content as people give it, answers as recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from types import NoneType
+from typing import Any
+
+import msgspec
+
+from ..errors import FormatError, InputError
+from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
+from ..log.records import Configuration, MessageRecord, Record
+from ..models.pricing import Cost, cost
+from ..models.target import Target, check_settings
+from ..providers import provider
+from ..providers.protocol import Parsed, Reply
+from ..providers.refusals import is_refusal
+from ..providers.sdk_objects import advice, plain_body
+
+__all__ = [
+    "Answer",
+    "Content",
+    "is_stream",
+    "media_of",
+    "message_given",
+    "messages_of",
+    "parts_of",
+    "settings_given",
+    "target_of",
+    "told_apart",
+    "whole_of",
+]
+
+Content = str | Part | Sequence[str | Part]
+"""What a message is given as: text, a part, or several."""
+
+_PARTS = (Text, Media, Reasoning, ToolCall, ToolResult, Opaque)
+
+
+class Answer:
+    """What `receive` recorded: the message, its tool calls, and whether it came to its end. `model` wrote
+    it, in the provider's words or, where it does not say, in those of the target (`asked`)."""
+
+    def __init__(self, reply: Reply, record: Record, asked: str) -> None:
+        self.record = record
+        self.message = reply.message
+        self.model = reply.model or asked
+        self.usage = reply.usage
+        self.complete = isinstance(record.body, MessageRecord)
+        self.tool_calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
+        self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
+
+    def __repr__(self) -> str:
+        calls = [call.name for call in self.tool_calls]
+        return f"Answer({self.text!r:.200}, tool_calls={calls}, complete={self.complete}, record={self.record.n})"
+
+    @property
+    def cost(self) -> Cost | None:
+        """What the request and this answer cost at list prices; None if the provider did not say what it
+        billed."""
+        return None if self.usage is None else cost(self.usage, self.model)
+
+
+def parts_of(content: Content) -> tuple[Part, ...]:
+    """Content as parts. Raises InputError for what is neither text nor a part."""
+    if isinstance(content, str):
+        return (Text(content),)
+    if isinstance(content, _PARTS):
+        return (content,)
+    if isinstance(content, (list, tuple)):
+        parts = tuple(
+            Text(item) if isinstance(item, str) else item for item in content if item != "" or len(content) == 1
+        )
+        wrong = [part for part in parts if not isinstance(part, _PARTS)]
+        if not wrong:
+            return parts
+        content = wrong[0]
+    raise InputError(
+        f"content is text, a part or a list of them, not {type(content).__name__}: use turnlog.Text, "
+        "session.media(data, mime), ...; `add` takes a whole Message, `receive` a provider's answer"
+    )
+
+
+def message_given(message: Message) -> Message:
+    """`message`, if it is one of ours; else InputError."""
+    if isinstance(message, Message):
+        return message
+    what = "`user(text)` and the like take what was said, `extend([message])` a message as a provider's request has it"
+    raise InputError(f"`add` takes a turnlog.Message, not {type(message).__name__}: {what}")
+
+
+def messages_of(messages: Iterable[Any], aim: Callable[[], Target]) -> Parsed:
+    """Several messages: ours, or those of a request to a provider, `aim`'s, read. Raises InputError for what is
+    neither, FormatError where they cannot be read."""
+    several = isinstance(messages, Iterable) and not isinstance(messages, (Message, Mapping, str))
+    found = list(messages) if several else []
+    if several and all(isinstance(message, Message) for message in found):
+        return Parsed(messages=tuple(found), configuration=Configuration())
+    what = "messages are a list, of turnlog.Message or as a provider's request has them (`body['messages']`)"
+    if not several or any(isinstance(one, (Message, str, int, float, NoneType)) for one in found):
+        raise InputError(f"{what}, not {messages!r:.200}")
+    speaker = provider(aim().provider)
+    try:
+        body = plain_body({speaker.conversation: found})
+    except FormatError as error:
+        raise FormatError(f"{what}; {error}") from error
+    return speaker.parse(body)
+
+
+def target_of(aim: Target) -> Target:
+    """`aim`, if it is a target; else InputError."""
+    if not isinstance(aim, Target):
+        raise InputError(f"a target is made by turnlog.target(PROVIDER, MODEL), this is {type(aim).__name__}")
+    return aim
+
+
+def settings_given(settings: Collection[str], held: Collection[str]) -> None:
+    """Raises InputError for names that are no settings of a request, nor ours. `held` are settings that are there
+    already."""
+    check_settings(settings)
+    for name in settings:
+        near = get_close_matches(name, ("tools", "budget", "strategy"), 1, 0.75)
+        if near and name not in held:
+            raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
+
+
+def is_stream(answer: Any) -> bool:
+    """Whether an answer comes in chunks: an iterable that is no whole response, nor a list of one error, nor, as
+    responses of `requests` are, iterable besides leading to an answer."""
+    if isinstance(whole_of(answer), (Mapping, str, bytes)) or hasattr(answer, "model_dump") or advice(answer):
+        return False
+    return hasattr(answer, "__iter__") or hasattr(answer, "__next__")
+
+
+def whole_of(answer: Any) -> Any:
+    """The answer itself, or the error in a list of one: what Google's REST API gives where a stream was asked for."""
+    return answer[0] if isinstance(answer, list) and len(answer) == 1 and is_refusal(answer[0]) else answer
+
+
+def told_apart(reply: Reply) -> Reply:
+    """The answer with ids of their own for calls in it that have none, or one that another has. Results go by ids:
+    given in another order than the calls, they would be taken for each other's."""
+    calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
+    taken = {call.id for call in calls}
+    if len(taken) == len(calls):
+        return reply
+    free = (name for i in range(len(calls) + len(taken)) if (name := f"call_{i}") not in taken)
+    parts: list[Part] = []
+    seen = {""}
+    for part in reply.message.parts:
+        if isinstance(part, ToolCall):
+            part = msgspec.structs.replace(part, id=next(free)) if part.id in seen else part
+            seen.add(part.id)
+        parts.append(part)
+    return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, parts=tuple(parts)))
+
+
+def media_of(data: bytes, mime: str, name: str = "") -> Media:
+    """The media part of these bytes, which have to be put into a store."""
+    if not isinstance(data, bytes) or not isinstance(mime, str):
+        raise InputError("media is given as bytes and a MIME type, e.g. media(data, 'image/png')")
+    return Media(media_kind(mime), mime=mime, sha256=sha256_hex(data), size=len(data), name=name)

@@ -1,0 +1,288 @@
+"""The part of a log that its next request shows: read backwards from the end, past what decisions hide.
+
+What no view could hold is not read: between the beginning of the conversation and its newest part there may be a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Protocol
+
+from msgspec import Struct
+
+from ..log.budget import Budget
+from ..log.messages import Message, ToolCall, ToolResult
+from ..log.records import Configuration, Decision, Record
+from ..log.store import RecordStore
+from ..models.target import target
+from ..view.compaction.blocks import starts_block
+from ..view.decisions import Effects
+from ..view.fold import as_shown
+from ..view.program_prefaces import is_preface
+from ..view.types import Shown, starts_turn
+
+__all__ = ["Sizes", "Window", "gap_tokens", "reach_for", "read_window", "usual_reach"]
+
+_REACH = 2
+"""How much of a conversation is kept in memory and looked at when something is decided: so many times the limit."""
+
+_LEAST_REACH = 20_000
+"""Tokens kept in memory, however small the budget."""
+
+_UNAIMED_REACH = 200_000
+"""Tokens kept in memory of a session that has no target."""
+
+_BEGINNING = 0.4
+"""Share of the reach that the beginning of a conversation may take where there is a gap behind it."""
+
+_RESULTS_WITHIN = 200
+"""So many records behind a pinned call its result is looked for, and ahead of a result its call, where what lies
+between is not at hand."""
+
+_NOTHING = Message("user", ())
+
+
+class Sizes(Protocol):
+    """Counts tokens. `turnlog.requests.size.Sizing` is what does."""
+
+    def record(self, record: Record) -> int:
+        """Tokens of what a record shows as it stands."""
+
+    def message(self, message: Message) -> int:
+        """Tokens of any message."""
+
+
+class Window(Struct, frozen=True):
+    """Records that are at hand, oldest first; `gap` names the first and last of those in their midst that are not,
+    `within` the numbers of those that are at hand in it all the same."""
+
+    records: tuple[Record, ...]
+    gap: tuple[int, int] | None
+    within: frozenset[int] = frozenset()
+
+
+def reach_for(limit: int) -> int:
+    """How many tokens are kept in memory for requests of so many."""
+    return max(_LEAST_REACH, _REACH * limit)
+
+
+def usual_reach(now: Configuration) -> int:
+    """The same for the requests that a configuration stands for."""
+    if not (now.provider and now.model):
+        return _UNAIMED_REACH
+    window = now.input_limit or target(now.provider, now.model).input_limit
+    return reach_for((now.budget or Budget()).max_tokens or window)
+
+
+def read_window(
+    store: RecordStore,
+    session_id: str,
+    last: int,
+    marks: Sequence[Record],
+    decisions: Mapping[int, Decision],
+    sizes: Sizes,
+    reach: int,
+) -> Window:
+    """What the view of records 1 to `last` shows. More than `reach` tokens are read only of the newest block, and of
+    the beginning less than half as many besides; what is pinned, the task and what the user said last are always at
+    hand. `marks` are the log's landmarks.
+
+    Sizes are those of what is shown: however much was masked or cut, a view that fits is read whole.
+    """
+    log = _Log(store, session_id, decisions, sizes)
+    newest: list[Record] = []
+    used = 0
+    from_start = True
+    for record in log.read(1, last, reverse=True):
+        if used > reach and _block_begin(newest[::-1]) is not None:
+            from_start = False
+            break
+        newest.append(record.in_passing)
+        used += log.size(record)
+    newest.reverse()
+    if from_start:
+        return Window(_with_system(newest, marks), None)
+    newest = newest[_block_begin(newest) or 0 :]
+    newest = _calls_before(newest, log.read(1, newest[0].n - 1, reverse=True)) + newest
+    begin = newest[0].n
+    oldest = _beginning(log, begin, int(reach * _BEGINNING))
+    gap = (oldest[-1].n + 1 if oldest else 1, begin - 1)
+    if gap[0] > gap[1]:
+        return Window(_with_system([*oldest, *newest], marks), None)
+    inside = _pinned(log, decisions, gap)
+    if not any(map(_is_word_of_user, newest)):
+        inside += islice(filter(_is_word_of_user, log.read(*gap, reverse=True)), 1)
+    if not any(map(_is_own_word, oldest)):
+        inside += islice(filter(_is_own_word, log.read(*gap)), 1)
+    within = frozenset(record.n for record in inside)
+    return Window(_with_system([*oldest, *inside, *newest], marks), gap, within)
+
+
+def gap_tokens(
+    store: RecordStore,
+    session_id: str,
+    gap: tuple[int, int] | None,
+    within: frozenset[int],
+    decisions: Mapping[int, Decision],
+    sizes: Sizes,
+) -> int:
+    """What of the conversation stands in a gap, if there is one, and is not at hand, in tokens. Reads all of it."""
+    if gap is None:
+        return 0
+    log = _Log(store, session_id, decisions, sizes)
+    return sum(log.size(record) for record in log.read(*gap) if record.n not in within and not _is_system(record))
+
+
+class _Log:
+    """A log as decisions leave it."""
+
+    def __init__(self, store: RecordStore, session_id: str, decisions: Mapping[int, Decision], sizes: Sizes) -> None:
+        self._store = store
+        self._id = session_id
+        self._sizes = sizes
+        self._effects = Effects.of(decisions)
+
+    def read(self, first: int, last: int, *, reverse: bool = False) -> Iterator[Record]:
+        """Its records from number `first` to `last`, without the stretches that decisions hide."""
+        ranges = self._effects.shown_ranges(last, first)
+        for begin, end in reversed(ranges) if reverse else ranges:
+            yield from self.read_all(begin, end, reverse=reverse)
+
+    def read_all(self, first: int, last: int, *, reverse: bool = False) -> Iterator[Record]:
+        """Its records from number `first` to `last`, hidden ones too."""
+        return self._store.read(self._id, first=first, last=last, reverse=reverse)
+
+    def size(self, record: Record) -> int:
+        """Tokens of a record as it is shown."""
+        if record.n not in self._effects.changes:
+            return self._sizes.record(record)
+        return sum(self._sizes.message(self._effects.treat(shown).message) for shown in as_shown(record))
+
+    def shown(self, record: Record) -> Shown | None:
+        """What a record shows by itself, if no decision hides it."""
+        found = as_shown(record)
+        return found[0] if found and not self._effects.hides(record.n, found[0].message) else None
+
+
+def _is_system(record: Record) -> bool:
+    return record.message is not None and record.message.role == "system"
+
+
+def _is_word_of_user(record: Record) -> bool:
+    return any(starts_turn(shown) for shown in as_shown(record))
+
+
+def _is_own_word(record: Record) -> bool:
+    """Whether the user speaks, and no agent in his name."""
+    return _is_word_of_user(record) and not is_preface(record.message or _NOTHING)
+
+
+def _beginning(log: _Log, begin: int, room: int) -> list[Record]:
+    """The first records of the log, ahead of record `begin`: up to the task, and on as far as `room` tokens reach. No
+    call is among them without its result, if that can be helped."""
+    oldest: list[Record] = []
+    task = 0  # so many of them lead to the first user message, which stays whatever is open ahead of it
+    ahead = True  # of the user's own words: what was said in his name is an agent's
+    whole = 0  # so many of them stand before a place where no call waits for its result
+    waiting: set[str] = set()
+    for record in log.read(1, begin - 1):
+        room -= log.size(record)
+        if room < 0 and task and not ahead:
+            break
+        oldest.append(record)
+        if ahead and _is_word_of_user(record):
+            task, ahead = len(oldest), not _is_own_word(record)
+        elif task and (record.message or _NOTHING).role == "assistant":
+            ahead = False
+        _see(record, waiting)
+        whole = len(oldest) if not waiting else whole
+    return oldest[: max(task, whole)] or oldest
+
+
+def _block_begin(records: Sequence[Record]) -> int | None:
+    """Where the first whole block begins among records, oldest first: what stands before it may belong to what is not
+    at hand."""
+    before: Shown | None = None
+    for i, record in enumerate(records):
+        for shown in as_shown(record):
+            if starts_turn(shown) or (before is not None and starts_block(shown, before)):
+                return i
+            before = shown
+    return None
+
+
+def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Record]:
+    """Of what stands `ahead` of the newest records, the last first, what belongs to them: calls that they answer behind
+    a user's word."""
+    wanted, called = set[str](), set[str]()
+    for part in (part for record in newest if record.message is not None for part in record.message.parts):
+        if isinstance(part, ToolCall):
+            called.add(part.id)
+        elif isinstance(part, ToolResult) and part.call_id not in called:
+            wanted.add(part.call_id)
+    before: list[Record] = []
+    found = 0  # so many of them belong to the newest
+    for record in islice(ahead, _RESULTS_WITHIN if wanted else 0):
+        before.append(record)
+        calls = {part.id for part in (record.message or _NOTHING).parts if isinstance(part, ToolCall)}
+        if not calls.isdisjoint(wanted):
+            wanted -= calls
+            found = len(before)
+        elif found == len(before) - 1 and found and (record.message or _NOTHING).role == "assistant":
+            found = len(before)  # the same answer, in several messages
+        elif not wanted:
+            break
+    return before[:found][::-1]
+
+
+def _pinned(log: _Log, decisions: Mapping[int, Decision], gap: tuple[int, int]) -> list[Record]:
+    """What is pinned in a gap, and what stays with it."""
+    numbers = {d.first for d in decisions.values() if d.action == "pin" and gap[0] <= d.first <= gap[1]}
+    found: dict[int, Record] = {}
+    for n in sorted(numbers):
+        if n not in found:
+            block = _around(log, n, gap)
+            before = _calls_before(block, log.read_all(gap[0], block[0].n - 1, reverse=True))
+            block = [*(record for record in before if log.shown(record)), *block]
+            found.update((record.n, record) for record in block)
+    return [found[n] for n in sorted(found)]
+
+
+def _around(log: _Log, n: int, gap: tuple[int, int]) -> list[Record]:
+    """Record `n` and the rest of its block within a gap: the answer that it belongs to, the results of its calls."""
+    block = list(log.read_all(n, n))
+    for record in log.read_all(gap[0], n - 1, reverse=True):
+        if (shown := log.shown(record)) is None:
+            continue
+        if shown.message.role == "system" or starts_block(as_shown(block[0])[0], shown):
+            break
+        block.insert(0, record)
+    waiting: set[str] = set()
+    for record in block:
+        _see(record, waiting)
+    for record in log.read_all(n + 1, min(gap[1], n + _RESULTS_WITHIN)):
+        if (shown := log.shown(record)) is None:
+            continue
+        starts = shown.message.role == "system" or starts_block(shown, as_shown(block[-1])[0])
+        if starts and not waiting:
+            break
+        block.append(record)
+        _see(record, waiting)
+    return block
+
+
+def _see(record: Record, waiting: set[str]) -> None:
+    """Add the calls of a record to those that wait for their results, take away those that it answers."""
+    for part in record.message.parts if record.message is not None else ():
+        if isinstance(part, ToolCall):
+            waiting.add(part.id)
+        elif isinstance(part, ToolResult):
+            waiting.discard(part.call_id)
+
+
+def _with_system(records: Sequence[Record], marks: Sequence[Record]) -> tuple[Record, ...]:
+    """With the system messages among the landmarks: they stay whatever is hidden."""
+    found = {record.n: record for record in records}
+    found.update({mark.n: mark for mark in marks if mark.message is not None})
+    return tuple(found[n] for n in sorted(found))

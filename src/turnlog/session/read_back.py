@@ -1,0 +1,175 @@
+"""What a view left out, read back: by whoever holds the session, and by the model itself through a tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import InputError
+from ..log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
+from ..log.records import Configuration
+from ..log.store import RecordStore
+from ..models.target import DEFAULT_MODELS, target
+from ..requests.build import plan
+from ..view.decisions import Rewinds
+
+__all__ = ["READ_BACK", "read_back", "read_back_for", "read_back_tool"]
+
+_LINE = 1_000
+"""Characters from which on a line counts as several."""
+
+_TO_THE_END = 1 << 62
+
+_DIGITS = 19
+"""Of a number in a text: those of more are none that a record could have."""
+
+_NAMED = re.compile(r"(?i)(?:record\s+)?(?:#?(\d+)|\[#?(\d+)\]|\(#?(\d+)\))")
+"""A record as summaries and placeholders name it, and models after them: `#4`, `(#4)`, `[4]`, `record 4`."""
+
+READ_BACK = Tool(
+    name="read_back",
+    description=(
+        "Read back the text of a record of this conversation that is no longer shown in full: one that was summarised, "
+        "masked, shortened or left out. Summaries and placeholders name the numbers of the records that they stand "
+        "for. Images and other media have no text and cannot be read back."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "record": {"type": "integer", "description": "Number of the record."},
+            "first_line": {
+                "type": "integer",
+                "description": (
+                    "First line to read, counted from 1. Default: 1. A line of over 1,000 characters counts as one for "
+                    "each 1,000."
+                ),
+            },
+            "last_line": {"type": "integer", "description": "Last line to read, inclusive. Default: the last."},
+        },
+        "required": ["record"],
+    },
+)
+"""The tool with which a model reads back: give it among the tools of `Session.configure`, and answer its calls with
+`Session.answer_read_back`."""
+
+
+def read_back_tool(provider: str, model: str = "") -> dict[str, Any]:
+    """The declaration of `READ_BACK` as a provider's request has it, an element of its `tools`."""
+    usual = DEFAULT_MODELS.get(provider, "") if isinstance(provider, str) else ""
+    aim = target(provider, model or usual)  # the declaration is the same for each model
+    ways = plan(Configuration(provider=provider, tools=(READ_BACK,)), aim)
+    request = ways.provider.render([], ways.local, aim, _no_blob).request
+    found: dict[str, Any] = request["tools"][0]
+    return found
+
+
+def _no_blob(sha256: str) -> bytes:
+    raise InputError(f"a tool's declaration holds no media ({sha256})")
+
+
+def read_back(store: RecordStore, session_id: str, n: int, lines: tuple[int, int] | None = None) -> str:
+    """The text of message record `n`, as it is on record; with `lines`, from line to line, counted from 1. A line of
+    over 1,000 characters counts as one for each 1,000, so that it can be read in pieces.
+
+    Media are named, as they are no text, and so is what only its provider can read. Raises InputError if there is no
+    such message, or no such lines.
+    """
+    return _read(_message(store, session_id, n), n, lines)
+
+
+def _message(store: RecordStore, session_id: str, n: int) -> Message:
+    found = list(store.read(session_id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
+    message = found[0].message if found else None
+    if message is None:
+        raise InputError(f"record {n!r} of session {session_id!r} is no message that could be read back")
+    return message
+
+
+def _read(message: Message, n: int, lines: tuple[int, int] | None) -> str:
+    text = "\n".join(_texts(message))
+    if lines is None:
+        return text
+    pieces = list(_pieces(text))
+    if not (isinstance(lines, (tuple, list)) and len(lines) == 2 and all(isinstance(line, int) for line in lines)):
+        raise InputError(f"lines={lines!r}: give the first and the last, from 1 on, such as lines=(1, 20)")
+    first, last = lines
+    if not 1 <= first <= last or first > len(pieces):
+        asked = f"{first} to {last}" if last < _TO_THE_END else f"from {first} on"
+        raise InputError(
+            f"no lines {asked} in record {n}, which has {len(pieces)}: give the first and the last, from 1 on"
+        )
+    return "".join(pieces[first - 1 : last]).removesuffix("\n")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The lines of a text with their ends, long ones in pieces."""
+    for line in text.split("\n"):
+        starts = range(0, max(1, len(line)), _LINE)
+        for start in starts:
+            yield line[start : start + _LINE] + ("\n" if start == starts[-1] else "")
+
+
+def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[str, bool]:
+    """What a call of `READ_BACK` gets for an answer, and whether that is what it asked for, not an error: of a record
+    without any text it is not. Raises InputError if it is a call of another tool."""
+    if not isinstance(call, ToolCall):
+        raise InputError(f"a call is one of an answer's `tool_calls`, not {type(call).__name__}")
+    if call.name != READ_BACK.name:
+        raise InputError(f"call {call.id!r} is one of {call.name!r}: answer it with `tool_result`")
+    asked = call.arguments if isinstance(call.arguments, dict) else {}
+    first, last = asked.get("first_line"), asked.get("last_line")
+    lines = None if first is None and last is None else (_number(first, 1), _number(last, _TO_THE_END))
+    n = _record(asked.get("record"))
+    if n < 1:
+        return "give `record`, the number of a record, as an integer from 1 on", False
+    if Rewinds.of(store.landmarks(session_id)).by(n):
+        return f"record {n} was taken back: it is no longer part of this conversation", False
+    try:
+        message = _message(store, session_id, n)
+        return _read(message, n, lines), not _holds_no_text(message)
+    except InputError as error:
+        return str(error), False
+
+
+def _record(value: Any) -> int:
+    """The number of a record, also as one is named where it is told of; 0 for what is none."""
+    named = _NAMED.fullmatch(value.strip()) if isinstance(value, str) else None
+    return _number(next(filter(None, named.groups())) if named else value, 0)
+
+
+def _number(value: Any, default: int) -> int:
+    """A number as models write it: some give 2.0 or "2" for 2."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < _DIGITS:
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and value < _TO_THE_END:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def _texts(message: Message) -> list[str]:
+    texts: list[str] = []
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            texts.append(f"{part.name}({part.raw_arguments})")
+        elif isinstance(part, ToolResult):
+            texts += map(_told, part.parts)
+        elif not isinstance(part, Reasoning):
+            texts.append(_told(part))
+    thought = any(isinstance(part, Reasoning) for part in message.parts)
+    return texts or ["[reasoning: it cannot be read back]"] * thought
+
+
+def _holds_no_text(message: Message) -> bool:
+    """Whether a message holds something, and nothing of it is read back."""
+    inside = (part.parts if isinstance(part, ToolResult) else (part,) for part in message.parts)
+    kinds = {type(part) for parts in inside for part in parts}
+    return bool(kinds) and kinds.isdisjoint((Text, ToolCall))
+
+
+def _told(part: Text | Media | Opaque | Unknown) -> str:
+    """A text, or what stands for media and for what only a provider can read: no text can give them back."""
+    if isinstance(part, Text):
+        return part.text
+    name = part.name if isinstance(part, Media) else ""
+    return f"[{part.kind}{f' {name}' if name else ''}: not text, it cannot be read back]"

@@ -1,0 +1,283 @@
+"""What comes in goes on record first: messages with their size, answers with their bill."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from ..errors import Conflict, InputError, TurnlogError, described
+from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult
+from ..log.records import Body, Count, MessageRecord, Note, PartialAnswer, Record, Usage, UsageRecord
+from ..log.store import Draft, Store
+from ..log.validation import admitted
+from ..models.target import Target
+from ..providers import provider
+from ..providers.protocol import Assembler, Reply
+from ..providers.sdk_objects import advice
+from ..redaction import has_mark
+from ..tokens.counters import count_message, counter_for
+from ..view.repair.clean import sendable_name
+from .checkpoint import Checkpoints
+from .exchange import Answer, Content, is_stream, parts_of, told_apart, whole_of
+from .state import Context
+
+__all__ = ["Journal"]
+
+_RACES = 8
+"""So often somebody else may append first to what names its own number."""
+
+
+class Journal:
+    """The writing side of one session. `tell` is told of what was put on record, with the target that was asked if it
+    is an answer; `checkpoint` is how many seconds lie between two checkpoints of a stream, `by_lines` as in
+    `Checkpoints`."""
+
+    def __init__(
+        self,
+        store: Store,
+        session_id: str,
+        context: Context,
+        tell: Callable[[Sequence[Record], Target | None], None],
+        checkpoint: float,
+        *,
+        by_lines: bool = False,
+    ) -> None:
+        self._store = store
+        self._id = session_id
+        self._context = context
+        self._tell = tell
+        self._checkpoint, self._by_lines = checkpoint, by_lines
+        self._streams: set[Checkpoints] = set()
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether an answer is being received here, piece by piece, by whatever thread or task."""
+        return bool(self._streams)
+
+    def append(self, *bodies: Body, expected: int | None = None) -> tuple[Record, ...]:
+        """Put these on record, all or none. With `expected`, the number of the last record as the caller knows it,
+        raises Conflict if somebody else appended since."""
+        return self._append(bodies, expected=expected)
+
+    def append_at(self, make: Callable[[int], Sequence[Body]], *, exact: bool = True) -> tuple[Record, ...]:
+        """Put on record what `make` makes of the number that the first of it gets, and of all that is on record before
+        that. If other processes append all the time, raises Conflict, or unless `exact` goes behind what came last."""
+        for left in reversed(range(_RACES)):
+            try:
+                with self._context.lock:  # no other thread appends meanwhile
+                    self._context.refresh()
+                    last = self._context.last
+                    records = self._put(make(last + 1), expected=last if exact or left else None)
+            except Conflict:
+                continue
+            self._tell(records, None)
+            return records
+        raise Conflict(self._id, expected=last, actual=self._store.info(self._id).records)
+
+    def _append(
+        self, bodies: Sequence[Body], *, expected: int | None = None, asked: Target | None = None
+    ) -> tuple[Record, ...]:
+        records = self._put(bodies, expected=expected)
+        self._tell(records, asked)
+        return records
+
+    def _put(self, bodies: Sequence[Body], *, expected: int | None) -> tuple[Record, ...]:
+        drafts = [Draft(body) for body in self._counted([admitted(body) for body in bodies])]
+        with self._context.lock:
+            records = self._store.append(self._id, drafts, expected=expected)
+            self._context.take(records)
+        return records
+
+    def receive(self, answer: Any, asked: Target) -> Answer:
+        """Put a model's answer on record; arguments and errors as for `Session.receive`."""
+        if hasattr(answer, "__aiter__"):
+            raise InputError("this stream is asynchronous: `await areceive(stream)` takes it")
+        if is_stream(answer):
+            return self._receive_stream(answer, asked)
+        return self._keep(provider(asked.provider).parse_response(whole_of(answer)), asked)
+
+    async def areceive(self, chunks: AsyncIterable[Any], asked: Target) -> Answer:
+        """Put a streamed answer on record; arguments and errors as for `Session.areceive`."""
+        if not isinstance(chunks, AsyncIterable):
+            what = advice(chunks) or "`receive(answer)` takes any other answer"
+            raise InputError(f"areceive takes an asynchronous stream, not {type(chunks).__name__}: {what}")
+        assembler = provider(asked.provider).assembler()
+        checkpoints = self._checkpoints(assembler, asked)
+        try:
+            async for chunk in chunks:
+                assembler.feed(chunk)
+                checkpoints.look()
+        except BaseException as error:
+            self._keep(assembler.reply(), asked, reason=described(error))
+            raise
+        else:
+            return self._keep(assembler.reply(), asked)
+        finally:
+            self._streams.discard(checkpoints)
+
+    def call(self, call_id: str) -> ToolCall | None:
+        """The newest call of that id."""
+        for _, message in self._newest():
+            for part in message.parts:
+                if isinstance(part, ToolCall) and part.id == call_id:
+                    return part
+        return None
+
+    def result_of(self, call: ToolCall | str, content: Content, outcome: Outcome) -> ToolResult:
+        """The result of a call, given as the call itself or its id. Raises InputError for what is none."""
+        found = call if isinstance(call, ToolCall) else self.call(call)
+        parts = parts_of(content)
+        allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
+        if len(allowed) != len(parts):
+            raise InputError("a tool result holds text and media only")
+        return ToolResult(
+            call_id=call.id if isinstance(call, ToolCall) else call,
+            name=found.name if found else "",
+            parts=allowed,
+            outcome=outcome,
+            kind=found.kind if found else "function",
+        )
+
+    def record_of(self, call: ToolCall) -> int:
+        """The number of the record that holds a call: if none has it word for word, the newest of its id and name, as
+        a tool may have changed its arguments since. Raises InputError if there is none."""
+        if not isinstance(call, ToolCall):
+            raise InputError(f"a call is one of `Answer.tool_calls`, not {type(call).__name__}")
+        changed = 0
+        for n, message in self._newest():
+            named = [part for part in message.parts if isinstance(part, ToolCall) and _is_named_as(part, call)]
+            if any(part == call or has_mark(part.raw_arguments) for part in named):
+                return n
+            changed = changed or (n if named else 0)
+        if changed:
+            return changed
+        raise InputError(f"call {call.id!r} of {call.name!r} is not in session {self._id!r}: receive the answer first")
+
+    def tool_of(self, record: int, call_id: str) -> str:
+        """The name of the tool that a call of record `record` is of; empty if it cannot be told."""
+        with self._context.lock:
+            at_hand = next((one.message for one in self._context.newest() if one.records[0] == record), None)
+        with suppress(TurnlogError):  # damage, which others tell of
+            found = [at_hand] if at_hand else [r.message for r in self._store.read(self._id, first=record, last=record)]
+            parts = (part for message in found if message is not None for part in message.parts)
+            return next((part.name for part in parts if isinstance(part, ToolCall) and part.id == call_id), "")
+        return ""
+
+    def _newest(self) -> Iterator[tuple[int, Message]]:
+        """The messages on record, newest first: those at hand, then, where some are hidden or not at hand, all."""
+        with self._context.lock:
+            self._context.refresh()
+            at_hand = list(self._context.newest())
+        for shown in at_hand:
+            yield shown.records[0], shown.message
+        if self._context.decisions or self._context.gap is not None:
+            for record in self._store.read(self._id, reverse=True):
+                if record.message is not None:
+                    yield record.n, record.message
+
+    def _counted(self, bodies: Sequence[Body]) -> Iterator[Body]:
+        """The bodies, messages with their tokens: counted once, when they are recorded."""
+        now = self._context.configuration
+        sizing = self._context.sizing(counter_for(now.provider, now.model))
+        said: list[Message] = []
+        for body in bodies:
+            if isinstance(body, (MessageRecord, PartialAnswer)):
+                if body.count is None:
+                    earlier = chain(reversed(said), (shown.message for shown in self._context.newest()))
+                    body = msgspec.structs.replace(body, count=sizing.count(body.message, earlier))
+                said.append(body.message)
+            yield body
+
+    def _checkpoints(self, assembler: Assembler, asked: Target) -> Checkpoints:
+        made = Checkpoints(
+            lambda: self._by_own_names(assembler.reply(), asked), self.append, self._checkpoint, by_lines=self._by_lines
+        )
+        self._streams.add(made)
+        return made
+
+    def _receive_stream(self, chunks: Iterable[Any], asked: Target) -> Answer:
+        assembler = provider(asked.provider).assembler()
+        checkpoints = self._checkpoints(assembler, asked)
+        try:
+            for chunk in chunks:
+                assembler.feed(chunk)
+                checkpoints.look()
+        except BaseException as error:
+            self._keep(assembler.reply(), asked, reason=described(error))
+            raise
+        else:
+            return self._keep(assembler.reply(), asked)
+        finally:
+            self._streams.discard(checkpoints)
+
+    def _keep(self, reply: Reply, asked: Target, *, reason: str = "") -> Answer:
+        reply = self._by_own_names(reply, asked)
+        for data in reply.blobs.values():
+            self._store.put_blob(data)
+        body: MessageRecord | PartialAnswer
+        if not reply.complete and not reason:
+            reason = reply.error or "the stream ended early"
+            if not _says_anything(reply):
+                other = "if another target was asked, hand it over as `aim`"
+                reason = f"{reason}; nothing in it is an answer of {asked.provider}: {other}"
+        elif reply.fragments:
+            reason = reason or "the answer ended before all of it had come" + (f" ({reply.stop})" if reply.stop else "")
+        if not reason:
+            body = MessageRecord(reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
+        else:
+            body = PartialAnswer(reply.message, reason, fragments=reply.fragments, model=reply.model)
+        bodies: list[Body] = [body]
+        if reply.usage is not None:
+            [kept] = self._counted([admitted(body)])
+            assert isinstance(kept, (MessageRecord, PartialAnswer))
+            bodies = [kept, self._bill(reply, reply.usage, asked, kept.count)]
+        if reply.beside:
+            bodies.append(Note("response", data=reply.beside))
+        records = self._append(bodies, asked=asked)
+        return Answer(reply, records[0], asked.model)
+
+    def _by_own_names(self, reply: Reply, asked: Target) -> Reply:
+        """The answer with its calls told apart, under the names that the tools were given: a provider that does not
+        take those is sent others, which nobody else knows."""
+        reply = told_apart(reply)
+        names = {tool.name for tool in self._context.configuration.tools if tool.kind != "hosted"}
+        called = {part.name for part in (*reply.message.parts, *reply.fragments) if isinstance(part, ToolCall)}
+        if called <= names or not names:
+            return reply
+        rules = provider(asked.provider).rules(asked, asked.settings)
+        given = {sent: name for name in names if (sent := sendable_name(name, rules)) not in names}
+        if called.isdisjoint(given):
+            return reply
+
+        def named(parts: Iterable[Part]) -> tuple[Part, ...]:
+            calls = ((part, given.get(part.name, part.name) if isinstance(part, ToolCall) else "") for part in parts)
+            return tuple(msgspec.structs.replace(part, name=name) if name else part for part, name in calls)
+
+        message = msgspec.structs.replace(reply.message, parts=named(reply.message.parts))
+        return msgspec.structs.replace(reply, message=message, fragments=named(reply.fragments))
+
+    def _bill(self, reply: Reply, usage: Usage, asked: Target, size: Count | None) -> UsageRecord:
+        """What the request cost, beside what it was counted as before it was sent; `size` is the answer's on record."""
+        counter = counter_for(asked.provider, asked.model)
+        sent, self._context.asked = self._context.asked, None
+        counted = sent if sent is not None and sent.counter == counter.id else None
+        if counted is None:
+            answer = 0  # it is of use beside the other only
+        elif size is not None and size.counter == counter.id:
+            answer = size.tokens
+        else:
+            answer = count_message(reply.message, counter, self._store.get_blob).tokens
+        return UsageRecord(asked.provider, reply.model or asked.model, usage, reply.raw_usage, counted, answer)
+
+
+def _says_anything(reply: Reply) -> bool:
+    """Whether a stream was one of its provider's at all: what another provider streams holds no known words."""
+    return bool(reply.message.parts or reply.fragments or reply.model or reply.response_id or reply.stop)
+
+
+def _is_named_as(part: ToolCall, call: ToolCall) -> bool:
+    return (part.id, part.name) == (call.id, call.name)

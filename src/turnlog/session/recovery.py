@@ -1,0 +1,200 @@
+"""What a session that is opened again had been left as, and what is not as it was then.
+
+Folds over records: `turnlog.session.resuming` puts on record what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from .._version import __version__
+from ..log.budget import Budget, Strategy
+from ..log.messages import Tool, ToolCall, ToolResult, compact_json
+from ..log.records import Configuration, Environment, MessageRecord, Record, TurnClosed
+from ..models.target import target as make_target
+from ..view.tool_calls import CallInfo, calls_of, unanswered
+from ..view.turns import TurnInfo
+
+__all__ = [
+    "Change",
+    "Recovered",
+    "Resumed",
+    "TOUCHED",
+    "calls_left_open",
+    "changes_between",
+    "changes_since",
+    "environment_of",
+    "told",
+]
+
+TOUCHED = "recovered files"
+"""Topic of the note that names files which a turn left open changed without a record."""
+
+
+class Change(Struct, frozen=True):
+    """One thing that is not as it was. `name` says which tool, setting or field; `before` and `after` are as text,
+    empty where there was or is none."""
+
+    what: Literal["model", "setting", "tool", "system text", "budget", "strategy", "limit", "turnlog"]
+    name: str = ""
+    before: str = ""
+    after: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.what} {self.name}".rstrip() if self.what != "limit" else self.name
+        if self.what in ("tool", "system text"):
+            return f"{name} {'changed' if self.before and self.after else 'removed' if self.before else 'added'}"
+        before, after = (_short(text) or "nothing" for text in (self.before, self.after))
+        return f"{name} {before} -> {after}"
+
+
+class Recovered(Struct, frozen=True):
+    """What was found half-done when a session was opened again.
+
+    `turn` is the turn that was open, as it was; it is closed as failed. `answer` is the number of the record that now
+    holds what had come of an answer, 0 if none was being streamed. `calls` are the calls without a result in that
+    turn, or, where no turn was recorded, since the user's last word: `standing` of each says whether it may have run.
+    `files` are files under a folder that was watched whose times say that they changed since that turn began, while
+    what changed in them is not on record: nobody knows when it broke off, so what was changed by others afterwards is
+    among them. What was deleted there is not known.
+    """
+
+    turn: TurnInfo | None = None
+    answer: int = 0
+    calls: tuple[CallInfo, ...] = ()
+    files: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != Recovered()
+
+    def __str__(self) -> str:
+        said = []
+        if self.turn is not None:
+            said.append(f"turn {self.turn.id} was left open and is closed as failed")
+        if self.answer:
+            said.append(f"what had come of an interrupted answer is kept as record {self.answer}")
+        said += [f"{info.call.name} ({info.call.id}) {info.standing}" for info in self.calls]
+        if self.files:
+            names = ", ".join(self.files[:5]) + (f" and {len(self.files) - 5} more" if len(self.files) > 5 else "")
+            said.append(f"changed without a record: {names}")
+        return "; ".join(said)
+
+
+class Resumed(Struct, frozen=True):
+    """What the opening of a session that was there found: at record `record`, with what half-done, and what is not as
+    it was when the session was last configured: in the arguments given, in the table of models, of turnlog. `source` is
+    from where it was opened, where that was said."""
+
+    record: int
+    recovered: Recovered = Recovered()
+    changes: tuple[Change, ...] = ()
+    source: str = ""
+
+    def __str__(self) -> str:
+        said = [f"session resumed at record {self.record}" + (f", {self.source}" if self.source else "")]
+        if self.recovered:
+            said.append(f"recovered: {self.recovered}")
+        if self.changes:
+            said.append(f"changed since: {', '.join(map(str, self.changes))}")
+        return "; ".join(said)
+
+
+def environment_of(provider: str, model: str) -> Environment:
+    """What a configuration for a provider's model is made in; both are empty where there is no target."""
+    if not (provider and model):
+        return Environment(__version__)
+    usual = make_target(provider, model)
+    return Environment(__version__, usual.input_limit, usual.output_limit, usual.known)
+
+
+def changes_since(was: Environment | None, now: Environment | None) -> list[Change]:
+    """What of the environment is not as a configuration's snapshot says; nothing where there is no snapshot."""
+    if was is None or now is None or was == now:
+        return []
+    found = []
+    for name in ("input_limit", "output_limit"):
+        before, after = getattr(was, name), getattr(now, name)
+        if before and after and before != after:
+            found.append(Change("limit", name.replace("_", " "), f"{before:,}", f"{after:,}"))
+    if was.known != now.known:
+        words = {True: "in the table of models", False: "in no table of models"}
+        found.append(Change("model", "", words[was.known], words[now.known]))
+    if was.turnlog != now.turnlog:
+        found.append(Change("turnlog", "", was.turnlog, now.turnlog))
+    return found
+
+
+def changes_between(before: Configuration, after: Configuration) -> list[Change]:
+    """What one configuration has that another had not, or had otherwise."""
+    if before == after:
+        return []
+    found: list[Change] = []
+    names = [f"{one.provider} {one.model}".strip() for one in (before, after)]
+    if names[0] != names[1]:
+        found.append(Change("model", "", *names))
+    found += _values("setting", before.settings, after.settings)
+    limits = [f"{one.input_limit:,}" if one.input_limit else "" for one in (before, after)]
+    if limits[0] != limits[1]:
+        found.append(Change("limit", "input limit given", *limits))
+    tools = [{tool.name: tool for tool in one.tools} for one in (before, after)]
+    for name in sorted(tools[0].keys() | tools[1].keys()):
+        was, now = tools[0].get(name), tools[1].get(name)
+        if was != now:
+            found.append(Change("tool", name, _tool(was), _tool(now)))
+    found += _fields("budget", before.budget or Budget(), after.budget or Budget())
+    strategies = [one.strategy or Strategy("auto") for one in (before, after)]
+    if strategies[0].name != strategies[1].name:
+        found.append(Change("strategy", "", *(one.name or "of its own" for one in strategies)))
+    elif before.strategy is not None and after.strategy is not None:
+        found += _fields("strategy", *strategies)
+    return found
+
+
+def calls_left_open(backwards: Iterable[Record]) -> list[CallInfo]:
+    """The calls without a result since the user's last word, where no turn was recorded then. `backwards` gives
+    records, the last first."""
+    newest: list[Record] = []
+    asked: set[str] = set()
+    for record in backwards:
+        if isinstance(record.body, TurnClosed):
+            break
+        newest.append(record)
+        parts = record.message.parts if record.message is not None else ()
+        asked.update(part.id for part in parts if isinstance(part, ToolCall))
+        if isinstance(record.body, MessageRecord) and record.body.message.role == "user":
+            if not all(isinstance(part, ToolResult) for part in parts):
+                break
+    return unanswered(calls_of(reversed(newest))) if asked else []
+
+
+def told(calls: Sequence[CallInfo]) -> str:
+    """Calls without a result, for people: the first of them, and how many more."""
+    names = ", ".join(f"{info.call.name} ({info.call.id}: {info.standing})" for info in calls[:3])
+    return f"without a result: {names}" + (f" and {len(calls) - 3} more" if len(calls) > 3 else "")
+
+
+def _values(what: Literal["setting"], before: dict[str, Any], after: dict[str, Any]) -> Iterator[Change]:
+    for key in sorted(before.keys() | after.keys()):
+        texts = [compact_json(held[key]) if key in held else "" for held in (before, after)]
+        if texts[0] != texts[1]:
+            yield Change(what, key, *texts)
+
+
+def _fields(what: Literal["budget", "strategy"], before: Budget | Strategy, after: Budget | Strategy) -> list[Change]:
+    pairs = ((name, getattr(before, name), getattr(after, name)) for name in before.__struct_fields__)
+    return [Change(what, name, _said(was), _said(now)) for name, was, now in pairs if was != now]
+
+
+def _said(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _tool(tool: Tool | None) -> str:
+    return "" if tool is None else msgspec.json.encode(tool).decode()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

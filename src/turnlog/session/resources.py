@@ -1,0 +1,132 @@
+"""What lives with a session (model clients, tools, anything that is closed), closed with it: the last first, each
+whatever another does."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..errors import InputError, described
+
+__all__ = ["Services"]
+
+
+class _Closer(NamedTuple):
+    """How a service is closed: what `aclose` gives may have to be awaited. `close` is None where nothing else does."""
+
+    name: str
+    close: Callable[[], Any] | None
+    aclose: Callable[[], Any]
+
+
+class Services:
+    """The services of one session. `report` is told of each that fails to close, in a line for people."""
+
+    def __init__(self, report: Callable[[str], object]) -> None:
+        self._report = report
+        self._closers: list[_Closer] = []
+
+    def on_close(self, close: Callable[[], object]) -> None:
+        """Call `close` when the session is closed."""
+        self._closers.append(_Closer(getattr(close, "__qualname__", repr(close)), close, close))
+
+    def attach(self, service: Any) -> Any:
+        """Take a service in: one with `close` or `aclose` as it is, another context manager by entering it. Returns
+        the service, or what entering it gives. Raises InputError for what can be neither closed nor entered."""
+        if self._closable(service):
+            return service
+        if _is_context(service, "__enter__", "__exit__"):
+            given = type(service).__enter__(service)
+            leave = _leaving(service, "__exit__")
+            self._closers.append(_Closer(_name_of(service), leave, leave))
+            return given
+        if _is_context(service, "__aenter__", "__aexit__"):
+            raise InputError(f"{_name_of(service)} is entered asynchronously: `await session.aattach(...)` takes it")
+        raise InputError(
+            f"{_name_of(service)} cannot live with a session: a service has close() or aclose(), or is entered"
+        )
+
+    async def aattach(self, service: Any) -> Any:
+        """As `attach`, for asynchronous context managers too."""
+        if self._closable(service):
+            return service
+        if not _is_context(service, "__aenter__", "__aexit__"):
+            return self.attach(service)
+        given = await type(service).__aenter__(service)
+        self._closers.append(_Closer(_name_of(service), None, _leaving(service, "__aexit__")))
+        return given
+
+    def close(self) -> None:
+        """Close all, the last first. What only an asynchronous call could close is reported as left open. Raises the
+        first error once all were tried; a note on it says what else failed."""
+        errors: list[BaseException] = []
+        while self._closers:
+            closer = self._closers.pop()
+            try:
+                _close(closer)
+            except BaseException as error:  # noqa: BLE001 - raised below, when the others are closed
+                self._failed(closer, error, errors)
+        _raise_first(errors)
+
+    async def aclose(self) -> None:
+        """As `close`, awaiting what has to be awaited."""
+        errors: list[BaseException] = []
+        while self._closers:
+            closer = self._closers.pop()
+            try:
+                done = closer.aclose()
+                if inspect.isawaitable(done):
+                    await done
+            except BaseException as error:  # noqa: BLE001 - as above; a cancelled task still closes the others
+                self._failed(closer, error, errors)
+        _raise_first(errors)
+
+    def _closable(self, service: Any) -> bool:
+        """Take in what has a method to be closed by; False if it has none."""
+        close = _method(service, "close")
+        aclose = _method(service, "aclose") or close
+        if aclose is None:
+            return False
+        waits = inspect.iscoroutinefunction(close)
+        self._closers.append(_Closer(_name_of(service), None if waits else close, aclose))
+        return True
+
+    def _failed(self, closer: _Closer, error: BaseException, errors: list[BaseException]) -> None:
+        errors.append(error)
+        self._report(f"closing {closer.name} failed: {described(error)}")
+
+
+def _close(closer: _Closer) -> None:
+    done = closer.close() if closer.close is not None else None
+    if inspect.iscoroutine(done):
+        done.close()  # nobody is going to await it
+    if inspect.isawaitable(done) or closer.close is None:
+        raise InputError(
+            f"{closer.name} is closed asynchronously and was left open: use `async with` for the session, "
+            "or `await session.aclose()`"
+        )
+
+
+def _raise_first(errors: list[BaseException]) -> None:
+    if errors:
+        for other in errors[1:]:
+            errors[0].add_note(f"closing something else failed too: {described(other)}")
+        raise errors[0]
+
+
+def _method(service: Any, name: str) -> Callable[[], Any] | None:
+    found = getattr(service, name, None)
+    return found if callable(found) else None
+
+
+def _is_context(service: Any, enter: str, leave: str) -> bool:
+    return hasattr(type(service), enter) and hasattr(type(service), leave)
+
+
+def _leaving(service: Any, name: str) -> Callable[[], Any]:
+    return lambda: getattr(type(service), name)(service, None, None, None)
+
+
+def _name_of(service: Any) -> str:
+    return f"{type(service).__module__}.{type(service).__qualname__}".removeprefix("builtins.")

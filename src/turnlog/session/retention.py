@@ -1,0 +1,354 @@
+"""What goes when a store has grown: whole sessions, the oldest first, until the limits are kept. Before that, what is
+old may be compressed.
+
+A plan is made of what the store says of itself, and carried out session by session. Never taken are sessions that
+are in use, that were marked to be kept, that are damaged, or whose records a fork that stays still reads. Each
+session is deleted whole or not at all, so that a crash on the way loses nothing that was not to go.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from .._platform.units import AGES, SIZES, age_text, read_age, read_size, size_text
+from ..errors import Conflict, InputError, SessionNotFound
+from ..log.store import SWEEP_GRACE_SECONDS, Inventory, SessionInfo, Store, Swept
+from ..stores import KeySource, default_path, open_store, store_given
+from ..stores.packing import Compressed, is_older, packed_all, time_of, to_pack, would_pack
+from ..stores.zstd import library
+from .settings import Settings
+from .settings_files import settings_for
+
+__all__ = ["Collected", "Gone", "Limits", "Plan", "Spared", "collect", "is_over", "limits_of", "plan"]
+
+_LATELY = timedelta(days=1)
+"""Where it cannot be told whether a session is in use, one that was appended to within this time counts as such."""
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+_ROUNDS = 8
+"""How often to look again whether the store is small enough: what a session takes on disk is an estimate."""
+
+
+def _read_number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError
+    return value
+
+
+_READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "max_age": (read_age, AGES),
+    "max_size": (read_size, SIZES),
+    "max_sessions": (_read_number, "a number from 1"),
+    "compress_after": (read_age, AGES),
+}
+"""What makes a limit of what is given for it, and in words what that takes."""
+
+
+class Limits(Struct, frozen=True):
+    """What may stay: sessions appended to within `max_age`, `max_size` bytes on disk, `max_sessions`. None: no limit.
+    What stays and was not appended to within `compress_after` is packed.
+
+    Raises InputError for what is none. Ages and sizes may be given as `"30d"` and `"500MB"`.
+    """
+
+    max_age: timedelta | None = None
+    max_size: int | None = None
+    max_sessions: int | None = None
+    compress_after: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        for name, (read, allowed) in _READERS.items():
+            given = getattr(self, name)
+            if given is None:
+                continue
+            try:
+                force_setattr(self, name, read(given))
+            except ValueError as error:
+                raise InputError(f"{name}: found {given!r}, allowed is {allowed}") from error
+
+    def __bool__(self) -> bool:
+        limits = self.max_age, self.max_size, self.max_sessions, self.compress_after
+        return any(limit is not None for limit in limits)
+
+
+class Gone(Struct, frozen=True):
+    """A session that goes, or went: `size` is about what the disk gets back, blobs included, in bytes; `why` names
+    the limit."""
+
+    session: str
+    title: str
+    updated: str
+    records: int
+    size: int
+    why: str
+
+
+class Spared(Struct, frozen=True):
+    """A session that is over a limit and stays as it is, and why."""
+
+    session: str
+    why: str
+
+
+class Plan(Struct, frozen=True):
+    """What is to go, in the order in which it does, and what stays although it is over a limit."""
+
+    gone: tuple[Gone, ...]
+    spared: tuple[Spared, ...]
+
+
+class Collected(Struct, frozen=True):
+    """What went, or with `dry_run` would go. `before` and `after` are the bytes that the store takes on disk, after a
+    dry run as estimated; `swept` are the blobs that nothing refers to any more. `over` names the limits that are
+    still passed, because what is left may not go. `compressed` are the sessions that were packed; what a dry run
+    says of `after` and of what goes by size does not count on the room that they give."""
+
+    dry_run: bool
+    gone: tuple[Gone, ...]
+    spared: tuple[Spared, ...]
+    before: int
+    after: int
+    swept: Swept
+    over: tuple[str, ...] = ()
+    compressed: tuple[Compressed, ...] = ()
+
+
+def collect(
+    store: Store | str | Path | None = None,
+    limits: Limits | None = None,
+    *,
+    now: datetime | None = None,
+    dry_run: bool = False,
+    grace: float = SWEEP_GRACE_SECONDS,
+    key: KeySource | None = None,
+) -> Collected:
+    """Delete sessions until a store keeps its limits, and what media nobody refers to then.
+
+    `store` is a store, a path to one, or None for the one that the settings name; `limits` None are those of the
+    settings, of which what a project says counts of its own store only. `now` is the time that ages are counted to,
+    with its time zone (None: the clock's), `grace` as for `BlobStore.sweep`. With `dry_run` nothing is changed. `key`
+    is that of an encrypted store at a path, as for `turnlog.open`. Raises InputError without a limit or without a time
+    zone, CorruptRecord for a store with damage that keeps it from being told what may go.
+    """
+    if now is not None and (not isinstance(now, datetime) or now.utcoffset() is None):
+        raise InputError(f"now: found {now!r}, allowed is a time with its zone, such as datetime.now(UTC)")
+    if store is not None:
+        store_given(store)
+    if limits is not None and not isinstance(limits, Limits):
+        raise InputError(f"limits are turnlog.Limits, not {type(limits).__name__}")
+    if store is None or limits is None or isinstance(store, (str, Path)):
+        settings = settings_for(store)
+        key = settings.key if key is None else key
+        store = settings.store or default_path() if store is None else store
+        limits = limits_of(settings) if limits is None else limits
+    if not limits:
+        raise InputError("no limit is set: give max_age, max_size, max_sessions or compress_after, or configure one")
+    at = now or datetime.now(UTC)
+    if not isinstance(store, (str, Path)):
+        return _collected(store, limits, at, dry_run, grace)
+    opened = open_store(store, read_only=dry_run, key=None if key == "none" else key)
+    try:
+        return _collected(opened, limits, at, dry_run, grace)
+    finally:
+        opened.close()
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits that settings have."""
+    return Limits(settings.max_age, settings.max_size, settings.max_sessions, settings.compress_after)
+
+
+def is_over(store: Store, limits: Limits, now: datetime) -> bool:
+    """Whether a limit is passed: a look that reads no records."""
+    infos = store.sessions()
+    return (
+        (limits.max_sessions is not None and len(infos) > limits.max_sessions)
+        or (limits.max_size is not None and store.used() > limits.max_size)
+        or (limits.max_age is not None and any(is_older(info, limits.max_age, now) for info in infos))
+        or (limits.compress_after is not None and bool(to_pack(store, limits.compress_after, now)))
+    )
+
+
+def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, used: int, now: datetime) -> Plan:
+    """What has to go of these sessions. `used` are the bytes that they take on disk."""
+    planner = _Planner(infos, inventory, used, now)
+
+    def take_old() -> None:
+        if limits.max_age is not None:
+            age = limits.max_age
+            planner.take(lambda info: is_older(info, age, now), lambda: True, f"older than {age_text(age)}")
+
+    take_old()
+    if limits.max_sessions is not None:
+        most = limits.max_sessions
+        planner.take(_any, lambda: len(planner.left) > most, f"more than {most:,} sessions")
+    if limits.max_size is not None:
+        size = limits.max_size
+        planner.take(_any, lambda: planner.used > size, f"more than {size_text(size)}")
+    take_old()  # those that a younger fork read from, which has gone since
+    return Plan(tuple(planner.gone), planner.spared)
+
+
+def _collected(store: Store, limits: Limits, now: datetime, dry_run: bool, grace: float) -> Collected:
+    before = store.used()
+    gone: list[Gone] = []
+    packed: list[Compressed] = []
+    damaged: list[Spared] = []
+    spared: tuple[Spared, ...] = ()
+    swept = Swept(0, 0, 0)
+    if limits.compress_after is not None and (waiting := to_pack(store, limits.compress_after, now)):
+        library()  # before anything is deleted
+        inventory = store.inventory()
+        if dry_run:
+            made = plan(store.sessions(), inventory, limits, used=before, now=now)
+            packed = would_pack(waiting, inventory, {each.session for each in made.gone})
+        else:  # before the size is looked at: what is compressed need not go for it
+            lasting = Limits(limits.max_age, None, limits.max_sessions)
+            gone = _carried_out(store, plan(store.sessions(), inventory, lasting, used=before, now=now).gone)
+            waiting = to_pack(store, limits.compress_after, now)
+            packed = packed_all(
+                store, waiting, lambda name, error: damaged.append(Spared(name, f"not packed: {error}"))
+            )
+    for _ in range(_ROUNDS):
+        made = plan(store.sessions(), store.inventory(), limits, used=store.used(), now=now)
+        spared = (*made.spared, *damaged)
+        if dry_run:
+            after = before - sum(each.size for each in made.gone)
+            over = _over(store, limits, made, after)
+            return Collected(True, made.gone, spared, before, max(after, 0), swept, over, tuple(packed))
+        went = _carried_out(store, made.gone)
+        gone += went
+        more = store.sweep(grace=grace)
+        swept = Swept(swept.removed + more.removed, swept.size + more.size, more.recent)
+        store.reclaim()
+        if not made.gone or (len(went) == len(made.gone) and not _over(store, limits, Plan((), ()), store.used())):
+            break
+    after = store.used()
+    over = _over(store, limits, Plan((), ()), after)
+    return Collected(False, tuple(gone), spared, before, after, swept, over, tuple(packed))
+
+
+def _carried_out(store: Store, gone: Sequence[Gone]) -> list[Gone]:
+    """Delete sessions one by one; those that went. The first that may not go any more ends it: what was planned
+    to go after it was planned without it."""
+    went = []
+    for each in gone:
+        hold = store.hold(each.session, alone=True)
+        if hold is None:
+            break
+        try:
+            store.delete(each.session, expected=each.records)
+        except (Conflict, SessionNotFound):
+            break
+        finally:
+            hold.close()
+        went.append(each)
+    return went
+
+
+def _over(store: Store, limits: Limits, made: Plan, used: int) -> tuple[str, ...]:
+    """The limits of number and size that are passed once a plan is carried out."""
+    number = len(store.sessions()) - len(made.gone)
+    return tuple(
+        name
+        for name, limit, found in (
+            ("max_size", limits.max_size, used),
+            ("max_sessions", limits.max_sessions, number),
+        )
+        if limit is not None and found > limit
+    )
+
+
+class _Planner:
+    """Takes sessions one by one: the oldest that may go and that nobody who stays reads from."""
+
+    def __init__(self, infos: Sequence[SessionInfo], inventory: Inventory, used: int, now: datetime) -> None:
+        self.left = {info.id: info for info in infos}
+        self.gone: list[Gone] = []
+        self._spared: dict[str, str] = {}
+        self._held = _reasons(infos, inventory, now)
+        self._pieces, self._blobs = inventory.pieces, inventory.blobs
+        self._readers = [set(piece.readers) for piece in self._pieces]
+        self._read_by: dict[str, list[int]] = {}  # the pieces that a session reads
+        self._forks: dict[str, set[str]] = {}  # who reads what a session owns
+        for n, piece in enumerate(self._pieces):
+            self._forks.setdefault(piece.owner, set()).update(piece.readers - {piece.owner})
+            for reader in piece.readers:
+                self._read_by.setdefault(reader, []).append(n)
+        self._named = Counter(name for piece in self._pieces for name in piece.blobs)
+        # Records take more on disk than their bytes: checksums, an index of words, half-filled pages.
+        bare = sum(piece.size for piece in self._pieces) or 1
+        self._factor = max(1.0, (used - inventory.base - sum(self._blobs.values())) / bare)
+        self.used = used - sum(size for name, size in self._blobs.items() if name not in self._named)
+
+    @property
+    def spared(self) -> tuple[Spared, ...]:
+        """Those that it was the turn of and that stay."""
+        return tuple(Spared(name, why) for name, why in self._spared.items() if name in self.left)
+
+    def take(self, wanted: Callable[[SessionInfo], bool], is_over: Callable[[], bool], why: str) -> None:
+        """Take those that are wanted while `is_over` says so, the oldest first, a fork before what it reads from."""
+        waiting = [(time_of(info) or _NEVER, info.id) for info in self.left.values() if wanted(info)]
+        heapq.heapify(waiting)
+        blocked: dict[str, tuple[datetime, str]] = {}
+        while waiting and is_over():
+            time, name = heapq.heappop(waiting)
+            forks = self._forks.get(name, set())
+            if name in self._held:
+                self._spared.setdefault(name, self._held[name])
+            elif forks:
+                blocked[name] = time, name
+                self._spared[name] = f"its records are read by {_some(forks)}"
+            else:
+                self._remove(name, why)
+                for base in [base for base, others in self._forks.items() if name in others]:
+                    self._forks[base].discard(name)
+                    if base in blocked and not self._forks[base]:
+                        heapq.heappush(waiting, blocked.pop(base))
+
+    def _remove(self, name: str, why: str) -> None:
+        freed = 0.0
+        for n in self._read_by.get(name, ()):
+            self._readers[n].discard(name)
+            if not self._readers[n]:
+                freed += self._pieces[n].size * self._factor
+                for blob in self._pieces[n].blobs:
+                    self._named[blob] -= 1
+                    freed += 0 if self._named[blob] else self._blobs[blob]
+        info = self.left.pop(name)
+        self.used -= int(freed)
+        self.gone.append(Gone(name, info.title, info.updated, info.records, int(freed), why))
+
+
+def _reasons(infos: Sequence[SessionInfo], inventory: Inventory, now: datetime) -> dict[str, str]:
+    """Why sessions stay whatever the limits say, by id."""
+    found = {}
+    for info in infos:
+        time = time_of(info)
+        if inventory.in_use is not None and info.id in inventory.in_use:
+            found[info.id] = "it is in use"
+        elif info.id in inventory.kept:
+            found[info.id] = "it is kept"
+        elif time is None:
+            found[info.id] = "when it was gone on with cannot be told; see `turnlog verify`"
+        elif inventory.in_use is None and now - time < _LATELY:
+            found[info.id] = "it may be in use: this system or disk does not tell, and it was gone on with today"
+    return found
+
+
+def _some(names: Iterable[str]) -> str:
+    first, *others = sorted(names)
+    return f"{first} and {len(others):,} more" if others else first
+
+
+def _any(info: SessionInfo) -> bool:
+    return True

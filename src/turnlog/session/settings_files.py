@@ -1,0 +1,251 @@
+"""Where settings are written, and which place wins.
+
+Arguments come before environment variables, these before the project's file, that before the user's, and what nobody
+says is the default. A key stands in a place or does not; of `redact_patterns` the tables are put together, and what a
+project calls as you do is yours.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from .._platform.paths import config_folder
+from ..errors import InputError
+from ..stores import leads_out, local_path, placed, placed_key
+from .settings import Settings, keys, read_key
+
+__all__ = [
+    "Loaded",
+    "PROJECT_FILE",
+    "VARIABLE",
+    "load_settings",
+    "loaded",
+    "project_file",
+    "settings_for",
+    "unknown_variables",
+    "user_file",
+]
+
+VARIABLE = "TURNLOG_CONFIG"
+"""Environment variable that names the user's file."""
+
+PROJECT_FILE = "turnlog.toml"
+"""Name of a project's file."""
+
+_PREFIX = "TURNLOG_"
+_VARIABLES = "environment"
+_MERGED = "redact_patterns"
+_OTHER_VARIABLES = (VARIABLE, "TURNLOG_MODELS")
+_SHOWN = 200  # characters of what is no TOML at all
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+class Loaded(Struct, frozen=True):
+    """Settings, and where each was said: `default`, `user file PATH`, `project file PATH`, the name of a variable,
+    or `argument`."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+class _Place(NamedTuple):
+    """Where keys are said: what it is called, what it says by key, and whether it is a project's file."""
+
+    name: str
+    said: dict[str, Any]
+    of_project: bool = False
+
+
+def load_settings(**arguments: Any) -> Settings:
+    """The settings in force. `arguments` win over every other place; None says nothing.
+
+    Raises InputError, which names the file or variable, the key, what was found and what is allowed.
+    """
+    return loaded(arguments).settings
+
+
+def settings_for(store: object) -> Settings:
+    """The settings in force for `store`, a path or a Store; None is the one that they name. What a project says of its
+    own store does not count of one that is given. Raises as `load_settings`."""
+    return loaded(store_given=store is not None).settings
+
+
+def loaded(
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    store_given: bool = False,
+) -> Loaded:
+    """The settings in force, and where each was said. `environment` stands for the process's own, `folder` for
+    its working directory; with `store_given` they are for another store than any that is named. Raises as
+    `load_settings`."""
+    around = os.environ if environment is None else environment
+    places = [*_files(around, folder), _variables(around), _place("argument", arguments or {})]
+    naming = (place for place in reversed(places) if place.said.get("store"))
+    names_store = None if store_given else next(naming, None)
+    said: dict[str, Any] = {}
+    origins = dict.fromkeys(keys(), "default")
+    for place in places:
+        for key, value in place.said.items():
+            if place.of_project and keys()[key].of_store and place is not names_store:
+                continue  # said of the project's own store, and this is another
+            said[key] = _merged(said.get(key, {}), value, place) if key == _MERGED else value
+            origins[key] = f"{_PREFIX}{key.upper()}" if place.name == _VARIABLES else place.name
+    try:
+        return Loaded(Settings(**said), origins)
+    except InputError as error:  # keys that are right one by one and do not go together
+        key = str(error).partition(":")[0]
+        raise InputError(f"{origins.get(key, 'settings')}: {error}") from error
+
+
+def _merged(before: dict[str, str], more: dict[str, str], place: _Place) -> dict[str, str]:
+    """Patterns of one more place. A project's file adds to what the user has named: whoever wrote it must not switch a
+    pattern of the user's off by giving another the same name."""
+    return {**before, **{kind: each for kind, each in more.items() if not (place.of_project and kind in before)}}
+
+
+def user_file(environment: Mapping[str, str] | None = None) -> Path:
+    """The user's file: what TURNLOG_CONFIG names, else `config.toml` in the user's configuration folder.
+    Raises InputError for the home of a user that there is not."""
+    named = (os.environ if environment is None else environment).get(VARIABLE)
+    try:
+        return Path(named).expanduser() if named else config_folder() / "config.toml"
+    except RuntimeError as error:
+        raise InputError(f"{VARIABLE}: found {named!r}, allowed is a file; there is no such home") from error
+
+
+def project_file(folder: Path | None = None) -> Path | None:
+    """The file of the project that `folder` (None: the working directory) belongs to: `turnlog.toml` in it, or in the
+    nearest folder above it, up to the top of its Git working tree."""
+    try:
+        start = Path.cwd() if folder is None else folder.absolute()
+    except FileNotFoundError:  # the working directory was deleted
+        return None
+    above = [start, *start.parents]
+    top = next((n for n, each in enumerate(above) if (each / ".git").exists()), 0)
+    return next((path for each in above[: top + 1] if (path := each / PROJECT_FILE).is_file()), None)
+
+
+def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Variables that begin as ours do, in capitals or not, and are none of them. One that is nearly one of them is an
+    error where settings are loaded: whoever mistyped TURNLOG_SAVE_HISTORY must not have a history kept."""
+    around = os.environ if environment is None else environment
+    known = _known_variables()
+    return sorted(name for name in around if name.upper().startswith(_PREFIX) and name not in known)
+
+
+def _known_variables() -> list[str]:
+    return [*(f"{_PREFIX}{key.upper()}" for key in keys()), *_OTHER_VARIABLES]
+
+
+def _files(environment: Mapping[str, str], folder: Path | None) -> Iterator[_Place]:
+    """The user's file and the project's, as far as they are there."""
+    own, named = user_file(environment), bool(environment.get(VARIABLE))
+    if named or own.is_file():
+        yield _place(f"user file {own}", _read(own, f" ({VARIABLE} names this file)" if named else ""), own.parent)
+    path = project_file(folder)
+    if path is not None:
+        place = _place(f"project file {path}", _read(path, ""), path.parent, of_project=True)
+        _check_project(place, path.parent)
+        yield place
+
+
+def _read(path: Path, why: str) -> dict[str, Any]:
+    import tomllib  # 5 ms of import, which only who has such a file pays
+
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}{why}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: no TOML: {error}") from error
+
+
+def _place(name: str, said: Mapping[str, Any], folder: Path | None = None, *, of_project: bool = False) -> _Place:
+    """What a place says, each value checked. Stores and keys that a file names are found from its
+    `folder`."""
+    where = name.removeprefix("user file ").removeprefix("project file ")
+    found: dict[str, Any] = {}
+    for spelled, value in said.items():
+        key = _CAPITAL.sub(r"_\1", spelled).lower()  # maxSize is max_size
+        if key not in keys():
+            raise InputError(f"{where}: there is no key {spelled!r}; {_nearest(key, keys())}")
+        if key in found:
+            raise InputError(f"{where}: {key} is said twice, as {spelled!r} too; take one of them out")
+        if value is None:
+            continue
+        try:
+            found[key] = read_key(key, value)
+            if key == "store" and folder is not None and value:
+                found[key] = placed(value, folder)
+            elif key == "key" and folder is not None and found[key]:
+                found[key] = placed_key(value, folder)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+    return _Place(name, found, of_project)
+
+
+def _variables(environment: Mapping[str, str]) -> _Place:
+    """What the environment says. An empty variable says nothing."""
+    for name in unknown_variables(environment):
+        capitals = name.upper()
+        near = difflib.get_close_matches(capitals, [f"{_PREFIX}{key.upper()}" for key in keys()], 1, 0.85)
+        if capitals in _known_variables() or near:
+            meant = capitals if capitals in _known_variables() else near[0]
+            raise InputError(f"there is no variable {name}; did you mean {meant}?")
+    found: dict[str, Any] = {}
+    for key, about in keys().items():
+        variable = f"{_PREFIX}{key.upper()}"
+        text = environment.get(variable)
+        if not text:
+            continue
+        try:
+            found[key] = read_key(key, about.kind.of_text(text))
+            if key == "store":
+                found[key] = placed(text, Path())
+        except (ValueError, RecursionError, InputError) as error:  # TOMLDecodeError is a ValueError
+            raise InputError(f"{variable}: {_said_of(key, text, error)}") from error
+    return _Place(_VARIABLES, found)
+
+
+def _said_of(key: str, text: str, error: Exception) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return f"{key}: found {short!r}, allowed is {keys()[key].kind.allowed}"
+
+
+def _check_project(place: _Place, folder: Path) -> None:
+    """Whoever works in a folder that others wrote must not have sessions deleted, or secrets kept, by what stands
+    there: a project says that of a store inside it, and of no other. Raises InputError."""
+    where = place.name.removeprefix("project file ")
+    store = place.said.get("store")
+    if store is not None and store != ":memory:":
+        path = local_path(store) if store else None
+        try:
+            outside = leads_out(path, folder) if path else None
+        except OSError as error:
+            raise InputError(f"{where}: store: {error.filename} cannot be looked into: {error.strerror}") from error
+        if path is None or outside == path:
+            raise InputError(f"{where}: store: found {store!r}, allowed is a place inside the project's folder")
+        if outside:
+            raise InputError(f"{where}: store: {outside} leads out of the project's folder; take that link away")
+    for key in place.said:
+        if keys()[key].of_store and not store:
+            raise InputError(
+                f"{where}: {key}: a project says this of its own store only; name one with `store` in this file, or "
+                f"write it to {user_file()}"
+            )
+
+
+def _nearest(key: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(key, known, 1, 0.5)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

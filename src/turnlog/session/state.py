@@ -1,0 +1,399 @@
+"""What the next request needs of a log, and no more: kept in memory while a session is open.
+
+Decisions on record say what of the conversation is shown, so that it stays within its budget; when it
+would outgrow that, `situation` is what has to be decided on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
+from itertools import pairwise
+from threading import RLock
+
+from ..log.budget import PRESETS, Budget, Marks, Strategy, Terms, read_budget, read_strategy
+from ..log.messages import Media, images_in, media_parts
+from ..log.records import Configuration, Count, Decision, Record, UsageRecord
+from ..log.store import Store
+from ..models.target import Target
+from ..requests.build import Plan, Prepared, follow, plan
+from ..requests.incremental import Piece, assemble, settled
+from ..requests.prompt_cache import Sent, cache_prices, marked, use_of
+from ..requests.size import Sizing
+from ..tokens.calibration import Calibration, calibrated
+from ..tokens.counted import Counter
+from ..tokens.counters import counter_for
+from ..view.added import Added, Gauge, with_added
+from ..view.compaction.blocks import Item, starts_block
+from ..view.compaction.ladder import situation_of
+from ..view.compaction.situation import Means, Situation, Summary, Wanted
+from ..view.decisions import lasting, stand_in_sizes, told
+from ..view.fold import as_decided, as_shown
+from ..view.ledger import LEDGER, Standing, fate_after, fate_of, open_calls
+from ..view.types import Shown, starts_turn
+from .landmarks import LandmarkReader
+from .loader import Window, gap_tokens, reach_for, read_window, usual_reach
+
+__all__ = ["Context", "Summarise"]
+
+Summarise = Callable[[Wanted], Summary]
+"""Writes a summary."""
+
+_MATERIAL, _LEAST_MATERIAL = 1.25, 100_000
+"""What a summarizer is given to read: so many times a request's limit, and at least so many tokens."""
+
+
+class Context:
+    """The conversation of one session as its next request shows it."""
+
+    def __init__(self, store: Store, session_id: str) -> None:
+        self.lock = RLock()  # of a session's threads one at a time looks at what another may change
+        self._store = store
+        self._id = session_id
+        self._landmarks = LandmarkReader(store, session_id)
+        self._plans: list[Plan] = []
+        self.last = 0
+        """Number of the last record taken in."""
+        self.configuration = Configuration()
+        """The tools, settings, budget and strategy in force."""
+        self.calibration = Calibration()
+        """What the bills at hand have taught of counts."""
+        self.asked: Count | None = None
+        """The size of the last request."""
+        self._fate: dict[tuple[int, str], Standing] = {}  # of calls without a result
+        self._pieces: list[Piece] = []
+        self._items: list[Item] = []
+        self._images = (1, 0)  # a record number, and how many images the log holds before it
+        self.gap: tuple[int, int] | None = None
+        """First and last of the records in the midst of the conversation that are not at hand."""
+        self._reach = 0  # tokens kept in memory
+        self._torn = False  # whether something was taken in in part
+        self._sizings: dict[str, Sizing] = {}
+        self._sent: dict[tuple[str, str], Sent] = {}
+        self._load(None)
+
+    # -- following the log -----------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take in what others appended."""
+        with self.lock:
+            self.take(self._store.read(self._id, first=self.last + 1))
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Take in records that were appended to the log. To be called by who holds the lock."""
+        if self._torn:  # Ctrl-C came in between, or a store that failed: what is in memory is not what the log says
+            self._pieces = []
+            self._load(None)
+            return
+        for record in records:
+            if isinstance(record.body, Decision) or record.n != self.last + 1:
+                self._load(self._counter)  # decisions reach back; a gap is for the store to fill
+                return
+            self._torn, self.last = True, record.n
+            self._take(record)
+            self._torn = False
+        if self._tokens > 2 * self._reach:
+            self._load(self._counter)  # lets go of what no view could hold
+
+    def _take(self, record: Record) -> None:
+        if isinstance(record.body, Configuration):
+            self._configure(record.body)
+            before, self._reach = self._reach, usual_reach(record.body)
+            if record.body.model:
+                self._count_by(counter_for(record.body.provider, record.body.model))
+            if self.gap is not None and self._reach != before:
+                self._load(self._counter)  # what no view could hold may be held by one now
+            return
+        if isinstance(record.body, UsageRecord):
+            self.calibration = self.calibration.observe(record.body)
+            return
+        for (n, call_id), standing in fate_after(record, self._fate).items():
+            self._fate[n, call_id] = standing
+            concerned = next((piece for piece in reversed(self._pieces) if piece.start <= n), None)
+            if concerned is not None:
+                concerned.plan = concerned.last = None
+        words = self._turns
+        for shown in as_shown(record):
+            self._add(self._sizing.item(shown, record))
+        # Its call may be in the gap, and stays with it. What the user said last is at hand wherever it stands.
+        if self.gap is not None and (self._added.orphaned or self._turns > words):
+            self._load(self._counter)
+
+    def _load(self, counter: Counter | None, reach: int = 0) -> None:
+        self._torn = True
+        marks = self._landmarks.read()
+        self.last = self._store.info(self._id).records
+        now = marks.configuration
+        self._counter = counter or counter_for(now.provider, now.model)
+        self._sizing = self.sizing(self._counter)
+        self._sizing.tidy()
+        self._configure(now)
+        self.decisions = marks.decisions
+        """The decisions in force, by record number."""
+        self.past = marks.past
+        """The same in order, and among them what took others back: what the next decision has regard to."""
+        self._lasting, self._rewinds, self._told = marks.lasting, marks.rewinds, marks.told
+        self._reach = reach or usual_reach(now)
+        window = read_window(self._store, self._id, self.last, marks.records, self._lasting, self._sizing, self._reach)
+        self.gap, self._within = window.gap, window.within
+        before, waiting = self._fate, open_calls(window.records)
+        self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
+        if any(before.get(call) != self._fate.get(call) for call in waiting):
+            self._pieces = []  # made while something else was known of these calls
+        self.calibration = calibrated(window.records)
+        self._fill(window.records)
+        self._torn = False
+
+    def _known_fate(self, window: Window, first: int) -> dict[tuple[int, str], Standing]:
+        """What the log knows of calls from record `first` on; also what stands where decisions hide it, but not what
+        was taken back."""
+        at_hand = [record for record in window.records if record.n >= first]
+        whole = len(at_hand) > self.last - first  # nothing of it is hidden, or in a gap
+        known = at_hand if whole else self._store.of_kinds(self._id, LEDGER, first=first)
+        return fate_of(record for record in known if not self._rewinds.by(record.n))
+
+    def _fill(self, records: Sequence[Record]) -> None:
+        by_number = {record.n: record for record in records}
+        kept = {piece.start: (piece, behind) for piece, behind in pairwise(self._pieces)}
+        self._items, self._pieces, self._lead = [], [], 0
+        self._added = Added()
+        self._tokens = self._turns = self._shown_images = self._systems = 0
+        self._media: list[Media] = []
+        originals = (shown for record in records for shown in as_shown(record))
+        sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self._lasting.items()}
+        for place, shown, raw in as_decided(originals, self._lasting):
+            if shown is raw and shown.treatment != "summarised":
+                self._add(self._sizing.item(shown, by_number[place]))
+                continue
+            size = next(sizes[shown.records[0]], None) if shown is raw else None
+            self._add(Item(shown, size or self._sizing.message(shown.message), raw, place))
+        self._pieces = list(settled(self._pieces, kept))
+
+    def sizing(self, counter: Counter) -> Sizing:
+        """What counts by a counter."""
+        return self._sizings.setdefault(counter.id, Sizing(counter, self._store.get_blob))
+
+    def _configure(self, configuration: Configuration) -> None:
+        if configuration != self.configuration:
+            self._plans.clear()
+        self.configuration = configuration
+
+    def _add(self, item: Item) -> None:
+        shown, n = item.shown, item.shown.records[0]
+        before = self._items[-1].shown if self._items else None
+        self._items.append(item)
+        self._added.see(shown, item.tokens, counted_at_once=item.counted_at_once)
+        self._tokens += item.tokens
+        self._turns += starts_turn(shown)
+        self._systems += shown.message.role == "system"
+        self._shown_images += images_in(shown.message)
+        self._media += media_parts(shown.message)
+        if shown.message.role == "system" and self._lead == len(self._items) - 1:
+            self._lead += 1  # leading system text stands in the head
+        elif len(self._items) - 1 == self._lead or starts_block(shown, before):
+            self._pieces.append(Piece([shown], n))
+        else:
+            self._pieces[-1].items.append(shown)
+            self._pieces[-1].plan = None
+
+    def _fixed(self, plan: Plan) -> int:
+        """The tokens of a request beside its messages."""
+        return self._sizing.fixed(plan, system=self._systems > 0)
+
+    def _gauge(self, plan: Plan) -> Gauge:
+        return self._sizing.gauge(plan, declares=not plan.local.tools, system=self._systems > 0)
+
+    def _whole(self, aim: Target) -> int:
+        plan = self._plan(aim)
+        added = self._added.total(plan.rules, self._fate, self._gauge(plan), self.last)
+        return self._fixed(plan) + self._tokens + added
+
+    def _count_by(self, counter: Counter) -> None:
+        if counter.id != self._counter.id:
+            self._load(counter)
+
+    # -- what has to be decided ------------------------------------------------------------------
+
+    @property
+    def budget(self) -> Budget:
+        """The budget in force."""
+        return self.configuration.budget or Budget()
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy in force."""
+        return self.configuration.strategy or PRESETS["auto"]
+
+    def fill(self, aim: Target) -> float:
+        """The size of the view as a share of the size at which something has to be decided."""
+        return self._whole(aim) / max(1, self._marks(aim).trigger)
+
+    def is_at_rest(self, aim: Target) -> bool:
+        """Whether it is plain at once that nothing has to be decided: the view is small, and under the caps."""
+        self._count_by(counter_for(aim.provider, aim.model))
+        turns, images = self.strategy.max_history_turns, self.strategy.max_history_images
+        if self.gap is not None or (turns is not None and self._turns > turns):
+            return False
+        few = images is None or self._shown_images <= images
+        few = few and self._sizing.has_room(self._media, self._plan(aim).rules)
+        return few and self._whole(aim) <= self._marks(aim).trigger
+
+    def _marks(self, aim: Target) -> Marks:
+        budget = self.strategy.applied_to(self.budget)
+        return budget.marks(aim.input_limit, self._fixed(self._plan(aim)), 0, scale=self._scale(aim), known=aim.known)
+
+    def _scale(self, aim: Target) -> float:
+        return self.calibration.scale(aim.provider, self._counter.id, self._sizing.certainty)
+
+    def situation(self, aim: Target, summarise: Summarise, terms: Terms | None = None) -> Situation:
+        """The conversation beside its budget, for a target: the same for the same log, however it came to be
+        in memory. `terms` take the place of the budget and the strategy in force."""
+        self._count_by(counter_for(aim.provider, aim.model))
+        usual = terms is None and (aim.provider, aim.model) == (self.configuration.provider, self.configuration.model)
+        terms = terms or Terms(self.budget, self.strategy)
+        made = self._situation(aim, summarise, terms)
+        reach = usual_reach(self.configuration) if usual else reach_for(made.marks.limit)
+        if self._tokens > reach or (self.gap is not None and reach != self._reach):
+            self._load(self._counter, reach)
+            made = self._situation(aim, summarise, terms)
+        return made
+
+    def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
+        limit, plan = 0, self._plan(aim)
+        rewinds, rules, gauge = self._rewinds, plan.rules, self._gauge(plan)
+
+        def originals(first: int, last: int) -> Iterator[Shown]:
+            room = max(_MATERIAL * limit, _LEAST_MATERIAL)
+            for record in self._store.read(self._id, first=first, last=last, reverse=True):
+                if rewinds.by(record.n):
+                    continue  # what was taken back is told in no summary
+                room -= self._sizing.record(record)
+                if room < 0:
+                    return
+                yield from as_shown(record)
+
+        made = situation_of(
+            with_added(self._items, rules, self._fate, gauge),
+            terms.budget,
+            terms.strategy,
+            Means(
+                self._sizing.message,
+                self._counter.text,
+                originals,
+                summarise,
+                self._images_before,
+                cache(self._gap_size()),
+                self._counter.id,
+                lambda items: with_added(items, rules, self._fate, gauge),
+                gauge.at_once,
+                self.decisions,
+            ),
+            window=aim.input_limit,
+            fixed=self._fixed(plan),
+            number=self.last + 1,
+            pinned=frozenset(d.first for d in self.decisions.values() if d.action == "pin"),
+            gap=self.gap,
+            scale=self._scale(aim),
+            known=aim.known,
+            prices=cache_prices(aim.model),
+            room=self._sizing.room(self._media, rules),
+        )
+        limit = made.marks.limit
+        return made
+
+    def _gap_size(self) -> Callable[[], int]:
+        """What counts the gap as it is now, whenever it is asked."""
+        return partial(gap_tokens, self._store, self._id, self.gap, self._within, self._lasting, self._sizing)
+
+    def _images_before(self, n: int) -> int:
+        """How many images the log holds before record `n`."""
+        begin, images = self._images if self._images[0] <= n else (1, 0)
+        said = (record.message for record in self._store.read(self._id, first=begin, last=n - 1))
+        self._images = n, images + sum(images_in(message) for message in said if message is not None)
+        return self._images[1]
+
+    def terms(self, budget: Budget | int | None, strategy: Strategy | str | None) -> Terms | None:
+        """The budget and strategy in force, with these in place of them; None if neither is given."""
+        self.refresh()
+        if budget is None and strategy is None:
+            return None
+        own = self.budget if budget is None else read_budget(budget)
+        return Terms(own, self.strategy if strategy is None else read_strategy(strategy))
+
+    # -- making requests -------------------------------------------------------------------------
+
+    def request(self, aim: Target, *, sent: bool = True, marks: bool = False) -> Prepared:
+        """The request that shows the conversation as it stands. One that is looked at and not `sent` is no other's
+        beginning, and no bill is held against its size. With `marks`, prompt-cache marks are placed where the provider
+        wants them."""
+        size = self.tokens(aim)
+        plan, blob = self._plan(aim), self._store.get_blob
+        head = [item.shown for item in self._items[: self._lead]]
+        made = assemble(head, self._pieces, plan, blob, self._fate)
+        if self._told:
+            made = made.after(self._told)
+        now = self._sent_now(plan, size.tokens, made.thinking_off)
+        before = self._sent.get((aim.provider, aim.model))
+        if sent:
+            self.asked = size
+            self._sent.pop((aim.provider, aim.model), None)
+            self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
+        if marks:
+            made = marked(made, plan, blob, now.tokens)
+        made.cache = use_of(now, before, self.decisions) if before is not None else None
+        return made
+
+    def _sent_now(self, plan: Plan, tokens: int, thinking_off: bool) -> Sent:
+        gauge, added = self._gauge(plan), self._added
+        called = () if plan.local.tools else added.declared(plan.rules)
+        fixed = self._fixed(plan) + added.tools(plan.rules, gauge)
+        held, passing = added.lasting(plan.rules, gauge), added.passing(plan.rules, self._fate, gauge, self.last)
+        return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, held, passing, called, thinking_off)
+
+    def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
+        """The request of a view that was decided on for this once and not on record."""
+        plan, blob = self._plan(aim), self._store.get_blob
+        now = {**self._lasting, **dict(enumerate(decisions, start=self.last + 1))}
+        view = [item.shown for block in situation.blocks for item in block.items]
+        if situation.gap is not None:  # what is not at hand is small enough to be shown after all
+            originals = (shown for record in self._store.read(self._id) for shown in as_shown(record))
+            view = [shown for _, shown, _ in as_decided(originals, now)]
+        system = {item.n for item in self._items if item.shown.message.role == "system"}
+        made = follow(plan, view, blob, self._fate).after(told(lasting(now, system)))
+        return marked(made, plan, blob, situation.size) if situation.strategy.cache_marks else made
+
+    def tokens(self, aim: Target) -> Count:
+        """The size of the conversation as it stands, system text and tools included."""
+        self._count_by(counter_for(aim.provider, aim.model))
+        if self.gap is not None and self._reach != (reach := usual_reach(self.configuration)):
+            self._load(self._counter, reach)  # what was tried within a smaller budget had less at hand
+        return Count(self._whole(aim) + self._gap_size()(), self._counter.id, self._sizing.certainty)
+
+    def count_text(self, text: str) -> int:
+        """Tokens of a text, by the counter in force."""
+        return self._counter.text(text)
+
+    @property
+    def head(self) -> tuple[Shown, ...]:
+        """The system messages that the conversation begins with; of one that began without any, those which a decision
+        made its system text since."""
+        given = {decision.first for decision in self.decisions.values() if decision.action == "system"}
+        found = (item for item in self._items if item.n in given and not item.is_summary)
+        later = () if self._lead or not given else found
+        return tuple(item.shown for item in (*self._items[: self._lead], *later))
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it shows anything."""
+        return bool(self._items)
+
+    def newest(self) -> Iterable[Shown]:
+        """The messages at hand as they are on record, newest first."""
+        return (item.raw for item in reversed(self._items))
+
+    def _plan(self, aim: Target) -> Plan:
+        for made in self._plans:
+            if made.target == aim:
+                return made
+        self._plans = [plan(self.configuration, aim), *self._plans[:2]]
+        return self._plans[0]

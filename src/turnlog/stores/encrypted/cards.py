@@ -1,0 +1,97 @@
+"""Cards of sessions in an encrypted store: what stands in the place of a title.
+
+A card is a salt, and encrypted with the key that comes of it the title, and the salts of the sessions whose records
+the session shares. So each record is opened with the salt of the session that it was appended to, however often that
+was forked since and whether it is there still.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..._platform.msgspec_init import ready
+from ...errors import CorruptRecord
+from ...log.store import SessionInfo
+from ..drafts import storable
+from .vault import SALT_BYTES, Vault, new_salt
+
+__all__ = ["Card", "Piece", "forked_card", "new_card", "read_card", "spans", "titled", "written_card"]
+
+_MARK = "sealed:"
+
+
+class Piece(Struct, frozen=True, array_like=True):
+    """What stands up to record `last` (0: the end), and in no earlier piece, is sealed with this salt, in hex."""
+
+    salt: str
+    last: int
+
+
+@ready
+class Card(Struct, frozen=True, array_like=True):
+    """What a card says. `made` is when it was made, in nanoseconds since 1970; the last piece is the session's own."""
+
+    title: str
+    made: int
+    pieces: tuple[Piece, ...]
+
+    def salt(self, n: int) -> bytes:
+        """The salt of the session that record `n` was appended to."""
+        return bytes.fromhex(next(piece.salt for piece in self.pieces if not piece.last or n <= piece.last))
+
+
+def new_card(title: str) -> Card:
+    """The card of a new session."""
+    return Card(storable(title), time.time_ns(), (Piece(new_salt().hex(), 0),))
+
+
+def forked_card(card: Card, shared: int, title: str) -> Card:
+    """The card of a session that begins with the first `shared` records of one with this card."""
+    pieces: list[Piece] = []
+    for piece in card.pieces if shared > 0 else ():
+        pieces.append(Piece(piece.salt, min(piece.last or shared, shared)))
+        if pieces[-1].last >= shared:
+            break
+    new = new_card(title)
+    return replace(new, pieces=(*pieces, *new.pieces))
+
+
+def titled(card: Card, title: str) -> Card:
+    """The card with another title."""
+    return replace(card, title=storable(title))
+
+
+def spans(card: Card, records: int) -> list[tuple[str, int, int]]:
+    """Salt, first and last number of each piece of a session of so many records."""
+    found, first = [], 1
+    for piece in card.pieces:
+        last = piece.last or records
+        if first <= last:
+            found.append((piece.salt, first, last))
+        first = last + 1
+    return found
+
+
+def written_card(card: Card, vault: Vault, session_id: str) -> str:
+    """A card as a title."""
+    salt = bytes.fromhex(card.pieces[-1].salt)
+    sealed = vault.seal(salt, ("card", session_id), msgspec.json.encode(card))
+    return _MARK + base64.b64encode(salt + sealed).decode()
+
+
+def read_card(vault: Vault, info: SessionInfo) -> Card:
+    """The card in the place of a session's title. Raises CorruptRecord."""
+    try:
+        if not info.title.startswith(_MARK):
+            raise CorruptRecord("it is not encrypted")
+        held = base64.b64decode(info.title.removeprefix(_MARK), validate=True)
+        opened = vault.open(held[:SALT_BYTES], ("card", info.id), held[SALT_BYTES:])
+        return msgspec.json.decode(opened, type=Card)
+    except (binascii.Error, ValueError, CorruptRecord) as error:
+        raise CorruptRecord(f"the title of session {info.id!r} cannot be read: {error}") from error

@@ -1,0 +1,223 @@
+"""Keys of encrypted stores: where they come from, and the lock that a store's own key is kept in.
+
+A store is encrypted with a data key that is drawn at random when it is made. It stands in the store's *lock*, itself
+encrypted with the key that the user has. So another key for the user is another lock, and no record is touched.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..._platform.msgspec_init import ready
+from ...errors import CorruptRecord, InputError, NewerStore, StoreKeyError
+from .vault import KEY_BYTES, SALT_BYTES, cipher, derived, extra
+
+__all__ = [
+    "ASK",
+    "KEY_PLACES",
+    "KeySource",
+    "Keyhole",
+    "LOCK_VERSION",
+    "Passphrase",
+    "is_key_place",
+    "new_key",
+    "new_lock",
+    "placed_key",
+    "unlocked",
+]
+
+ASK = "ask"
+"""A place that only the command line knows: somebody is asked for a passphrase."""
+
+KEY_PLACES = "`file:PATH`, `env:NAME`, `passphrase-file:PATH`, `passphrase-env:NAME`; on the command line `ask`"
+"""What says where a key is, in words."""
+
+LOCK_VERSION = 1
+"""Version of how a lock is made."""
+
+_SCRYPT_COST = 1 << 17
+_MAX_SCRYPT_COST = 1 << 21
+_KINDS = ("file", "env", "passphrase-file", "passphrase-env")
+_HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
+
+
+class Passphrase:
+    """Words that a key is made from, by scrypt (RFC 7914): slow on purpose, about half a second and 128 MB."""
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str) or not text:
+            raise InputError("a passphrase is a text that is not empty")
+        self.text = text
+
+    def __repr__(self) -> str:
+        return "Passphrase(...)"
+
+
+KeySource = bytes | str | Passphrase | Callable[[], "bytes | Passphrase"]
+"""Where the key of a store is: 32 bytes; `"file:PATH"` or `"env:NAME"`, which hold such (as 64 hex digits, as base64,
+or a file of 32 bytes); `"passphrase-file:PATH"` or `"passphrase-env:NAME"`; a Passphrase; or a function that returns
+the bytes or a Passphrase, from a keyring for example."""
+
+
+class Keyhole(Protocol):
+    """Where a store keeps its lock."""
+
+    def read(self) -> bytes | None:
+        """The lock; None if the store is not encrypted."""
+
+    def write(self, lock: bytes, *, was: bytes | None) -> bool:
+        """Put in a lock in place of the one that was there; False if that is another one. The first lock goes into
+        an empty store only: raises StoreKeyError."""
+
+
+class _Scrypt(Struct, frozen=True):
+    salt: str
+    n: int
+    r: int
+    p: int
+
+
+@ready
+class _Lock(Struct, frozen=True):
+    v: int
+    store: str
+    cipher: str
+    scrypt: _Scrypt | None
+    wrapped: str
+
+
+def is_key_place(text: str) -> bool:
+    """Whether a text says where a key is, and is none itself."""
+    kind, _, where = text.partition(":")
+    return text == ASK or (kind in _KINDS and where != "")
+
+
+def placed_key(text: str, folder: Path) -> str:
+    """The place of a key that was written down in a file of `folder`: from there, with `~` for the home. Raises
+    InputError for the home of a user that there is not."""
+    kind, _, where = text.partition(":")
+    try:
+        return f"{kind}:{folder / Path(where).expanduser()}" if kind.endswith("file") else text
+    except RuntimeError as error:
+        raise InputError(f"key: found {text!r}, allowed is a place that there is; no such home") from error
+
+
+def new_key() -> str:
+    """A new random key as text, to be written into a file or a variable."""
+    return os.urandom(KEY_BYTES).hex()
+
+
+def new_lock(source: KeySource, vault_key: bytes | None = None, store: bytes | None = None) -> bytes:
+    """A lock that `source` opens, around a new data key or the one that is given. Raises InputError."""
+    held = _key_of(source)
+    scrypt = _Scrypt(os.urandom(SALT_BYTES).hex(), _SCRYPT_COST, 8, 1) if isinstance(held, Passphrase) else None
+    name = os.urandom(SALT_BYTES) if store is None else store
+    lock = _Lock(LOCK_VERSION, name.hex(), "AES-256-GCM", scrypt, "")
+    nonce = os.urandom(12)
+    inside = os.urandom(KEY_BYTES) if vault_key is None else vault_key
+    wrapped = cipher(_wrapping_key(held, lock)).encrypt(nonce, inside, msgspec.json.encode(lock))
+    return msgspec.json.encode(replace(lock, wrapped=(nonce + wrapped).hex()))
+
+
+def unlocked(lock: bytes, source: KeySource, place: object) -> tuple[bytes, bytes]:
+    """The data key in a lock, and the store's name. Raises StoreKeyError, InputError, CorruptRecord, NewerStore."""
+    try:
+        held = msgspec.json.decode(lock, type=_Lock)
+        store, wrapped = bytes.fromhex(held.store), bytes.fromhex(held.wrapped)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise CorruptRecord(f"the lock of {place} cannot be read: {error}; restore the store from a copy") from error
+    if held.v > LOCK_VERSION or held.cipher != "AES-256-GCM":
+        raise NewerStore(f"{place} was encrypted by a newer turnlog ({held.cipher}, version {held.v}); upgrade turnlog")
+    with extra():
+        from cryptography.exceptions import InvalidTag
+
+    key = _wrapping_key(_key_of(source), held, place)
+    try:
+        inside: bytes = cipher(key).decrypt(wrapped[:12], wrapped[12:], msgspec.json.encode(replace(held, wrapped="")))
+    except (InvalidTag, ValueError) as error:
+        what = "passphrase" if held.scrypt else "key"
+        raise StoreKeyError(
+            f"the {what} does not open {place}: it is the wrong one; nothing was read or written"
+        ) from (error)
+    return inside, store
+
+
+def _wrapping_key(held: bytes | Passphrase, lock: _Lock, place: object = "the store") -> bytes:
+    wanted = lock.scrypt
+    if isinstance(held, bytes) and wanted is not None:
+        raise StoreKeyError(f"{place} is opened with a passphrase, not with a key: take key=turnlog.Passphrase(...)")
+    if isinstance(held, Passphrase):
+        if wanted is None:
+            raise StoreKeyError(f"{place} is opened with a key, not with a passphrase: take key='file:PATH', or bytes")
+        if not 1 < wanted.n <= _MAX_SCRYPT_COST or wanted.r != 8 or wanted.p != 1:
+            raise CorruptRecord(f"the lock of {place} asks for scrypt with n={wanted.n}: that is none of ours")
+        with extra():
+            from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+        made = Scrypt(bytes.fromhex(wanted.salt), KEY_BYTES, wanted.n, wanted.r, wanted.p)
+        held = made.derive(held.text.encode("utf-8", "surrogatepass"))
+    return derived(held, bytes.fromhex(lock.store), b"turnlog lock")
+
+
+def _key_of(source: KeySource) -> bytes | Passphrase:
+    if callable(source):
+        source = source()
+    if isinstance(source, Passphrase):
+        return source
+    if isinstance(source, str):
+        return _key_at(source)
+    if not isinstance(source, bytes) or len(source) != KEY_BYTES:
+        length = f"{len(source)} bytes" if isinstance(source, bytes) else type(source).__name__
+        raise InputError(f"key: a key is {KEY_BYTES} bytes, not {length}; words go into turnlog.Passphrase(...)")
+    return source
+
+
+def _key_at(place: str) -> bytes | Passphrase:
+    kind, _, where = place.partition(":")
+    if place == ASK:
+        raise InputError("key: 'ask' is for the command line; ask yourself, and take key=turnlog.Passphrase(...)")
+    if not is_key_place(place):
+        raise InputError(
+            "key: a text says where the key is: file:PATH, env:NAME, passphrase-file:PATH or passphrase-env:NAME "
+            "(what was given is not shown here)"
+        )
+    if kind.endswith("file"):
+        try:
+            held = Path(where).expanduser().read_bytes()
+        except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name; no such home
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"key: the file {where!r} cannot be read: {why}") from error
+    else:
+        found = os.environ.get(where)
+        if not found:
+            raise InputError(f"key: the environment variable {where} is not set")
+        held = os.fsencode(found)
+    if kind.startswith("passphrase"):
+        return Passphrase(held.decode("utf-8", "surrogateescape").rstrip("\r\n"))
+    return _decoded(held, place)
+
+
+def _decoded(held: bytes, place: str) -> bytes:
+    """The 32 bytes of a key that was written down."""
+    if len(held) == KEY_BYTES:
+        return held
+    text = held.decode("ascii", "replace").strip()
+    if _HEX_KEY.fullmatch(text):
+        return bytes.fromhex(text)
+    try:
+        key = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise InputError(f"key: {place} holds no key: it should be 64 hex digits, or the base64 of {KEY_BYTES} bytes")
+    return key

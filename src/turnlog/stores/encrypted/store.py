@@ -1,0 +1,399 @@
+"""A store in front of a store: what is kept in the other is encrypted, and what is read from here is not.
+
+The other store sees records of kind `sealed` (see `SealedRecord`) and cards in the place of titles. So all that it
+promises holds for what is on the disk: checksums, appends that are whole, forks that share records, locks between
+processes. It learns ids, times, sizes, how many records of which kind there are, and which of them need the same blob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+
+from ...errors import BlobMissing, Conflict, CorruptRecord, InputError, StoreKeyError
+from ...log.codec import decode_record
+from ...log.messages import sha256_hex
+from ...log.records import Record
+from ...log.store import SWEEP_GRACE_SECONDS, Draft, Held, Hit, Inventory, Packed, Problem, SessionInfo, Store, Swept
+from ...models.pricing import Bills, usage_by_model
+from ..blobs import is_blob_name
+from ..drafts import blob_names, fork_point, kind_of, number_drafts
+from ..scan import Search, Source, parts_to_search, scan
+from ..totals import usages_one_by_one
+from .cards import Card, forked_card, new_card, read_card, spans, titled, written_card
+from .keys import Keyhole, KeySource, new_lock, unlocked
+from .records import Opener, is_loose, pack_from, pack_of, packed_bytes, sealed_bytes, sealed_draft
+from .vault import BLOB_OVERHEAD, Vault
+
+__all__ = ["Locked", "Sealable", "SealedStore", "rekey"]
+
+
+class Sealable(Store, Protocol):
+    """A store that can have encrypted content."""
+
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        """See `BlobStore.put_blob`; sealed bytes go by a `name` that is not their hash."""
+
+    def rewrite(
+        self,
+        session_id: str,
+        records: Mapping[int, bytes],
+        *,
+        blobs: Sequence[str] = (),
+        was: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """See `Store.rewrite`. Raises Conflict unless the records `was` still have these bytes."""
+
+    def pack(
+        self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
+    ) -> Packed:
+        """See `Packable.pack`; `instead` is put in place of records before. Raises Conflict as `rewrite`."""
+
+
+class Locked(Sealable, Protocol):
+    """One that keeps the lock of its key as well."""
+
+    @property
+    def keyhole(self) -> Keyhole:
+        """Where the lock is."""
+
+    @property
+    def path(self) -> object:
+        """Where the store is."""
+
+
+class SealedStore:
+    """Encrypts what is appended, blobs and titles, and hands them to `store`, which nobody else may write to."""
+
+    def __init__(self, store: Sealable, vault: Vault) -> None:
+        self._store = store
+        self._vault = vault
+        self._cards: dict[str, tuple[str, Card]] = {}
+
+    @classmethod
+    def opened(cls, store: Locked, key: KeySource, *, read_only: bool = False) -> SealedStore:
+        """The store that `key` opens; an empty one becomes encrypted. Raises StoreKeyError, InputError."""
+        lock = store.keyhole.read()
+        if lock is None:
+            if read_only:
+                raise StoreKeyError(f"{store.path} is not encrypted: open it without a key")
+            lock = new_lock(key)
+            if not store.keyhole.write(lock, was=None):  # another process was quicker
+                lock = store.keyhole.read() or lock
+        return cls(store, Vault(*unlocked(lock, key, store.path)))
+
+    @property
+    def torn(self) -> list[Problem]:
+        """What was found at the ends of logs, where the other store is one of files."""
+        return getattr(self._store, "torn", [])
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        """See `RecordStore.append`. A record is encrypted for its number, and again if somebody else was quicker."""
+        while True:
+            info = self._store.info(session_id)
+            if expected is not None and info.records != expected:
+                raise Conflict(session_id, expected=expected, actual=info.records)
+            card = self._card(info)
+            records = number_drafts(drafts, after=info.records)
+            sealed = [sealed_draft(self._vault, card, record) for record in records]
+            try:
+                self._store.append(session_id, sealed, expected=info.records)
+            except Conflict:
+                if expected is not None:
+                    raise
+            else:
+                return records
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """See `RecordStore.read`."""
+        opener = self._opener(session_id)
+        return opener.all_of(self._store.read(session_id, first=first, last=last, reverse=reverse))
+
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
+        """See `RecordStore.landmarks`."""
+        return self._opener(session_id).all_of(self._store.landmarks(session_id, known=known))
+
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
+        """See `RecordStore.of_kinds`."""
+        records = self._opener(session_id).all_of(self._store.of_kinds(session_id, kinds, first=first))
+        return (record for record in records if kind_of(record.body) in kinds)
+
+    def usage(self, session_id: str) -> Bills:
+        """See `RecordStore.usage`."""
+        return usage_by_model(self.of_kinds(session_id, ("usage",)))
+
+    def usages(self) -> dict[str, Bills]:
+        """See `SessionIndex.usages`."""
+        return usages_one_by_one(self)
+
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
+        """See `SessionIndex.create`."""
+        card = new_card(title)
+        held = written_card(card, self._vault, session_id)
+        return replace(self._store.create(session_id, title=held, created=created, parent=parent), title=card.title)
+
+    def info(self, session_id: str) -> SessionInfo:
+        """See `SessionIndex.info`."""
+        info = self._store.info(session_id)
+        return replace(info, title=self._card(info).title)
+
+    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+        """See `SessionIndex.sessions`. One whose card is damaged is listed without a title; `verify` says so."""
+        return [replace(info, title=self._title(info)) for info in self._store.sessions(limit=limit)]
+
+    def rename(self, session_id: str, title: str) -> None:
+        """See `SessionIndex.rename`."""
+        card = titled(self._card(self._store.info(session_id)), title)
+        self._store.rename(session_id, written_card(card, self._vault, session_id))
+
+    def delete(self, session_id: str, *, expected: int | None = None) -> None:
+        """See `SessionIndex.delete`."""
+        self._store.delete(session_id, expected=expected)
+        self._cards.pop(session_id, None)
+
+    def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
+        """See `SessionIndex.fork`. The new session's card tells how to open the records that it shares."""
+        info = self._store.info(session_id)
+        shared = fork_point(session_id, info.records, at)
+        card = forked_card(self._card(info), shared, title)
+        self._part(session_id, shared)
+        made = self._store.fork(session_id, new_id, at=shared, title=written_card(card, self._vault, new_id))
+        self._part(session_id, shared)  # somebody may have packed meanwhile, and have known of no fork
+        return replace(made, title=card.title)
+
+    def put_blob(self, data: bytes) -> str:
+        """See `BlobStore.put_blob`. Returns the hash of `data`, which is not the name that it is kept under."""
+        name, sealed = self._vault.seal_blob(data)
+        self._store.put_blob(sealed, name=name)
+        return sha256_hex(data)
+
+    def get_blob(self, sha256: str) -> bytes:
+        """See `BlobStore.get_blob`."""
+        if not is_blob_name(sha256):
+            return self._store.get_blob(sha256)  # which says that there is none
+        return self._vault.open_blob(sha256, self._store.get_blob(self._vault.blob_name(sha256)))
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """See `BlobStore.sweep`."""
+        swept = self._store.sweep(grace=grace)
+        return replace(swept, size=swept.size - swept.removed * BLOB_OVERHEAD)
+
+    def hold(self, session_id: str, *, alone: bool = False) -> Held | None:
+        """See `Retained.hold`."""
+        return self._store.hold(session_id, alone=alone)
+
+    def keep(self, session_id: str, *, kept: bool = True) -> None:
+        """See `Retained.keep`."""
+        self._store.keep(session_id, kept=kept)
+
+    def inventory(self) -> Inventory:
+        """See `Retained.inventory`. Blobs go by the names that they are kept under. Nothing is decrypted."""
+        found = self._store.inventory()
+        return replace(found, blobs={name: max(size - BLOB_OVERHEAD, 0) for name, size in found.blobs.items()})
+
+    def used(self) -> int:
+        """See `Retained.used`."""
+        return self._store.used()
+
+    def reclaim(self) -> None:
+        """See `Retained.reclaim`."""
+        self._store.reclaim()
+
+    def search(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        role: str | None = None,
+        tool: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = 50,
+    ) -> list[Hit]:
+        """See `Searchable.search`. Decrypts all that it searches: an index would hold the words in the clear."""
+        search = Search(query, role=role, tool=tool, since=since, until=until)
+        if session is not None:
+            self._store.info(session)
+            return scan(search, [self._source(session, 1)], limit)
+        cards = sorted(self._readable_cards(), key=lambda pair: pair[1].made)
+        begins = parts_to_search((info.id, spans(card, info.records)) for info, card in cards)
+        return scan(search, [self._source(found, begin) for found, begin in reversed(begins.items())], limit)
+
+    def _readable_cards(self) -> Iterator[tuple[SessionInfo, Card]]:
+        for info in self._store.sessions():
+            with suppress(CorruptRecord):
+                yield info, self._card(info)
+
+    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
+        """See `Store.rewrite`. Packs that hold one of the records are taken apart."""
+        info = self._store.info(session_id)
+        for n, raw in records.items():
+            if decode_record(raw).n != n or not 1 <= n <= info.records:
+                raise InputError(f"session {session_id!r} has no record {n} that these bytes could replace")
+        names = [self._vault.blob_name(name) for name in blobs]
+        while True:
+            was, whole = self._apart(session_id, records)
+            try:
+                self._store.rewrite(session_id, self._seal_all(info, {**whole, **records}), blobs=names, was=was)
+                return
+            except Conflict:
+                continue  # packed or taken apart meanwhile
+
+    def pack(self, session_id: str) -> Packed:
+        """See `Packable.pack`. The records are compressed together and encrypted again, with the same keys."""
+        while True:
+            info = self._store.info(session_id)
+            card = self._card(info)
+            was = dict(_bytes_of(filter(is_loose, self._store.read(session_id, first=info.parent_records + 1))))
+            sealed: dict[int, bytes] = {}
+            for first, last in _parts(info.parent_records, info.records, self._forks_of(card)):
+                records = (record for record in self.read(session_id, first=first, last=last) if record.n in was)
+                sealed.update(packed_bytes(self._vault, card, records))
+            was = {n: raw for n, raw in was.items() if n in sealed}
+            try:
+                outer = self._store.pack(session_id, instead=sealed, was=was)
+            except Conflict:
+                continue
+            for n in self._forks_of(card):  # made meanwhile
+                self._part(session_id, n)
+            if not was:
+                return outer
+            new = sum(map(len, sealed.values()))  # the store packs the others again, too
+            return Packed(len(was), sum(map(len, was.values())), outer.after * new // max(1, outer.before))
+
+    def unpacked(self) -> frozenset[str]:
+        """See `Packable.unpacked`."""
+        return self._store.unpacked()
+
+    def verify(self, session_id: str | None = None) -> list[Problem]:
+        """See `Store.verify`. What the store finds, and what cannot be decrypted or needs blobs that are not there."""
+        found = self._store.verify(session_id)
+        infos = self._store.sessions() if session_id is None else [self._store.info(session_id)]
+        cards: list[tuple[SessionInfo, Card]] = []
+        for info in infos:
+            try:
+                cards.append((info, self._card(info)))
+            except CorruptRecord as error:
+                found.append(Problem(info.id, 0, str(error)))
+        cards.sort(key=lambda pair: pair[1].made)
+        begins = parts_to_search((info.id, spans(card, info.records)) for info, card in cards)
+        known = {(problem.session, problem.record) for problem in found}
+        for info, _ in cards:
+            first = 1 if session_id is not None else begins.get(info.id, info.records + 1)
+            bad = self._bad(info.id, first, info.records)
+            found += [Problem(info.id, n, what) for n, what in bad if (info.id, n) not in known]
+        return found
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._store.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """What else the store tells of itself, such as its `path`."""
+        if name == "_store":  # not there yet: being copied or unpickled
+            raise AttributeError(name)
+        return getattr(self._store, name)
+
+    def _bad(self, session_id: str, first: int, last: int) -> Iterator[tuple[int, str]]:
+        """The records that cannot be decrypted, or need blobs that cannot be had, and what is wrong with them."""
+        while first <= last:
+            try:
+                for record in self.read(session_id, first=first, last=last):
+                    first = record.n + 1
+                    if lost := sorted(name for name in blob_names(record) if not self._has(name)):
+                        yield record.n, f"it needs blobs that are not there, or damaged: {', '.join(lost)}"
+                return
+            except CorruptRecord as error:
+                first = max(first, error.record or first)
+                yield first, str(error)
+                first += 1
+
+    def _has(self, sha256: str) -> bool:
+        try:
+            self.get_blob(sha256)
+        except (BlobMissing, CorruptRecord):
+            return False
+        return True
+
+    def _seal_all(self, info: SessionInfo, records: Mapping[int, bytes]) -> dict[int, bytes]:
+        card = self._card(info)
+        return {n: sealed_bytes(self._vault, card, raw) for n, raw in records.items()}
+
+    def _apart(self, session_id: str, numbers: Iterable[int]) -> tuple[dict[int, bytes], dict[int, bytes]]:
+        """What has to be as it is now for these records to be rewritten, and the records of packs that hold one of
+        them, opened. What is loose belongs to the first too: others may pack it meanwhile, with more behind it."""
+        was: dict[int, bytes] = {}
+        whole: dict[int, bytes] = {}
+        opener = self._opener(session_id)
+        for n in numbers:
+            for record in self._store.read(session_id, first=n, last=n):
+                if (head := pack_of(record)) and n not in whole:
+                    pack = list(pack_from(head, self._store.read(session_id, first=head)))
+                    was.update(_bytes_of(pack))
+                    whole.update(_bytes_of(opener.all_of(pack)))
+                was.update(_bytes_of([record]))
+        return was, whole
+
+    def _forks_of(self, card: Card) -> set[int]:
+        """The numbers of the records after which a session leaves one of this card."""
+        own = card.pieces[-1].salt
+        cards = (self._card(info) for info in self._store.sessions())
+        return {piece.last for other in cards for piece in other.pieces if piece.salt == own and piece.last}
+
+    def _part(self, session_id: str, n: int) -> None:
+        """See that record `n` is in no pack with the next one: a fork shares the one and not the other, so that the
+        one may be deleted or rewritten without the other."""
+        while n > 0:
+            was, whole = self._apart(session_id, [n])
+            if max(whole, default=0) <= n:
+                return
+            with suppress(Conflict):  # packed, taken apart or scrubbed meanwhile
+                self._store.rewrite(session_id, self._seal_all(self._store.info(session_id), whole), was=was)
+                return
+
+    def _opener(self, session_id: str) -> Opener:
+        card = self._card(self._store.info(session_id))
+        return Opener(self._store, self._vault, card, session_id)
+
+    def _source(self, session_id: str, begin: int) -> Source:
+        return Source(session_id, begin, lambda first: self.read(session_id, first=first))
+
+    def _title(self, info: SessionInfo) -> str:
+        try:
+            return self._card(info).title
+        except CorruptRecord:
+            return ""
+
+    def _card(self, info: SessionInfo) -> Card:
+        """The card in the place of a title; remembered, since each append asks. Raises CorruptRecord."""
+        known = self._cards.get(info.id)
+        if known is None or known[0] != info.title:
+            self._cards[info.id] = known = info.title, read_card(self._vault, info)
+        return known[1]
+
+
+def rekey(store: Locked, key: KeySource, new: KeySource) -> None:
+    """Have an encrypted store opened by another key from now on. Its records stay as they are: who has the old key and
+    a copy of the store, or of its lock, from before can still read them. Raises StoreKeyError, InputError."""
+    lock = store.keyhole.read()
+    if lock is None:
+        raise StoreKeyError(f"{store.path} is not encrypted")
+    if not store.keyhole.write(new_lock(new, *unlocked(lock, key, store.path)), was=lock):
+        raise StoreKeyError(f"the key of {store.path} was changed by somebody else just now; nothing was changed here")
+
+
+def _bytes_of(records: Iterable[Record]) -> Iterator[tuple[int, bytes]]:
+    return ((record.n, record.raw or b"") for record in records)
+
+
+def _parts(after: int, last: int, cuts: Collection[int]) -> Iterator[tuple[int, int]]:
+    """First and last number of the pieces that records `after` + 1 to `last` make when cut after some of them."""
+    for end in sorted({cut for cut in cuts if after < cut < last} | {last}):
+        if after < end:
+            yield after + 1, end
+        after = end

@@ -1,0 +1,131 @@
+"""Encryption of what a store holds, by the `cryptography` package: which key, which nonce, bound to what.
+
+AES-256-GCM throughout. A store has one data key, drawn at random. From it HKDF derives a key for each session, with
+128 random bits of that session as the salt, and one for each blob, with the hash of its content. So
+
+- nonces of records are random, 96 bits, from the system: no counter that a crash, a copy of the file or a second
+  process could set back. A session key encrypts at most 2^32 records, the bound that NIST SP 800-38D (8.3) sets for
+  random nonces; stores number records up to 2^32 as well.
+- a blob's key encrypts that one content, so its nonce is fixed, and the same content is the same bytes, kept once.
+
+Everything is bound to its place by associated data: a record to its number, time, kind and session, a card to its
+session, and all to the store.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from ...errors import CorruptRecord, InputError
+from ...log.messages import sha256_hex
+from ..blobs import SEALED_HEAD
+
+__all__ = ["BLOB_OVERHEAD", "KEY_BYTES", "SALT_BYTES", "Vault", "cipher", "derived", "extra", "new_salt"]
+
+KEY_BYTES = 32
+"""How long a key is."""
+
+SALT_BYTES = 16
+"""How long the random bits are that make a session's key its own."""
+
+_NONCE_BYTES = 12
+_TAG_BYTES = 16
+
+BLOB_OVERHEAD = len(SEALED_HEAD) + 32 + 32 + _TAG_BYTES
+"""How many bytes longer a blob is than its content."""
+
+
+class Vault:
+    """What encrypts and decrypts for one store, named by `store`, with its data key."""
+
+    def __init__(self, data_key: bytes, store: bytes) -> None:
+        self._data_key = data_key
+        self._store = store.hex()
+        self._name_key = derived(data_key, store, b"turnlog blob names")
+        self._ciphers = lru_cache(maxsize=256)(self._cipher)
+
+    @classmethod
+    def drawn(cls) -> Vault:
+        """One with a random key that is written down nowhere."""
+        return cls(os.urandom(KEY_BYTES), os.urandom(SALT_BYTES))
+
+    def seal(self, salt: bytes, bound: Sequence[Any], data: bytes) -> bytes:
+        """Encrypt for the session of that salt; it opens only with the same `bound`, JSON values."""
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed: bytes = self._ciphers(salt, b"turnlog session").encrypt(nonce, data, _encode([self._store, *bound]))
+        return nonce + sealed
+
+    def open(self, salt: bytes, bound: Sequence[Any], sealed: bytes) -> bytes:
+        """What was sealed. Raises CorruptRecord if it was not, under this key and bound to that."""
+        bytes_of = self._ciphers(salt, b"turnlog session")
+        return _opened(bytes_of, sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _encode([self._store, *bound]))
+
+    def blob_name(self, sha256: str) -> str:
+        """The name under which a blob is kept: who has no key cannot tell which content it is of."""
+        return hmac.digest(self._name_key, sha256.encode(), "sha256").hex()
+
+    def seal_blob(self, data: bytes) -> tuple[str, bytes]:
+        """The name of a blob as it is kept, and its bytes."""
+        sha256 = sha256_hex(data)
+        name = self.blob_name(sha256)
+        key = self._ciphers(bytes.fromhex(sha256), b"turnlog blob")
+        held = key.encrypt(bytes(_NONCE_BYTES), data, _encode([self._store, "blob", name]))
+        return name, SEALED_HEAD + bytes.fromhex(name) + bytes.fromhex(sha256_hex(held)) + held
+
+    def open_blob(self, sha256: str, sealed: bytes) -> bytes:
+        """The content of that hash. Raises CorruptRecord."""
+        key = self._ciphers(bytes.fromhex(sha256), b"turnlog blob")
+        held = sealed[BLOB_OVERHEAD - _TAG_BYTES :]
+        return _opened(key, bytes(_NONCE_BYTES), held, _encode([self._store, "blob", self.blob_name(sha256)]))
+
+    def _cipher(self, salt: bytes, use: bytes) -> Any:
+        return cipher(derived(self._data_key, salt, use))
+
+
+@contextmanager
+def extra() -> Iterator[None]:
+    """Around imports of the package, which only who encrypts needs. Raises InputError where it is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError("encryption needs the package cryptography: pip install 'turnlog[encryption]'") from error
+
+
+def cipher(key: bytes) -> Any:
+    """AES-256-GCM with this key. Raises InputError where the package is not installed."""
+    with extra():
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 30 ms of import, and an extra
+    return AESGCM(key)
+
+
+def derived(key: bytes, salt: bytes, use: bytes) -> bytes:
+    """A key for one use, by HKDF-SHA-256 (RFC 5869)."""
+    with extra():
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    return HKDF(SHA256(), KEY_BYTES, salt, use).derive(key)
+
+
+def new_salt() -> bytes:
+    """Random bits for a new session's key."""
+    return os.urandom(SALT_BYTES)
+
+
+def _encode(bound: Sequence[Any]) -> bytes:
+    return json.dumps(bound, separators=(",", ":")).encode("ascii")  # takes lone surrogates too
+
+
+def _opened(key: Any, nonce: bytes, sealed: bytes, bound: bytes) -> bytes:
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        data: bytes = key.decrypt(nonce, sealed, bound)
+    except (InvalidTag, ValueError) as error:
+        raise CorruptRecord("it cannot be decrypted: it was changed, or moved here from another place") from error
+    return data

@@ -1,0 +1,385 @@
+"""The folder of a files store: a log file, a head and a card for each session.
+
+    sessions/ID.jsonl   the log: one line a record, only ever appended to
+    sessions/ID.jsonl.zst   the log in its place, where the session is packed
+    sessions/ID.head    where the log ended after the last append: a log that became shorter shows
+    sessions/ID.json    the card: title, parent, when it was made; replaced as a whole
+    sessions/ID.kept    empty: it says that `gc` leaves the session alone
+    sessions/ID.torn    what was set aside when the log ended in half an append, a JSON line each
+    blobs/SHA256        media
+    open/ID             locked by every process that has the session open
+    lock                held while sessions are made, forked, renamed or deleted
+
+A second session of an id whose first one was deleted, and which forks still need, is `ID~2`, and so
+on: the name of a log, its *stem*, never changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from ..._platform.msgspec_init import ready
+from ...errors import CorruptRecord, NewerStore, SessionNotFound, StoreError
+from ...log.store import Problem
+from ..folders import make_private, refusals, write_whole
+from .heads import read_head, write_head
+from .lines import Tail, find_tail, lines_backwards
+from .packs import PACKED, beside, open_packed, pack_log, packed_path, size_of, thaw_log
+from .torn import add_torn
+
+try:
+    import fcntl
+except ImportError:  # Windows: threads of one process are told apart, processes are not
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "Card",
+    "FILES_VERSION",
+    "LogFolder",
+    "locked",
+    "marked",
+    "open_folder",
+    "start_sum",
+    "write_marker",
+]
+
+FILES_VERSION = 2
+"""Version of the folder's layout. A reader leaves a newer one alone. A folder is of version 1 until it is encrypted
+or a session in it packed: older readers can use it up to then, and would take what they find for damage after that."""
+
+_MARKER = "turnlog.json"
+
+_STEM = re.compile(r"(.+?)(?:~([0-9]+))?")
+
+
+@ready
+class Card(Struct, frozen=True):
+    """What is known of a session apart from its records.
+
+    `order` is when it was made, in nanoseconds since 1970. `base` is the stem of the log that holds
+    record `parent_records`, `start` the sum and `messages` the count there. A `deleted` session is
+    one whose records forks still need.
+    """
+
+    v: int
+    session: str
+    title: str
+    created: str
+    order: int
+    parent: str = ""
+    parent_records: int = 0
+    base: str = ""
+    messages: int = 0
+    start: str = ""
+    deleted: bool = False
+    check: str = ""
+
+    def sealed(self) -> Card:
+        """The card with the checksum of everything else on it."""
+        bare = msgspec.json.encode(replace(self, check=""))
+        return replace(self, check=hashlib.sha256(bare).hexdigest())
+
+    def empty(self) -> Tail:
+        """The end of its log while it holds no record."""
+        return Tail(0, self.parent_records, self.messages, self.start, self.created)
+
+
+class LogFolder:
+    """The files by stem. Knows nothing of forks or of what deleting means."""
+
+    KINDS = ("kept", PACKED, "jsonl", "head", "torn", "json")
+    """The files of a stem, the card last."""
+
+    def __init__(self, path: Path, *, sync: bool, finish: Callable[[LogFolder], None]) -> None:
+        self.path = path
+        self.sessions = path / "sessions"
+        self.sync = sync
+        self._finish = finish
+
+    def file(self, stem: str, kind: str = "jsonl") -> Path:
+        """The path of one of a stem's files."""
+        return self.sessions / f"{stem}.{kind}"
+
+    def stems(self) -> list[str]:
+        """Every stem that has a card, sorted."""
+        with suppress(FileNotFoundError):
+            return sorted(name[:-5] for name in os.listdir(self.sessions) if name.endswith(".json"))
+        return []
+
+    def stems_of(self, session_id: str) -> Iterator[str]:
+        """The stems that a session of this id, in any case, may have."""
+        wanted = session_id.lower()
+        for stem in self.stems():
+            found = _STEM.fullmatch(stem)
+            if found and found[1].lower() == wanted:
+                yield stem
+
+    def free_stem(self, session_id: str) -> str:
+        """A stem that no file of any kind has."""
+        with suppress(FileNotFoundError):
+            taken = {name.rpartition(".")[0].lower() for name in os.listdir(self.sessions)}
+            number, stem = 1, session_id
+            while stem.lower() in taken:
+                number += 1
+                stem = f"{session_id}~{number}"
+            return stem
+        return session_id
+
+    def card(self, stem: str) -> Card:
+        """The card of a stem. Raises FileNotFoundError, StoreError, CorruptRecord."""
+        with refusals(self.file(stem, "json")):
+            held = self.file(stem, "json").read_bytes()
+        try:
+            card = msgspec.json.decode(held, type=Card)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise CorruptRecord(f"{self.file(stem, 'json')} cannot be read: {error}") from error
+        if card.sealed() != card or _card_bytes(card) != held:
+            raise CorruptRecord(f"{self.file(stem, 'json')} does not match its checksum")
+        return card
+
+    def check_log(self, stem: str) -> None:
+        """Raises CorruptRecord if there is no log, though the card says that there is one. A session that is deleted
+        says so on its card first."""
+        with suppress(FileNotFoundError):
+            if not self.file(stem).exists() and not self.card(stem).deleted and not self.file(stem).exists():
+                raise CorruptRecord(f"{self.file(stem)} is missing; restore it from a copy, or delete the session")
+
+    def write_card(self, stem: str, card: Card) -> Card:
+        """Replace a card, whole and on disk or not at all."""
+        write_whole(self.file(stem, "json"), self.card_bytes(card))
+        return card.sealed()
+
+    def card_bytes(self, card: Card) -> bytes:
+        """A card as it stands in its file."""
+        return _card_bytes(card.sealed())
+
+    def head(self, stem: str) -> Tail | None:
+        """Where the log ended after the last append; None before the first, or if that is not known."""
+        return read_head(self.file(stem, "head"))
+
+    def write_head(self, stem: str, tail: Tail) -> None:
+        """Say where the log ends, after an append to it."""
+        write_head(self.file(stem, "head"), tail, sync=self.sync)
+
+    def tail(self, stem: str, file: BinaryIO, card: Card) -> Tail:
+        """Where a log ends: as its head says if it is as long as it says, else as its lines do."""
+        size = size_of(file)
+        if not size:
+            return card.empty()
+        head = self.head(stem)
+        if head is not None and head.size == size and head.updated != "-":
+            return head
+        return find_tail(file, size, card.empty(), shortened=card.deleted)
+
+    def torn_end(self, stem: str, file: BinaryIO, card: Card, tail: Tail) -> Problem | None:
+        """What is wrong at the end of a log: half an append, or records that were there and are gone."""
+        rest = size_of(file) - tail.size
+        head = self.head(stem)
+        lost = head.records - tail.records if head is not None else 0
+        if rest <= 0 and lost <= 0:
+            return None
+        torn = f"{rest} bytes of an unfinished append stand at the end of the log" if rest > 0 else ""
+        gone = f"it and those up to {head.records} were there and are gone" if head is not None and lost > 0 else ""
+        return Problem(card.session, tail.records + 1, "; ".join(filter(None, (torn, gone))))
+
+    def set_aside(self, stem: str, file: BinaryIO, tail: Tail) -> None:
+        """Move what follows the last whole append to the `.torn` file, and note what is missing."""
+        head = self.head(stem)
+        file.seek(tail.size)
+        acknowledged = head.records if head is not None else None
+        add_torn(self.file(stem, "torn"), file.read(), records=tail.records, acknowledged=acknowledged)
+        os.ftruncate(file.fileno(), tail.size)
+        self.write_head(stem, tail)
+
+    def is_packed(self, stem: str) -> bool:
+        """Whether a log is packed. Nothing is torn in such."""
+        return packed_path(self.file(stem)).exists()
+
+    def pack(self, stem: str) -> tuple[int, int]:
+        """Pack a log; its bytes before and after. For those who hold the store's lock."""
+        if self.is_packed(stem):
+            return 0, 0
+        write_marker(self)
+        with self.opened(stem, write=True) as file:
+            tail = self.tail(stem, file, self.card(stem))
+            file.seek(0)
+            lines = file.read(tail.size)
+            if len(lines) != tail.size:
+                raise StoreError(f"{self.file(stem)} cannot be packed: it was read in part only")
+            return len(lines), pack_log(self.file(stem), lines) if lines else 0
+
+    def make(self, stem: str, card: Card) -> None:
+        """The files of a new session, the card last: there is no session without one."""
+        os.close(os.open(self.file(stem), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        try:
+            self.write_card(stem, card)
+        except BaseException:
+            self.file(stem).unlink()
+            raise
+
+    def prune(self, stem: str) -> None:
+        """Remove what no fork needs of the deleted session `stem`, and of deleted ones that it came from."""
+        while stem:
+            card = self.card(stem)
+            if not card.deleted:
+                return
+            cards = [self.card(other) for other in self.stems()]
+            needed = max((other.parent_records for other in cards if other.base == stem), default=0)
+            if needed:
+                self._shorten(stem, card, needed)
+                return
+            for kind in self.KINDS:  # the card last: until then it says what is going on
+                self.file(stem, kind).unlink(missing_ok=True)
+            stem = card.base
+
+    def _shorten(self, stem: str, card: Card, records: int) -> None:
+        with self.opened(stem, write=True) as file:
+            tail = self.tail(stem, file, card)
+            lines = lines_backwards(file, tail.size)
+            place = next((start for start, _ in islice(lines, max(tail.records - records - 1, 0), None)), tail.size)
+            if records < tail.records:
+                os.ftruncate(file.fileno(), place)
+                self.write_head(stem, find_tail(file, place, card.empty(), shortened=True))
+            self.file(stem, "torn").unlink(missing_ok=True)
+
+    def stamp(self, stem: str) -> tuple[int, int, int] | None:
+        """What changes when a card is replaced."""
+        try:
+            found = os.stat(self.file(stem, "json"))
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    @contextmanager
+    def opened(self, stem: str, *, write: bool) -> Iterator[BinaryIO]:
+        """The log of a stem, alone while `write`, together with other readers otherwise."""
+        log = self.file(stem)
+        flags = (os.O_RDWR | os.O_APPEND if write else os.O_RDONLY) | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
+        while True:
+            with (
+                refusals(log),
+                FileIO(os.open(log, flags), "r+" if write else "r") as file,
+                locked(file.fileno(), alone=write),
+            ):
+                if os.fstat(file.fileno()).st_ino != os.stat(log).st_ino:
+                    continue  # packed or unpacked while we waited: it is another file now
+                packed = open_packed(log)
+                if packed is None:
+                    yield cast(BinaryIO, file)
+                    return
+                with packed:
+                    if not write:
+                        yield packed
+                        return
+                    if held := beside(log, packed):  # a process of an older version did not see that it is packed
+                        add_torn(self.file(stem, "torn"), held, records=None, acknowledged=None)
+                    thaw_log(log, packed)
+
+    @contextmanager
+    def reading(self, stem: str) -> Iterator[tuple[BinaryIO, Tail]]:
+        """The log of a stem, and where it ended when it was opened. Held open without a lock: what
+        stands before the end is never changed."""
+        try:
+            with self.opened(stem, write=False) as locked_file:
+                tail = self.tail(stem, locked_file, self.card(stem))
+                file = type(locked_file)(os.dup(locked_file.fileno()))  # type: ignore[call-arg]
+        except FileNotFoundError:
+            self.check_log(stem)
+            raise SessionNotFound(f"the log {self.file(stem)} was deleted while it was being read") from None
+        with file:
+            yield file, tail
+
+    @contextmanager
+    def store_lock(self) -> Iterator[None]:
+        """Held while the set of sessions changes. What a killed process left half-done is ended before. Raises
+        StoreError for what the system refuses meanwhile."""
+        with refusals(self.path, missing=True):
+            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                with locked(handle, alone=True):
+                    self._finish(self)
+                    yield
+            finally:
+                os.close(handle)
+
+
+def open_folder(folder: LogFolder, *, read_only: bool) -> None:
+    """Make the folder of a store, or see that it is one. Raises StoreError, NewerStore."""
+    marker = folder.path / _MARKER
+    try:
+        if not marker.exists() and not read_only:
+            make_private(folder.path)
+            others = (name for name in os.listdir(folder.path) if name not in ("lock", "open", "sessions"))
+            if not all(name.startswith(_MARKER) for name in others):
+                raise StoreError(f"{folder.path} is a folder of something else; name a new one, or a turnlog store")
+            folder.sessions.mkdir(mode=0o700, exist_ok=True)
+            write_whole(marker, b'{"turnlog":"files","version":1}\n')
+        held = json.loads(marker.read_bytes())
+        version = held["version"] if held["turnlog"] == "files" else None
+    except FileNotFoundError:
+        raise StoreError(f"there is no store at {folder.path}") from None
+    except NotADirectoryError:
+        raise StoreError(f"{folder.path} is a file; a store of files is a folder") from None
+    except OSError as error:
+        raise StoreError(f"cannot open the store {folder.path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError):
+        version = None
+    if not isinstance(version, int):
+        raise StoreError(f"{marker} does not say that this is a turnlog store of files")
+    if version > FILES_VERSION:
+        raise NewerStore(
+            f"{folder.path} was written by a newer turnlog (version {version}, this one reads up to {FILES_VERSION}); "
+            "nothing was changed: upgrade turnlog to open it"
+        )
+
+
+def marked(folder: LogFolder) -> dict[str, Any]:
+    """What the marker of a folder says. Raises CorruptRecord."""
+    marker = folder.path / _MARKER
+    try:
+        held: dict[str, Any] = json.loads(marker.read_bytes())
+    except (OSError, ValueError) as error:
+        raise CorruptRecord(f"{marker} cannot be read: {error}") from error
+    return held
+
+
+def write_marker(folder: LogFolder, **fields: Any) -> None:
+    """Say in the marker that the folder is of this version, and these fields. For those who hold the store's lock."""
+    held = {**marked(folder), "version": FILES_VERSION, **fields}
+    write_whole(folder.path / _MARKER, json.dumps(held, separators=(",", ":")).encode() + b"\n")
+
+
+def start_sum(stem: str, order: int, base_sum: str) -> str:
+    """The sum before the first line of a log: no two logs begin alike."""
+    return hashlib.sha256(f"{stem} {order} {base_sum}".encode()).hexdigest()
+
+
+@contextmanager
+def locked(handle: int, *, alone: bool) -> Iterator[None]:
+    """An advisory lock on an open file; none where the disk or the system has no such locks."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        if fcntl is not None:  # said, not left to the close: a forked child may hold the file open
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def _card_bytes(card: Card) -> bytes:
+    return json.dumps(asdict(card), ensure_ascii=True, indent=1).encode() + b"\n"

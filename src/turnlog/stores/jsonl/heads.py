@@ -1,0 +1,54 @@
+"""Where a log of a files store ended after the last append: one line of fixed length in a file of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from ..folders import refusals
+from .lines import Tail
+
+__all__ = ["read_head", "write_head"]
+
+_HEAD = re.compile(rb"([0-9]{12}) ([0-9]{15}) ([0-9]{12}) ([0-9a-f]{64}) ([!-~]{1,40} *) ([0-9a-f]{16})\n")
+_TIME = re.compile("[!-~]{1,40}")
+
+
+def read_head(path: Path) -> Tail | None:
+    """What it says; None where there is none, or it cannot be understood. Raises StoreError."""
+    with suppress(FileNotFoundError):
+        with refusals(path):
+            held = path.read_bytes()
+        found = _HEAD.fullmatch(held)
+        if found and _check(held[:-18]) == found[6]:
+            n, size, messages, total, time, _ = (group.decode().rstrip() for group in found.groups())
+            return Tail(int(size), int(n), int(messages), total, time)
+    return None
+
+
+def write_head(path: Path, tail: Tail, *, sync: bool) -> None:
+    """Say where a log ends. One write, in place: all heads are as long.
+
+    Where the system refuses that, there is none from here on: the lines tell as much, and an append that is in the log
+    must not be taken for one that failed, and done again.
+    """
+    time = tail.updated if _TIME.fullmatch(tail.updated) else ""
+    held = f"{tail.records:012} {tail.size:015} {tail.messages:012} {tail.sum} {time or '-':<40}".encode()
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, held + b" " + _check(held) + b"\n")
+            if sync:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _check(held: bytes) -> bytes:
+    return hashlib.sha256(held).hexdigest()[:16].encode()

@@ -1,0 +1,190 @@
+"""Rewriting records of a files store: the new logs are written beside the old ones first, and a plan says
+which; whoever opens the folder after a crash carries the plan out to its end.
+
+A log is replaced under its lock: who waited for that sees that it is another file now, and who reads goes on
+reading the old one. What was set aside of unfinished appends goes: it is part of no log, and nobody can say what is
+in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from ...errors import CorruptRecord, InputError
+from ...log.codec import decode_record
+from ..folders import write_whole
+from .files import Card, LogFolder, start_sum
+from .lines import checked, digest, lines_forwards, read_line, write_line
+from .reading import Piece
+
+__all__ = ["clear_half_done", "finish_rewrite", "half_made", "rewrite"]
+
+_PLAN = "rewrite.json"
+_HALF_DONE = re.compile(r"(.+)\.(?:jsonl|jsonl\.zst|json)(?:\.new)?\.(?:new|[0-9]+\.tmp)")
+"""What a file of a stem is called before it is put in its place."""
+
+
+class _Log(NamedTuple):
+    """A log as it will be: its card, its lines, and the sum of each record before and after."""
+
+    card: Card
+    data: bytes
+    sums: dict[int, tuple[str, str]]
+
+
+def rewrite(folder: LogFolder, pieces: Sequence[Piece], records: Mapping[int, bytes]) -> None:
+    """Put these bytes in place of records. For those who hold the store's lock."""
+    changes: dict[str, dict[int, bytes]] = {}
+    for n, raw in records.items():
+        if decode_record(raw).n != n:
+            raise InputError(f"the bytes given for record {n} are those of another")
+        stem = next((piece.stem for piece in pieces if piece.first <= n <= piece.last), None)
+        if stem is None:
+            raise InputError(f"there is no record {n} that could be rewritten")
+        changes.setdefault(stem, {})[n] = raw
+    made: dict[str, _Log] = {}
+    for stem, card in _oldest_first(folder):
+        if stem in changes or card.base in made:
+            made[stem] = _made_anew(folder, stem, card, changes.get(stem, {}), made)
+    for stem, log in made.items():
+        write_whole(_new(folder, stem, "jsonl"), log.data)
+        write_whole(_new(folder, stem, "json"), folder.card_bytes(log.card))
+    write_whole(folder.path / _PLAN, json.dumps({"stems": list(made)}).encode())
+    finish_rewrite(folder)
+    clear_half_done(folder)
+
+
+def finish_rewrite(folder: LogFolder) -> None:
+    """Carry out the plan of a rewrite, if there is one; again, if that was interrupted."""
+    plan = folder.path / _PLAN
+    try:
+        stems = json.loads(plan.read_bytes())["stems"]
+    except FileNotFoundError:
+        return
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptRecord(f"{plan} cannot be read: {error}; restore the store from a copy") from error
+    for stem in stems:
+        _put_in_place(folder, stem)
+    plan.unlink(missing_ok=True)
+
+
+def clear_half_done(folder: LogFolder) -> None:
+    """Take away the files that killed processes did not come to put in their place: whole logs may stand in them,
+    whatever became of the sessions since; and the logs of sessions that they did not come to make. For those who hold
+    the store's lock, with no plan left."""
+    for log in half_made(folder):
+        log.unlink()
+    for plan in folder.path.glob(f"{_PLAN}.*.tmp"):
+        plan.unlink(missing_ok=True)
+    for name in os.listdir(folder.sessions):
+        if found := _HALF_DONE.fullmatch(name):
+            # A log that is being unpacked is in the hands of who has it alone, without the store's lock.
+            with suppress(FileNotFoundError), folder.opened(found[1], write=False):
+                (folder.sessions / name).unlink(missing_ok=True)
+            (folder.sessions / name).unlink(missing_ok=True)  # where there is no log
+
+
+def half_made(folder: LogFolder) -> list[Path]:
+    """Logs of sessions that a process was killed in the midst of making: empty, and without a card."""
+    stems = {log.stem for log in folder.sessions.glob("*.jsonl")}.difference(folder.stems())
+    logs = (folder.file(stem) for stem in sorted(stems) if not folder.is_packed(stem))
+    return [log for log in logs if not log.stat().st_size]
+
+
+def _put_in_place(folder: LogFolder, stem: str) -> None:
+    """The log last: until it is in its place, all is done again."""
+    new = _new(folder, stem, "jsonl")
+    if not new.exists():
+        return
+    with folder.opened(stem, write=True) as file:
+        _carry_over(folder, stem, file, new)
+        card = _new(folder, stem, "json")
+        if card.exists():
+            os.replace(card, folder.file(stem, "json"))
+        folder.file(stem, "head").unlink(missing_ok=True)
+        folder.file(stem, "torn").unlink(missing_ok=True)
+        os.replace(new, folder.file(stem, "jsonl"))
+    with folder.opened(stem, write=True) as file:
+        tail = folder.tail(stem, file, folder.card(stem))
+        if tail.records > folder.card(stem).parent_records:
+            folder.write_head(stem, tail)
+
+
+def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None:
+    """Add to the new log what was appended to the old one since it was made: by others while it was, or after a crash.
+    Done again, it adds nothing."""
+    card = folder.card(stem)
+    held = list(lines_forwards(file, folder.tail(stem, file, card).size))
+    with new.open("rb") as made:
+        data = made.read()
+        last = list(lines_forwards(made, len(data)))
+    if len(held) <= len(last):
+        return
+    new_card = _new(folder, stem, "json")  # gone once it is in its place, and then `card` is it
+    start = msgspec.json.decode(new_card.read_bytes(), type=Card).start if new_card.exists() else card.start
+    old, total = (_sum(held[len(last) - 1]), _sum(last[-1])) if last else (card.start, start)
+    lines = []
+    for n, line in enumerate(held[len(last) :], card.parent_records + len(last) + 1):
+        found = read_line(line)
+        checked(n, old, found)
+        assert found is not None  # `checked` refuses what is no line
+        old, total = found.sum, digest(total, found.messages, found.left, found.raw)
+        lines.append(write_line(total, found.messages, found.left, found.raw))
+    write_whole(new, data + b"".join(lines))
+
+
+def _sum(line: bytes) -> str:
+    found = read_line(line)
+    if found is None:
+        raise CorruptRecord("a log that is being rewritten cannot be read; see `verify`")
+    return found.sum
+
+
+def _oldest_first(folder: LogFolder) -> Iterator[tuple[str, Card]]:
+    """Stems and cards, each after the one that it rests on."""
+    cards = {stem: folder.card(stem) for stem in folder.stems()}
+    done: set[str] = set()
+    while len(done) < len(cards):
+        ready = [stem for stem, card in cards.items() if stem not in done and card.base in done | {""}]
+        if not ready:
+            raise CorruptRecord(f"{folder.path}: a log rests on one that is gone; see `verify`")
+        for stem in ready:
+            yield stem, cards[stem]
+        done.update(ready)
+
+
+def _made_anew(
+    folder: LogFolder, stem: str, card: Card, changes: Mapping[int, bytes], made: Mapping[str, _Log]
+) -> _Log:
+    """Raises CorruptRecord where an old sum is wrong: a new one would make the damage look whole."""
+    new_card = card
+    if card.base in made:
+        new_card = replace(card, start=start_sum(stem, card.order, made[card.base].sums[card.parent_records][1]))
+    old, new, n = card.start, new_card.start, card.parent_records
+    sums, lines = {n: (old, new)}, []
+    with folder.reading(stem) as (file, end):
+        held = list(lines_forwards(file, end.size))
+    for line in held:
+        n += 1
+        found = read_line(line)
+        checked(n, old, found)
+        assert found is not None  # `checked` refuses what is no line
+        raw = changes.get(n, found.raw)
+        old, new = found.sum, digest(new, found.messages, found.left, raw)
+        lines.append(write_line(new, found.messages, found.left, raw))
+        sums[n] = old, new
+    return _Log(new_card, b"".join(lines), sums)
+
+
+def _new(folder: LogFolder, stem: str, kind: str) -> Path:
+    """Where a file stands until it is put in its place."""
+    return folder.file(stem, kind).with_name(f"{stem}.{kind}.new")

@@ -1,0 +1,383 @@
+"""A store that is a folder of JSON Lines, for people who look into their logs with grep and jq.
+
+docs/format.md says what stands where. A log is appended to by one write an append, under a lock, and
+every line carries a checksum that binds it to the line before.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from msgspec.structs import replace
+
+from ..._platform.paths import from_here
+from ...errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, SessionNotFound, StoreError
+from ...log.messages import sha256_hex
+from ...log.records import Record
+from ...log.store import Draft, Hit, Packed, Problem, SessionInfo, check_parent, check_session_id, utc_now
+from ...models.pricing import Bills, usage_by_model
+from ..blobs import BlobFolder, is_blob_name, whole_blob
+from ..drafts import check_unchanged, fork_point, kind_finder, kind_of, number_drafts, storable
+from ..encrypted.keyholes import FilesKeyhole
+from ..scan import Search, Source, parts_to_search, scan
+from ..sqlite.database import Durability
+from ..totals import usages_one_by_one
+from .append import write_records
+from .files import Card, LogFolder, open_folder, start_sum
+from .lines import Tail
+from .reading import Piece, line_at, pieces_of, read_backwards, read_forwards, read_landmarks, read_some
+from .retention import FilesRetention
+from .rewrite import clear_half_done, finish_rewrite, rewrite
+from .verify import verify_folder
+
+__all__ = ["FilesStore"]
+
+
+class _Known(NamedTuple):
+    stem: str
+    card: Card
+    stamp: tuple[int, int, int]
+
+
+class FilesStore(FilesRetention):
+    """Logs as files in the folder `path`; it is made if it is not there.
+
+    `durability`, `read_only` and `sealed` are as in `SqliteStore`. Threads may share a store, and processes a
+    folder, where the system has file locks. `torn` says what was found at the ends of logs when the
+    store was opened, and since: appends that a killed process or a power cut left unfinished. Unless
+    `read_only` they are set aside, so that appending goes on behind the last whole one.
+    """
+
+    def __init__(
+        self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False, sealed: bool = False
+    ) -> None:
+        if durability not in ("normal", "full"):
+            raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
+        self.path = from_here(path)
+        self.torn: list[Problem] = []
+        self._read_only = read_only
+        self._closed = False
+        self._lock = threading.RLock()
+        self._known: dict[str, _Known] = {}
+        self._folder = LogFolder(self.path, sync=durability == "full", finish=finish_rewrite)
+        self._blobs = BlobFolder(self.path / "blobs")
+        open_folder(self._folder, read_only=read_only)
+        self.keyhole = FilesKeyhole(self._folder, read_only=read_only, sealed=sealed)
+        self.keyhole.check()
+        if not read_only:
+            with self._folder.store_lock():  # a rewrite that was interrupted is ended
+                self._folder.sessions.mkdir(mode=0o700, exist_ok=True)  # a copy may have left it out, empty as it was
+                clear_half_done(self._folder)
+        for stem in self._folder.stems():
+            self._look_at_end(stem)
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        """See `RecordStore.append`. Raises CorruptRecord where the end of the log cannot be read."""
+        self._check_open(write=True)
+        with self._lock, self._log(session_id, write=True) as (known, file):
+            tail = self._whole_end(known.stem, file, known.card)
+            if expected is not None and expected != tail.records:
+                raise Conflict(session_id, expected=expected, actual=tail.records)
+            if tail.damaged:
+                raise CorruptRecord(
+                    f"record {tail.records} of session {session_id!r} is damaged; fork the session at its last good "
+                    "record",
+                    record=tail.records,
+                )
+            records = number_drafts(drafts, after=tail.records)
+            if records:
+                write_records(self._folder, known.stem, file, tail, records)
+        return records
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """See `RecordStore.read`. Ends at the record that was the last when it was called."""
+        end, pieces = self._pieces(session_id)
+        first, last = max(first, 1), end if last is None else min(last, end)
+        if first > last:
+            return iter(())
+        read = read_backwards if reverse else read_forwards
+        return self._while_open(session_id, read(self._folder, pieces, first, last))
+
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
+        """See `RecordStore.landmarks`."""
+        found = read_landmarks(self._folder, self._pieces(session_id)[1])
+        return self._while_open(session_id, (record for record in found if record.n not in known))
+
+    def usage(self, session_id: str) -> Bills:
+        """See `RecordStore.usage`. Looks through every line for the word."""
+        return usage_by_model(self.of_kinds(session_id, ("usage",)))
+
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
+        """See `RecordStore.of_kinds`. Looks through every line for the words."""
+        some = read_some(self._folder, self._pieces(session_id)[1], kind_finder(kinds))
+        found = (record for record in some if record.n >= first and kind_of(record.body) in kinds)
+        return self._while_open(session_id, found)
+
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
+        """See `SessionIndex.create`."""
+        self._check_open(write=True)
+        check_session_id(session_id)
+        check_parent(session_id, parent)
+        with self._lock, self._folder.store_lock():
+            self.keyhole.check()  # it may have become encrypted since it was opened
+            self._check_free(session_id)
+            card = Card(1, session_id, storable(title), created or utc_now(), time.time_ns(), parent)
+            return self._make(card, "")
+
+    def info(self, session_id: str) -> SessionInfo:
+        """See `SessionIndex.info`."""
+        self._check_open()
+        with self._lock, self._log(session_id) as (known, file):
+            return _info(known.card, self._folder.tail(known.stem, file, known.card))
+
+    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+        """See `SessionIndex.sessions`. One whose card is damaged is listed with what its name says."""
+        self._check_open()
+        found = []
+        with self._lock:
+            for stem in self._folder.stems():
+                try:
+                    with suppress(FileNotFoundError):
+                        if not (card := self._folder.card(stem)).deleted:
+                            with self._folder.opened(stem, write=False) as file:
+                                found.append((_info(card, self._folder.tail(stem, file, card)), card.order))
+                        continue
+                    self._folder.check_log(stem)
+                except CorruptRecord:
+                    found.append((SessionInfo(stem.partition("~")[0], "", "", "", 0, 0), 0))
+        found.sort(key=lambda pair: (pair[0].updated, pair[1]), reverse=True)
+        return [info for info, _ in found[:limit]]
+
+    def usages(self) -> dict[str, Bills]:
+        """See `SessionIndex.usages`. Reads every log."""
+        return usages_one_by_one(self)
+
+    def rename(self, session_id: str, title: str) -> None:
+        """See `SessionIndex.rename`."""
+        self._check_open(write=True)
+        with self._lock, self._folder.store_lock():
+            known = self._find(session_id)
+            self._folder.write_card(known.stem, replace(known.card, title=storable(title)))
+
+    def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
+        """See `SessionIndex.fork`. Nothing is copied: the new log begins where the old one was left."""
+        self._check_open(write=True)
+        check_session_id(new_id)
+        with self._lock, self._folder.store_lock():
+            end, pieces = self._pieces(session_id)
+            shared = fork_point(session_id, end, at)
+            self._check_free(new_id)
+            card = Card(1, new_id, storable(title), utc_now(), time.time_ns(), session_id, shared)
+            if not shared:
+                return self._make(card, "")
+            piece = next(piece for piece in pieces if piece.first <= shared <= piece.last)
+            line = line_at(self._folder, piece, shared)
+            return self._make(replace(card, base=piece.stem, messages=line.messages), line.sum)
+
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        """See `BlobStore.put_blob`. A damaged blob is healed. `name` is that of sealed bytes."""
+        self._check_open(write=True)
+        name = name or sha256_hex(data)
+        with self._lock, self._folder.store_lock():  # a sweep must not come between
+            self._blobs.put(name, data)
+        return name
+
+    def get_blob(self, sha256: str) -> bytes:
+        """See `BlobStore.get_blob`."""
+        self._check_open()
+        return whole_blob(sha256, self._blobs.get(sha256) if is_blob_name(sha256) else None, self.path)
+
+    def rewrite(
+        self,
+        session_id: str,
+        records: Mapping[int, bytes],
+        *,
+        blobs: Sequence[str] = (),
+        was: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """See `Store.rewrite`. What was set aside of unfinished appends goes as well. Raises Conflict unless the
+        records `was` still have these bytes."""
+        self._check_open(write=True)
+        with self._lock, self._folder.store_lock():
+            check_unchanged(self.read, session_id, was)
+            rewrite(self._folder, self._pieces(session_id)[1], records)
+            self._blobs.remove(filter(is_blob_name, blobs))
+
+    def pack(
+        self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
+    ) -> Packed:
+        """See `Packable.pack`. `instead` is put in place of records before; `was` as in `rewrite`."""
+        self._check_open(write=True)
+        with self._lock, self._folder.store_lock():
+            check_unchanged(self.read, session_id, was)
+            end, pieces = self._pieces(session_id)
+            if instead:
+                rewrite(self._folder, pieces, instead)
+            known = self._find(session_id)
+            before, after = self._folder.pack(known.stem)
+        return Packed(end - known.card.parent_records if before else 0, before, after)
+
+    def unpacked(self) -> frozenset[str]:
+        """See `Packable.unpacked`."""
+        self._check_open()
+        found = set()
+        for stem in self._folder.stems():
+            with suppress(FileNotFoundError, CorruptRecord):
+                card = self._folder.card(stem)
+                if not card.deleted and not self._folder.is_packed(stem) and self._folder.file(stem).stat().st_size:
+                    found.add(card.session)
+        return frozenset(found)
+
+    def verify(self, session_id: str | None = None) -> list[Problem]:
+        """See `Store.verify`. Says also what this store set aside since it was opened (`torn`)."""
+        self._check_open()
+        stem = None if session_id is None else self._find(session_id).stem
+        torn = [problem for problem in self.torn if session_id in (None, problem.session)]
+        return [*torn, *(found for found in verify_folder(self._folder, self._blobs, stem) if found not in torn)]
+
+    def search(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        role: str | None = None,
+        tool: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = 50,
+    ) -> list[Hit]:
+        """See `Searchable.search`. Reads all that it searches."""
+        search = Search(query, role=role, tool=tool, since=since, until=until)
+        self._check_open()
+        if session is not None:
+            self._find(session)
+            return scan(search, [self._source(session, 1)], limit)
+        begins = parts_to_search(self._living())
+        return scan(search, [self._source(found, begin) for found, begin in reversed(begins.items())], limit)
+
+    def _source(self, session_id: str, begin: int) -> Source:
+        return Source(session_id, begin, lambda first: self.read(session_id, first=first))
+
+    def _living(self) -> Iterator[tuple[str, list[Piece]]]:
+        """The sessions and their pieces, the oldest first, but for those of which damage keeps that from being told."""
+        cards = []
+        for stem in self._folder.stems():
+            with suppress(FileNotFoundError, CorruptRecord):
+                cards.append(self._folder.card(stem))
+        for card in sorted(cards, key=lambda card: card.order):
+            with suppress(CorruptRecord, SessionNotFound):  # deleted, perhaps just now
+                if not card.deleted:
+                    yield card.session, self._pieces(card.session)[1]
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._leave_holds()
+        self._closed = True
+
+    def _check_open(self, *, write: bool = False) -> None:
+        if self._closed or (write and self._read_only):
+            raise StoreError(f"the store {self.path} is {'closed' if self._closed else 'open for reading only'}")
+
+    def _while_open(self, session_id: str, records: Iterator[Record]) -> Iterator[Record]:
+        try:
+            for record in records:
+                self._check_open()
+                yield record
+        except CorruptRecord:
+            self._find(session_id)  # deleted meanwhile, its log is cut to what forks read of it
+            raise
+
+    def _look_at_end(self, stem: str) -> None:
+        """Report, and unless reading only set aside, what half an append left at the end of a log."""
+        if self._folder.is_packed(stem):
+            return
+        try:
+            card = self._folder.card(stem)
+            with self._folder.opened(stem, write=not self._read_only) as file:
+                self._whole_end(stem, file, card)
+        except (OSError, StoreError):
+            return  # `verify` says what is wrong; using the session does too
+
+    def _whole_end(self, stem: str, file: BinaryIO, card: Card) -> Tail:
+        tail = self._folder.tail(stem, file, card)
+        problem = self._folder.torn_end(stem, file, card, tail)
+        if problem is not None:
+            self.torn.append(problem)
+            if not self._read_only:
+                self._folder.set_aside(stem, file, tail)
+        return tail
+
+    def _stem(self, session_id: str) -> str:
+        return self._find(session_id).stem
+
+    def _find(self, session_id: str) -> _Known:
+        """The stem and card of a living session; from memory if its card is the same file still."""
+        known = self._known.get(session_id)
+        if known is not None and self._folder.stamp(known.stem) == known.stamp:
+            return known
+        for stem in self._folder.stems_of(session_id):
+            stamp = self._folder.stamp(stem)
+            try:
+                card = self._folder.card(stem)
+            except FileNotFoundError:
+                continue
+            if card.session == session_id and not card.deleted and stamp is not None:
+                self._known[session_id] = known = _Known(stem, card, stamp)
+                return known
+        self._known.pop(session_id, None)
+        raise SessionNotFound(f"there is no session {session_id!r}")
+
+    @contextmanager
+    def _log(self, session_id: str, *, write: bool = False) -> Iterator[tuple[_Known, BinaryIO]]:
+        """The log of a living session, locked: one that is deleted while we wait is not written to."""
+        while True:
+            known = self._find(session_id)
+            with suppress(FileNotFoundError), self._folder.opened(known.stem, write=write) as file:
+                again = self._find(session_id)
+                if again.stem == known.stem:
+                    yield again, file
+                    return
+            self._folder.check_log(known.stem)
+
+    def _pieces(self, session_id: str) -> tuple[int, list[Piece]]:
+        """Number of the last record, and the logs that hold the records of a session."""
+        self._check_open()
+        with self._lock, self._log(session_id) as (known, file):
+            end = self._folder.tail(known.stem, file, known.card).records
+            return end, pieces_of(self._folder, known.stem, known.card, end)
+
+    def _check_free(self, session_id: str) -> None:
+        for stem in self._folder.stems_of(session_id):
+            card = self._folder.card(stem)
+            if not card.deleted:
+                if card.session == session_id:
+                    raise SessionExists(f"there is a session {session_id!r} already")
+                raise SessionIdError(
+                    f"session id {session_id!r} differs from {card.session!r} by case only; take another"
+                )
+
+    def _make(self, card: Card, base_sum: str) -> SessionInfo:
+        stem = self._folder.free_stem(card.session)
+        card = replace(card, start=start_sum(stem, card.order, base_sum))
+        self._folder.make(stem, card)
+        return _info(card, card.empty())
+
+
+def _info(card: Card, tail: Tail) -> SessionInfo:
+    return SessionInfo(
+        id=card.session,
+        title=card.title,
+        created=card.created,
+        updated=tail.updated,
+        records=tail.records,
+        messages=tail.messages,
+        parent=card.parent,
+        parent_records=card.parent_records,
+    )

@@ -1,0 +1,32 @@
+"""What was set aside of a log of a files store: one JSON object a line, in a file that nobody reads back."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+
+from ...errors import StoreError
+from ...log.store import utc_now
+
+__all__ = ["add_torn"]
+
+
+def add_torn(path: Path, held: bytes, *, records: int | None, acknowledged: int | None) -> None:
+    """Set these bytes aside. `records` were in the log ahead of them, of `acknowledged` that had been; None where that
+    is not known. Raises StoreError."""
+    note = {
+        "time": utc_now(),
+        "records": records,
+        "acknowledged": acknowledged,
+        "base64": base64.b64encode(held).decode(),
+    }
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        line = json.dumps(note).encode() + b"\n"
+        if os.write(handle, line) != len(line):
+            raise StoreError(f"{path}: the disk is full")
+        os.fsync(handle)
+    finally:
+        os.close(handle)

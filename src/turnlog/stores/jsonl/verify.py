@@ -1,0 +1,178 @@
+"""Verification of a files store: everything that can be derived again, is, and compared."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from ...errors import CorruptRecord, SessionNotFound
+from ...log.codec import decode_record
+from ...log.records import Record
+from ...log.store import Problem
+from ..blobs import BlobFolder, fits
+from ..drafts import blob_names, is_said
+from .files import Card, LogFolder, start_sum
+from .lines import checked, lines_forwards, read_line
+from .packs import beside
+from .reading import line_at, pieces_of
+from .rewrite import half_made
+
+__all__ = ["verify_folder"]
+
+
+def verify_folder(folder: LogFolder, blobs: BlobFolder, stem: str | None) -> list[Problem]:
+    """The damage found in the store, or in one session, what it shares, and the blobs it needs."""
+    check = _Check(folder, blobs)
+    if stem is None:
+        for found in folder.stems():
+            check.log(found, None)
+        check.strays()
+    else:
+        check.session(stem)
+    check.blobs(everything=stem is None)
+    return check.problems
+
+
+class _Check:
+    """One run over a store: the blobs that there are, and those that were asked for."""
+
+    def __init__(self, folder: LogFolder, blobs: BlobFolder) -> None:
+        self.problems: list[Problem] = []
+        self._folder = folder
+        self._blobs = blobs
+        self._known = frozenset(blobs.names())
+        self._needed: set[str] = set()
+
+    def session(self, stem: str) -> None:
+        """One session with all that it shares."""
+        name = stem.partition("~")[0]
+        try:
+            card = self._folder.card(stem)
+            with self._folder.reading(stem) as (_, tail):
+                pieces = pieces_of(self._folder, stem, card, tail.records)
+            for piece in pieces:
+                if piece.stem != stem:
+                    self.log(piece.stem, card.session, last=piece.last)
+        except (CorruptRecord, SessionNotFound) as error:
+            self._add(name, 0, str(error))
+        self.log(stem, None)
+
+    def log(self, stem: str, name: str | None, *, last: int | None = None) -> None:
+        """The log of a stem and its card; problems are those of session `name`, or of its own."""
+        try:
+            card = self._folder.card(stem)
+            session = name or card.session
+            with self._folder.opened(stem, write=False) as file:
+                tail = self._folder.tail(stem, file, card)
+                torn = self._folder.torn_end(stem, file, card, tail)
+                if torn is not None and name is None:
+                    self._add(session, torn.record, torn.what)
+                if self._folder.file(stem, "head").exists() and self._folder.head(stem) is None:
+                    self._add(session, 0, f"{self._folder.file(stem, 'head')} cannot be read")
+                if name is None and (held := beside(self._folder.file(stem), file)):
+                    what = (
+                        f"{len(held)} bytes stand in {self._folder.file(stem)} that do not count beside the packed log"
+                    )
+                    self._add(session, 0, what)
+                lines = list(lines_forwards(file, tail.size))
+        except FileNotFoundError:
+            if name is None and self._half_deleted(stem):
+                return
+            self._add(name or stem.partition("~")[0], 0, f"{self._folder.file(stem)} is missing")
+            return
+        except CorruptRecord as error:
+            self._add(name or stem.partition("~")[0], 0, str(error))
+            return
+        if name is None:
+            self._start(stem, card)
+        total, messages, n = self._lines(session, card, lines, last)
+        if last is None and (n, messages, total) != (tail.records, tail.messages, tail.sum) and not tail.damaged:
+            self._add(session, n, "the last record is not the one that was acknowledged")
+
+    def _half_deleted(self, stem: str) -> bool:
+        """Whether a log is missing because its session was being deleted when the process was killed. Forks that
+        need it say so themselves."""
+        with suppress(FileNotFoundError, CorruptRecord):
+            return self._folder.card(stem).deleted
+        return False
+
+    def _start(self, stem: str, card: Card) -> None:
+        base_sum, messages = "", 0
+        try:
+            if card.base:
+                base = self._folder.card(card.base)
+                piece = pieces_of(self._folder, card.base, base, card.parent_records)[-1]
+                line = line_at(self._folder, piece, card.parent_records)
+                base_sum, messages = line.sum, line.messages
+        except (CorruptRecord, SessionNotFound, FileNotFoundError, IndexError) as error:
+            self._add(card.session, card.parent_records, f"what it was forked from cannot be read: {error}")
+            return
+        if (card.start, card.messages) != (start_sum(stem, card.order, base_sum), messages):
+            self._add(card.session, card.parent_records, "the log that it was forked from is another one now")
+
+    def _lines(self, session: str, card: Card, lines: list[bytes], last: int | None) -> tuple[str, int, int]:
+        """Check the lines of a log; the last sum, the messages up to it, and the number of the last record."""
+        previous: str | None = card.start
+        messages, n = card.messages, card.parent_records
+        for held in lines:
+            if n == last:
+                break
+            n += 1
+            line = read_line(held)
+            try:
+                if line is None or previous is not None:
+                    record = checked(n, previous or "", line)
+                else:
+                    record = _after_gap(n, line.raw)
+            except CorruptRecord as error:
+                self._add(session, n, str(error).removeprefix(f"record {n} "))
+                if line is not None:  # lines may be missing: go on with the number that it gives itself
+                    n = max(n, _number_in(line.raw))
+            else:
+                self._record(session, record)
+                messages += is_said(record.body)
+                if line is not None and line.messages != messages and previous is not None:
+                    self._add(session, n, f"there are {messages} messages up to it, its line says {line.messages}")
+            previous = None if line is None else line.sum
+            messages = messages if line is None else line.messages
+        return previous or "", messages, n
+
+    def _record(self, session: str, record: Record) -> None:
+        needed = blob_names(record)
+        self._needed |= needed
+        if missing := sorted(needed - self._known):
+            self._add(session, record.n, f"it needs blobs that are not there: {', '.join(missing)}")
+
+    def strays(self) -> None:
+        """Files that belong to no session."""
+        stems = set(self._folder.stems())
+        unmade = {log.name for log in half_made(self._folder)}  # no damage: who opens the folder takes them away
+        for name in sorted(set(os.listdir(self._folder.sessions)) - unmade):
+            stem, _, kind = name.rpartition(".")
+            if kind in ("jsonl", "head", "torn", "zst") and stem.removesuffix(".jsonl") not in stems:
+                self._add("", 0, f"{self._folder.sessions / name} belongs to no session")
+
+    def blobs(self, *, everything: bool) -> None:
+        """Blobs whose bytes are not those of their name."""
+        for name in sorted(self._known if everything else self._known & self._needed):
+            data = self._blobs.get(name)
+            if data is None or not fits(name, data):
+                self._add("", 0, f"the bytes of blob {name} are not those of its name")
+
+    def _add(self, session: str, record: int, what: str) -> None:
+        self.problems.append(Problem(session, record, what))
+
+
+def _after_gap(n: int, raw: bytes) -> Record:
+    """The record in a line whose sum cannot be compared, because the line before is damaged."""
+    record = decode_record(raw)
+    if record.n != n:
+        raise CorruptRecord(f"record {n} says that it is number {record.n}", record=n)
+    return record
+
+
+def _number_in(raw: bytes) -> int:
+    try:
+        return decode_record(raw).n
+    except CorruptRecord:
+        return 0

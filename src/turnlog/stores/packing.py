@@ -1,0 +1,81 @@
+"""Packing what is old: sessions that nothing was added to for long, and that nobody uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+
+from ..errors import CorruptRecord, SessionNotFound
+from ..log.store import Inventory, SessionInfo, Store
+
+__all__ = ["Compressed", "is_older", "packed_all", "time_of", "to_pack", "would_pack"]
+
+
+class Compressed(Struct, frozen=True):
+    """A session that was packed, or would be: the bytes of its records before, and after (0: not done yet)."""
+
+    session: str
+    title: str
+    updated: str
+    before: int
+    after: int = 0
+
+
+def to_pack(store: Store, age: timedelta, now: datetime) -> list[SessionInfo]:
+    """The sessions of that age that are not packed, the oldest first."""
+    unpacked = store.unpacked()
+    return [
+        info
+        for info in reversed(store.sessions())
+        if info.id in unpacked and time_of(info) and is_older(info, age, now)
+    ]
+
+
+def would_pack(infos: Sequence[SessionInfo], inventory: Inventory, gone: Collection[str]) -> list[Compressed]:
+    """What packing would take, but for sessions in use and those that go."""
+    sizes = Counter[str]()
+    for piece in inventory.pieces:
+        sizes[piece.owner] += piece.size
+    spared = (inventory.in_use or frozenset()).union(gone)
+    return [Compressed(info.id, info.title, info.updated, sizes[info.id]) for info in infos if info.id not in spared]
+
+
+def packed_all(
+    store: Store, infos: Sequence[SessionInfo], failed: Callable[[str, CorruptRecord], None]
+) -> list[Compressed]:
+    """Pack sessions that nobody uses, each alone. One that is damaged stays as it is, and `failed` is told."""
+    done = []
+    for info in infos:
+        hold = store.hold(info.id, alone=True)
+        if hold is None:
+            continue
+        try:
+            packed = store.pack(info.id)
+        except SessionNotFound:  # deleted just now
+            continue
+        except CorruptRecord as error:
+            failed(info.id, error)
+            continue
+        finally:
+            hold.close()
+        if packed.records:
+            done.append(Compressed(info.id, info.title, info.updated, packed.before, packed.after))
+    return done
+
+
+def time_of(info: SessionInfo) -> datetime | None:
+    """When a session was last gone on with; None if that cannot be read."""
+    try:
+        time = datetime.fromisoformat(info.updated)
+    except ValueError:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def is_older(info: SessionInfo, age: timedelta, now: datetime) -> bool:
+    """Whether nothing was added to a session for so long, or when that was cannot be told."""
+    time = time_of(info)
+    return time is None or now - time > age

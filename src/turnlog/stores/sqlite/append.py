@@ -1,0 +1,72 @@
+"""Appending to an SQLite store: as near to a bare insert as it gets.
+
+A session's row is remembered after an append. The next one changes the row on disk only if its seal
+is still the remembered one, which says as much as reading the whole row and costs nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from ...errors import Conflict
+from ...log.records import Record
+from ...log.store import Draft
+from ..drafts import number_drafts, row_kind
+from .rows import damaged_row, intact
+from .schema import SessionRow, chain, seal
+
+__all__ = ["Appender"]
+
+_INSERT = "insert into records (id, kind, checksum, record) values (?, ?, ?, cast(? as text))"
+_ADVANCE = "update sessions set updated = ?, records = ?, messages = ?, head = ?, seal = ? where no = ? and seal = ?"
+_MESSAGES = frozenset({"message", "partial", "system"})
+_REMEMBERED = 64
+
+
+class Appender:
+    """Appends inside transactions that somebody else begins and ends, one at a time."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[SessionRow, bytes]] = {}
+
+    def append(
+        self, db: sqlite3.Connection, session_id: str, drafts: Sequence[Draft], expected: int | None
+    ) -> tuple[Record, ...]:
+        """See `RecordStore.append`. Raises CorruptRecord where the session's row is damaged."""
+        remembered = self._rows.pop(session_id, None)
+        if remembered is not None and drafts and (expected is None or expected == remembered[0].records):
+            records = self._write(db, *remembered, drafts)
+            if records is not None:
+                return records
+        row = intact(db, session_id)
+        if expected is not None and expected != row.records:
+            raise Conflict(session_id, expected=expected, actual=row.records)
+        return (self._write(db, row, seal(row), drafts) or ()) if drafts else ()
+
+    def _write(
+        self, db: sqlite3.Connection, row: SessionRow, old_seal: bytes, drafts: Sequence[Draft]
+    ) -> tuple[Record, ...] | None:
+        """Write `drafts` after what `row` says; None, and nothing written, if that is not what is there."""
+        no, session_id, title, created, _, last, messages, head, parent, parent_records, base = row
+        records = number_drafts(drafts, after=last)
+        rows = []
+        for record in records:
+            last, raw, kind = record.n, record.raw or b"", row_kind(record.body)
+            head = chain(head, raw)
+            messages += kind in _MESSAGES
+            rows.append((no << 32 | last, kind, head, raw))
+        updated, write = records[-1].time, db.cursor().execute  # `db.execute` would make a cursor for each statement
+        row = SessionRow(no, session_id, title, created, updated, last, messages, head, parent, parent_records, base)
+        new_seal = seal(row)
+        if write(_ADVANCE, (updated, last, messages, head, new_seal, no, old_seal)).rowcount != 1:
+            return None
+        try:
+            for values in rows:
+                write(_INSERT, values)
+        except sqlite3.IntegrityError as error:
+            raise damaged_row(session_id) from error
+        if len(self._rows) >= _REMEMBERED:
+            self._rows.clear()
+        self._rows[session_id or ""] = (row, new_seal)
+        return records

@@ -1,0 +1,379 @@
+"""The SQLite file of a store: opened, locked, and shared between threads and processes.
+
+One connection per store, under a lock: SQLite does one write at a time anyway, and reads are short
+batches. Several processes are SQLite's own matter (WAL, `begin immediate`).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Literal
+
+from ...errors import CorruptRecord, StoreError
+from ..folders import make_private
+from .packs import check_packs, lend_packs
+from .schema import needs_upgrade, upgrade, version_of
+
+try:
+    import fcntl
+except ImportError:  # Windows: SQLite's own waiting has to do
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Database", "Durability", "Transaction", "limit_log", "store_error"]
+
+Durability = Literal["normal", "full"]
+"""What an append has survived when it returns: `normal` a killed process, `full` a power cut too.
+
+After a power cut `normal` may have lost the newest records, never records before others.
+"""
+
+_BUSY_SECONDS = 30.0
+_FOLD_WAIT_MS = 1000
+_SMALL_FILE_PAGES = 160  # of 4 kB
+_SMALL_LOG_PAGES = 100
+_LOG_PAGES = 1000  # as SQLite has it
+_WAL_LIMIT_BYTES = 4 << 20
+_PAGE_CACHE_KB = 1000  # half of what SQLite takes: the system has the file in memory anyway
+_WRITES_BETWEEN_LOOKS = 64
+_SECONDS_BETWEEN_CHECKS = 1.0  # a stat at each write would be 6 % of an append
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_LOCKED_AWAY = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
+
+
+class Database:
+    """A connection that is made when needed, and the rules for using it."""
+
+    def __init__(self, path: Path, *, durability: Durability, read_only: bool) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.connections = 0
+        """How many there have been: behind a fork there is another one."""
+        self._durability = durability
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._file: os.stat_result | None = None
+        self._next_check = 0.0
+        self._queue: int | None = None
+        self._queues = fcntl is not None and durability == "full"
+        self._closed = False
+        self._transaction = Transaction(self, self._lock)
+        with self.reading():
+            pass
+        with _opening:
+            _databases.add(self)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for a few quick statements."""
+        with self._lock:
+            try:
+                db = self.connected()
+                self._look_in_place(for_writing=False)
+                yield db
+            except sqlite3.Error as error:
+                raise store_error(error, self.path) from error
+            except UnicodeError as error:  # SQLite's own words about damaged definitions, or damaged text
+                raise CorruptRecord(f"{self.path}: {error}; the file is damaged, `verify` says where") from error
+
+    def writing(self) -> Transaction:
+        """The connection inside a transaction that is committed at the end, or rolled back."""
+        return self._transaction
+
+    @contextmanager
+    def fresh(self) -> Iterator[sqlite3.Connection]:
+        """A second connection, which sees what is on disk and not what the first has in memory."""
+        with self.reading():
+            db = self._connect()
+            try:
+                yield db
+            finally:
+                db.close()
+
+    def check_writable(self) -> None:
+        """Raises StoreError unless the store is open for writing."""
+        if self.read_only or self._closed:
+            raise StoreError(f"the store {self.path} is {'closed' if self._closed else 'open for reading only'}")
+
+    def fold_log(self) -> None:
+        """Fold the write-ahead log into the file and empty it, unless others are at work just now.
+
+        What was deleted before still stands in the log until this, or a later checkpoint, is done.
+        """
+        with self.reading() as db:
+            try:
+                db.execute(f"pragma busy_timeout = {_FOLD_WAIT_MS}")
+                db.execute("pragma wal_checkpoint(truncate)").fetchall()
+            finally:
+                db.execute(f"pragma busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+
+    def close(self) -> None:
+        """Close the file. The last one to close it also folds the write-ahead log into it."""
+        with self._lock:
+            self._closed = True
+            self.release()
+
+    def acquire(self) -> None:
+        """Wait until no thread uses the connection, and keep it so."""
+        self._lock.acquire()
+
+    def release(self) -> None:
+        """Let go of the files; the next use opens them again."""
+        if self._connection is not None:
+            self._disconnect()
+            self._connection = None
+        if self._queue is not None:
+            os.close(self._queue)
+            self._queue = None
+
+    def unlock(self) -> None:
+        """End an `acquire`."""
+        self._lock.release()
+
+    def connected(self) -> sqlite3.Connection:
+        """The connection, made if it is not there. For those who hold the lock."""
+        if self._closed:
+            raise StoreError(f"the store {self.path} is closed")
+        if self._connection is None:
+            self._connection = db = self._open()
+            self.connections += 1
+            self._file = None
+            with suppress(OSError):
+                self._file = os.stat(self.path)
+            # It refers to itself by the function that it is lent, where no garbage collector sees that, and would stay.
+            self._disconnect = weakref.finalize(self, db.close)
+            self._disconnect.atexit = False
+        return self._connection
+
+    def _open(self) -> sqlite3.Connection:
+        with _opening:
+            if not os.path.isfile(self.path):
+                if self.read_only:
+                    raise StoreError(f"there is no store at {self.path}")
+                _create_file(self.path)
+            db = self._connect()
+        try:
+            db.execute("begin")
+            outdated = needs_upgrade(db, str(self.path))
+            empty = outdated and not version_of(db)
+            db.execute("commit")
+            if empty and self.read_only:
+                raise StoreError(f"{self.path} is empty; open it for writing once")
+            if not self.read_only:
+                self._prepare(db, outdated)
+            check_packs(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?{self._mode()}",
+            uri=True,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            db.execute(f"pragma cache_size = {-_PAGE_CACHE_KB}")
+            lend_packs(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _mode(self) -> str:
+        if not self.read_only:
+            return "mode=rw"
+        # Reading a WAL database takes a file beside it. Where none can be made and nobody writes
+        # (a read-only disk), SQLite has to be told that the file stands still.
+        wal = self.path.with_name(self.path.name + "-wal")
+        if not wal.exists() and not os.access(self.path.parent, os.W_OK):
+            return "mode=ro&immutable=1"
+        return "mode=ro"
+
+    def _prepare(self, db: sqlite3.Connection, outdated: bool) -> None:
+        if outdated:  # holds for a file without tables, and for one that is written anew
+            db.execute("pragma auto_vacuum = incremental")
+        if db.execute("pragma journal_mode").fetchone()[0] != "wal":
+            db.execute("pragma journal_mode = wal")
+        db.execute(f"pragma synchronous = {self._durability}")
+        db.execute(f"pragma journal_size_limit = {_WAL_LIMIT_BYTES}")
+        limit_log(db)
+        if outdated:
+            upgrade(db, str(self.path))
+
+    def queue_up(self) -> sqlite3.Connection:
+        """The connection, to write with: after waiting in line with other processes where a write is
+        slow because it is synced.
+
+        SQLite's own waiting sleeps and retries, and starves writers for seconds where each write
+        takes long. The queue is for fairness only, so a disk without such locks is no error.
+        """
+        self.check_writable()
+        if self._queues and fcntl is not None:
+            with suppress(OSError):
+                if self._queue is None:
+                    name = self.path.with_name(self.path.name + "-lock")
+                    self._queue = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                fcntl.flock(self._queue, fcntl.LOCK_EX)
+        db = self._connection or self.connected()
+        self._look_in_place(for_writing=True)
+        return db
+
+    def _look_in_place(self, *, for_writing: bool) -> None:
+        """Raises StoreError where the file is not the one that was opened, if nobody has looked for a second.
+
+        SQLite goes on writing to a file that has no name any more, and all of that is lost at close. One that was
+        deleted or moved can still be read; beside another of its name SQLite reads a mixture of both.
+        """
+        if (now := monotonic()) < self._next_check:
+            return
+        try:
+            is_there = os.stat(self.path)
+        except OSError:
+            if for_writing:
+                raise StoreError(
+                    f"{self.path} was deleted or moved while it was open; this is not written, and what was in the "
+                    "last second may be lost: export what you need from here, and open the store again"
+                ) from None
+        else:
+            if self._file is None or not os.path.samestat(self._file, is_there):
+                raise StoreError(
+                    f"{self.path} was replaced by another file while it was open; nothing is read or written, and what "
+                    "was in the last second may be lost: open the store again"
+                )
+            self._next_check = now + _SECONDS_BETWEEN_CHECKS
+
+    def leave_queue(self) -> None:
+        """Let the next one in line write."""
+        if self._queue is not None and fcntl is not None:
+            with suppress(OSError):
+                fcntl.flock(self._queue, fcntl.LOCK_UN)
+
+
+class Transaction:
+    """What `Database.writing` gives: one for all transactions, since the lock allows one at a time.
+
+    `begin immediate`: a transaction that starts by reading and then wants to write fails at once if
+    somebody else wrote in between, whatever the timeout. A class and no generator, which would cost
+    as much as one of the statements inside.
+    """
+
+    def __init__(self, database: Database, lock: threading.RLock) -> None:
+        self._database = database
+        self._lock = lock
+        self._done = 0
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._lock.acquire()
+        try:
+            self._db = self._database.queue_up()
+            self._execute = self._db.cursor().execute  # that of a connection makes a cursor each time
+            try:
+                self._execute("begin immediate")
+            except BaseException:  # Ctrl-C while others write is raised when their turn is over, and ours has begun
+                self._roll_back()
+                raise
+        except BaseException as error:
+            self._leave()
+            if isinstance(error, sqlite3.Error):
+                raise store_error(error, self._database.path) from error
+            raise
+        return self._db
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None:
+                self._execute("commit")
+                self._done += 1
+                if not self._done % _WRITES_BETWEEN_LOOKS:
+                    with suppress(sqlite3.Error):  # what is committed must not be told as failed, and done again
+                        limit_log(self._db)
+            else:
+                self._roll_back()
+        except sqlite3.Error as failure:
+            self._roll_back()
+            raise store_error(failure, self._database.path) from failure
+        finally:
+            self._leave()
+        if isinstance(error, sqlite3.Error):
+            raise store_error(error, self._database.path) from error
+
+    def _roll_back(self) -> None:
+        self._execute = self._db.cursor().execute  # the old one has what failed, which keeps the file open for good
+        if self._db.in_transaction:
+            with suppress(sqlite3.Error):  # what ended the transaction is what gets raised
+                self._db.execute("rollback")
+
+    def _leave(self) -> None:
+        self._database.leave_queue()
+        self._lock.release()
+
+
+_opening = threading.Lock()
+"""Held while a file may be created: closing any descriptor of a file drops the locks that SQLite
+holds on it in the whole process, so nobody may open it between the creation and the close."""
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_forking = threading.local()  # two threads may fork at the same time
+
+
+def _before_fork() -> None:
+    """No SQLite connection may cross a fork, used or not: its locks stay behind."""
+    with _opening:
+        _forking.databases = list(_databases)
+    for database in _forking.databases:
+        database.acquire()
+        database.release()
+    _opening.acquire()
+
+
+def _after_fork() -> None:
+    _opening.release()
+    for database in _forking.databases:
+        database.unlock()
+    del _forking.databases
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+def _create_file(path: Path) -> None:
+    """An empty file that only its owner can read; SQLite gives its side files the same mode."""
+    try:
+        make_private(path.parent)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder; name the store's file in it") from None
+    except OSError as error:
+        raise StoreError(f"cannot create the store {path}: {error.strerror}") from error
+
+
+def limit_log(db: sqlite3.Connection) -> None:
+    """Keep the write-ahead log of a small store small; that of a larger one is SQLite's matter.
+
+    To fold the log into the file costs two syncs. Ten times in a store's first thousand appends is
+    nothing; with each hundred pages for good, a mean append would cost twice as much.
+    """
+    small = db.execute("pragma page_count").fetchone()[0] < _SMALL_FILE_PAGES
+    db.execute(f"pragma wal_autocheckpoint = {_SMALL_LOG_PAGES if small else _LOG_PAGES}")
+
+
+def store_error(error: sqlite3.Error, path: Path) -> StoreError:
+    """What went wrong in SQLite, in this package's errors."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None and code & 0xFF in _DAMAGED:
+        return CorruptRecord(f"{path}: {error}; the file is damaged or no store, `verify` says where")
+    if code is not None and code & 0xFF in _LOCKED_AWAY:
+        return StoreError(f"{path}: {error}; the file and its folder have to be writable here")
+    return StoreError(f"{path}: {error}")

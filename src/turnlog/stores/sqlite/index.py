@@ -1,0 +1,221 @@
+"""The search index of an SQLite store: filled behind the log, in batches, never during an append.
+
+The index (FTS5, without the texts themselves) is derived from the records. `searched` says for each
+session up to which of its own records it has come. To take a record out of such an index, what was
+put in has to be said again; it is the same each time, because the records before are.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...errors import CorruptRecord
+from ...log.codec import decode_record
+from ...log.messages import ToolResult
+from ...log.records import Record, ToolFinished
+from ...log.store import Problem
+from ..fork_segments import checksum_at, segments_of
+from ..words import Entry, ToolNames, entry_of, indexed
+from .database import Database
+from .packs import held
+from .schema import COLUMNS, SessionRow, chain, record_id
+
+__all__ = ["catch_up", "forget", "is_behind", "renew_if_damaged", "reset", "word_for"]
+
+_BATCH_ROWS = 200
+_BATCH_BYTES = 1 << 20
+
+_PENDING = """select s.no, coalesce(t.records, s.parent_records) from sessions s left join searched t on t.no = s.no
+    where s.records > coalesce(t.records, s.parent_records) order by s.no limit 1"""
+_ROWS = f"select id & 0xffffffff, {held()} from records where id between ? and ? order by id"
+_PUT = "insert into search (rowid, terms, role, tools) values (?, ?, ?, ?)"
+_TAKE = "insert into search (search, rowid, terms, role, tools) values ('delete', ?, ?, ?, ?)"
+_REACHED = """insert into searched (no, records, oldest, newest) values (?, ?, ?, ?) on conflict (no) do update
+    set records = excluded.records, oldest = min(oldest, excluded.oldest), newest = max(newest, excluded.newest)"""
+_SHORTER = "update searched set records = ? where no = ?"
+_TIME = re.compile("[0-9][0-9TZ:.-]*")
+
+
+class _Batch(NamedTuple):
+    """What to put in for records `after + 1` to `last` of session number `no`, and their times."""
+
+    no: int
+    after: int
+    last: int
+    rows: list[tuple[int, str, str, str]]
+    oldest: str
+    newest: str
+
+
+def is_behind(db: sqlite3.Connection) -> bool:
+    """Whether there are records that the index lacks."""
+    return db.execute(_PENDING).fetchone() is not None
+
+
+def catch_up(database: Database) -> None:
+    """Bring the index up to the log. Several processes may do it at once: each batch counts once."""
+    names: dict[int, ToolNames] = {}
+    while True:
+        with database.reading() as db:
+            batch = _next_batch(db, names)
+        if batch is None:
+            return
+        with database.writing() as db:
+            if db.execute(_PENDING).fetchone() == (batch.no, batch.after):
+                db.executemany(_PUT, batch.rows)
+                db.execute(_REACHED, (batch.no, batch.last, batch.oldest, batch.newest))
+            else:  # somebody else was faster
+                names.clear()
+
+
+def forget(db: sqlite3.Connection, row: SessionRow, first: int) -> None:
+    """Take the records from `first` on of session `row.no` out of the index, before they are deleted.
+
+    The index is then written anew as a whole: until that is done it still holds their words. Where a
+    record is damaged, nobody knows what was put in for it, and the index starts from nothing; so it
+    does where it is damaged itself.
+    """
+    found = db.execute("select records from searched where no = ?", (row.no,)).fetchone()
+    if found is None:
+        return
+    try:
+        taken = [
+            (record_id(row.no, record.n), *_columns(entry))
+            for record, entry in _entries(db, row, found[0])
+            if record.n >= first and entry.text
+        ]
+        db.executemany(_TAKE, taken)
+        if taken:
+            db.execute("insert into search (search) values ('optimize')")
+    except (CorruptRecord, sqlite3.DatabaseError):
+        reset(db)
+        return
+    if first > row.parent_records + 1:
+        db.execute(_SHORTER, (min(found[0], first - 1), row.no))
+    else:
+        db.execute("delete from searched where no = ?", (row.no,))
+
+
+def reset(db: sqlite3.Connection) -> None:
+    """Empty the index; the next search fills it again."""
+    try:
+        db.execute("insert into search (search) values ('delete-all')")
+    except sqlite3.DatabaseError:
+        # Not even the beginning of it can be read: write down what an empty one consists of, its
+        # averages and its structure (fts5_index.c: FTS5_AVERAGES_ROWID, FTS5_STRUCTURE_ROWID).
+        db.execute("delete from search_idx")
+        db.execute("delete from search_data")
+        db.executemany("insert into search_data (id, block) values (?, ?)", [(1, b""), (10, bytes(7))])
+    db.execute("delete from searched")
+
+
+def renew_if_damaged(db: sqlite3.Connection) -> list[Problem]:
+    """Look whether the index hangs together, and empty it if not: the next search makes it again."""
+    try:
+        db.execute("insert into search (search) values ('integrity-check')")
+    except sqlite3.DatabaseError as error:
+        reset(db)
+        return [Problem("", 0, f"the search index was damaged ({error}); the next search makes it again")]
+    return []
+
+
+def word_for(name: str) -> str:
+    """A name as one word of the index, whatever is in it."""
+    return "x" + name.encode("utf-8", "surrogatepass").hex()
+
+
+def _columns(entry: Entry) -> tuple[str, str, str]:
+    text = entry.text.encode("utf-8", "replace").decode("utf-8")  # SQLite holds no lone surrogates
+    return indexed(text), word_for(entry.role), " ".join(map(word_for, entry.tools))
+
+
+def _entries(db: sqlite3.Connection, row: SessionRow, last: int) -> Iterator[tuple[Record, Entry]]:
+    """What was put in for a session's own records up to `last`. Raises CorruptRecord."""
+    names = ToolNames()
+    segments = segments_of(db, row, last=last)
+    checksum = checksum_at(db, segments, 0)
+    for segment in segments:
+        ids = record_id(segment.no, segment.first), record_id(segment.no, segment.last)
+        for stored, raw in db.execute(
+            f"select checksum, {held()} from records where id between ? and ? order by id", ids
+        ).fetchall():
+            checksum = chain(checksum, raw)
+            if checksum != stored:
+                raise CorruptRecord("a record does not match its checksum")
+            record = decode_record(raw)
+            entry = entry_of(record, names)
+            if segment.no == row.no:
+                yield record, entry
+
+
+def _next_batch(db: sqlite3.Connection, names: dict[int, ToolNames]) -> _Batch | None:
+    found = db.execute(_PENDING).fetchone()
+    if found is None:
+        return None
+    no, after = found
+    row = SessionRow(*db.execute(f"select {COLUMNS} from sessions where no = ?", (no,)).fetchone())
+    records, last, size = [], after, 0
+    rows = db.execute(_ROWS, (record_id(no, after + 1), record_id(no, row.records)))
+    for last, raw in rows:
+        size += len(raw)
+        record = _readable(raw)
+        if record is not None and record.n == last:
+            records.append(record)
+        if last - after >= _BATCH_ROWS or size >= _BATCH_BYTES:
+            break
+    else:
+        last = row.records
+    rows.close()
+    known = names.get(no)
+    if known is None:
+        names.clear()
+        known = names[no] = _names_before(db, row, after, records)
+    entries = [(record_id(no, record.n), entry_of(record, known)) for record in records]
+    return _Batch(no, after, last, [(key, *_columns(entry)) for key, entry in entries if entry.text], *_span(records))
+
+
+def _span(records: list[Record]) -> tuple[str, str]:
+    """The first and the last of the records' times; all of time if one of them is none."""
+    times = [record.time for record in records]
+    if not all(map(_TIME.fullmatch, times)):
+        return "", "~"
+    return min(times, default="~"), max(times, default="")
+
+
+def _readable(raw: bytes) -> Record | None:
+    """The record; None if it is damaged. `verify` finds such, and reading stops at it."""
+    try:
+        return decode_record(raw)
+    except CorruptRecord:
+        return None
+
+
+def _names_before(db: sqlite3.Connection, row: SessionRow, after: int, records: list[Record]) -> ToolNames:
+    """The names of those calls up to record `after` that results in `records` need."""
+    names, own = ToolNames(), ToolNames()
+    wanted = set()
+    for record in records:
+        wanted |= {call_id for call_id in _nameless(record) if not own.name(call_id)}
+        own.learn(record)
+    for segment in reversed(segments_of(db, row, last=after)) if wanted else ():
+        rows = db.execute(_ROWS + " desc", (record_id(segment.no, segment.first), record_id(segment.no, segment.last)))
+        for _, raw in rows:
+            earlier = _readable(raw)
+            if earlier is not None:
+                wanted -= names.learn(earlier, only=wanted)
+            if not wanted:
+                rows.close()
+                return names
+    return names
+
+
+def _nameless(record: Record) -> Iterator[str]:
+    """Ids of the calls whose names have to be looked up for a record."""
+    if isinstance(record.body, ToolFinished):
+        yield record.body.call_id
+    for part in record.message.parts if record.message else ():
+        if isinstance(part, ToolResult) and not part.name:
+            yield part.call_id

@@ -1,0 +1,96 @@
+"""Packed sessions of an SQLite store: many records in one compressed frame.
+
+A packed record keeps its row, its kind and its checksum, which is that of its bytes as they were appended. In the
+place of the bytes, a blob and no text, stand the number of a row of `packs` and the place in its frame. `held` is how
+a query asks for the bytes, wherever they are. So whatever reads, searches, verifies or forks knows nothing of it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from functools import lru_cache
+
+from ...errors import CorruptRecord, StoreError
+from ...log.store import Packed
+from ..zstd import compressed, decompressed, groups, joined, library, parted
+from .schema import LOCK_VERSION, SessionRow, record_id, version_of
+
+__all__ = ["check_packs", "drop_packs", "held", "lend_packs", "pack", "unpack"]
+
+_POINTER = struct.Struct(">QI")
+_REMEMBERED_PACKS = 4
+_LOOSE = """select id & 0xffffffff, cast(record as blob) from records
+    where id between ? and ? and typeof(record) = 'text' order by id"""
+_PACKED = """select id, unpacked(record) from records where id between ? and ? and typeof(record) = 'blob'"""
+
+
+def held(column: str = "record") -> str:
+    """The expression for the bytes of a record; none, which match no checksum, where its pack is damaged."""
+    return f"case typeof({column}) when 'blob' then unpacked({column}) else cast({column} as blob) end"
+
+
+def lend_packs(db: sqlite3.Connection) -> None:
+    """Give a connection the function `unpacked`."""
+
+    @lru_cache(maxsize=_REMEMBERED_PACKS)
+    def records_of(no: int) -> list[bytes]:
+        found = db.execute("select cast(data as blob) from packs where no = ?", (no,)).fetchone()
+        return [] if found is None else parted(decompressed(found[0]))
+
+    def unpacked(pointer: bytes) -> bytes:
+        place: int
+        try:
+            no, place = _POINTER.unpack(pointer)
+            return records_of(no)[place]
+        except (struct.error, IndexError, CorruptRecord, OverflowError):
+            return b""
+
+    db.create_function("unpacked", 1, unpacked)
+
+
+def check_packs(db: sqlite3.Connection) -> None:
+    """Raises InputError if there are packed sessions and the package that reads them is not installed."""
+    if version_of(db) >= LOCK_VERSION and db.execute("select 1 from packs").fetchone():
+        library()
+
+
+def pack(db: sqlite3.Connection, row: SessionRow) -> Packed:
+    """See `Packable.pack`. Inside a transaction."""
+    before = after = count = 0
+    bounds = record_id(row.no, row.parent_records + 1), record_id(row.no, row.records)
+    for group in groups(db.execute(_LOOSE, bounds).fetchall()):
+        raws = [raw for _, raw in group]
+        frame = compressed(joined(raws))
+        if parted(decompressed(frame)) != raws:
+            raise StoreError(f"session {row.id!r} cannot be packed: what was compressed does not come back the same")
+        made = db.execute("insert into packs (session, data) values (?, ?)", (row.no, frame)).lastrowid or 0
+        ids = record_id(row.no, group[0][0]), record_id(row.no, group[-1][0])
+        rows = db.execute("select id, kind, checksum from records where id between ? and ? order by id", ids).fetchall()
+        # Deleted and put anew: rows that are made shorter in their place leave pages that nobody else can use.
+        db.execute("delete from records where id between ? and ?", ids)
+        pointed = [(*values, _POINTER.pack(made, place)) for place, values in enumerate(rows)]
+        db.executemany("insert into records (id, kind, checksum, record) values (?, ?, ?, ?)", pointed)
+        count, before = count + len(raws), before + sum(map(len, raws))
+        after += len(frame) + len(raws) * _POINTER.size
+    return Packed(count, before, after)
+
+
+def unpack(db: sqlite3.Connection, no: int, *, last: int = 0xFFFFFFFF, whole: bool = True) -> None:
+    """Put the records of session number `no`, up to `last`, back into their rows, and delete its packs.
+
+    Raises CorruptRecord where one cannot be read; if not `whole`, it stays as it is: a record that is damaged.
+    """
+    if version_of(db) < LOCK_VERSION:
+        return
+    found = db.execute(_PACKED, (record_id(no, 1), record_id(no, last))).fetchall()
+    if whole and not all(raw for _, raw in found):
+        raise CorruptRecord("a packed record cannot be read; see `verify`")
+    db.executemany("update records set record = cast(? as text) where id = ?", [(raw, at) for at, raw in found if raw])
+    drop_packs(db, no)
+
+
+def drop_packs(db: sqlite3.Connection, no: int) -> None:
+    """Delete the packs of session number `no`."""
+    if version_of(db) >= LOCK_VERSION:
+        db.execute("delete from packs where session = ?", (no,))

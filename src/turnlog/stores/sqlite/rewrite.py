@@ -1,0 +1,122 @@
+"""Rewriting records of an SQLite store, so that nothing of what they were is left in its files.
+
+Everything that was derived from the old bytes is made again: the checksums from the first changed
+record on, in this session and in all that rest on it, the sessions' rows, and the search index,
+which is emptied and filled by the next search.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from ...errors import CorruptRecord, InputError, StoreError
+from ...log.codec import decode_record
+from ..drafts import row_kind
+from ..fork_segments import Segment, segments_of
+from .database import Database
+from .index import reset
+from .packs import held, unpack
+from .rows import find, write
+from .schema import CHAIN_START, COLUMNS, SEARCH_VERSION, SessionRow, chain, record_id, seal, version_of
+
+__all__ = ["compact", "rewrite"]
+
+_ROWS = f"""select id & 0xffffffff, checksum, {held()} from records
+    where id between ? and ? order by id"""
+_UPDATE = "update records set kind = ?, checksum = ?, record = cast(? as text) where id = ?"
+_CHECKSUM = "update records set checksum = ? where id = ?"
+
+
+def rewrite(db: sqlite3.Connection, session_id: str, records: Mapping[int, bytes], blobs: Sequence[str]) -> None:
+    """See `Store.rewrite`. Inside a transaction; `compact` has to follow it."""
+    row = find(db, session_id)
+    segments = segments_of(db, row)
+    changes: dict[int, dict[int, bytes]] = {}
+    for n, raw in records.items():
+        if decode_record(raw).n != n:
+            raise InputError(f"the bytes given for record {n} are those of another")
+        changes.setdefault(_owner(segments, n, session_id), {})[n] = raw
+    db.execute("pragma secure_delete = on")
+    moved: dict[int, dict[int, tuple[bytes, bytes]]] = {}
+    # A session rests on older ones only, so that what it rests on has been done before it.
+    for values in db.execute(f"select {COLUMNS}, seal from sessions order by no").fetchall():
+        at = SessionRow(*values[:-1])
+        if at.no in changes or at.base in moved:
+            if seal(at) != values[-1]:
+                raise CorruptRecord(f"the session row of {at.id!r} does not match its records; see `verify`")
+            if at.no in changes:
+                unpack(db, at.no)  # a pack would keep what a record was
+            moved[at.no] = _chain_anew(db, at, changes.get(at.no, {}), moved)
+    db.executemany("delete from blobs where sha256 = ?", [(name,) for name in blobs])
+    if version_of(db) >= SEARCH_VERSION:
+        reset(db)
+
+
+def compact(database: Database) -> None:
+    """Write the whole file anew, without what stood in its free pages, and empty the write-ahead log.
+
+    Raises StoreError if others are at work in the file, so that the log cannot be emptied.
+    """
+    database.fold_log()
+    with database.reading() as db:
+        db.execute("vacuum")
+    database.fold_log()
+    log = database.path.with_name(database.path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            f"{database.path}: the records are rewritten, but others are reading the store, so that old bytes are "
+            "left in its write-ahead log; close them and run `turnlog scrub` again"
+        )
+
+
+def _owner(segments: Sequence[Segment], n: int, session_id: str) -> int:
+    for segment in segments:
+        if segment.first <= n <= segment.last:
+            return segment.no
+    raise InputError(f"session {session_id!r} has no record {n} that could be rewritten")
+
+
+def _chain_anew(
+    db: sqlite3.Connection,
+    row: SessionRow,
+    changes: Mapping[int, bytes],
+    moved: Mapping[int, Mapping[int, tuple[bytes, bytes]]],
+) -> dict[int, tuple[bytes, bytes]]:
+    """Write changed records and all checksums of a session's own records; old and new checksum by number.
+
+    Raises CorruptRecord where an old checksum is wrong: a new one would make the damage look whole.
+    """
+    old, new = _before(db, row, moved)
+    pairs = {row.parent_records: (old, new)}
+    bounds = record_id(row.no, row.parent_records + 1), record_id(row.no, row.records)
+    for n, stored, kept in db.execute(_ROWS, bounds).fetchall():
+        if chain(old, kept) != stored:
+            raise CorruptRecord(f"record {n} of session {row.id!r} does not match its checksum; see `verify`", record=n)
+        raw = changes.get(n, kept)
+        old, new = stored, chain(new, raw)
+        if n in changes:
+            db.execute(_UPDATE, (row_kind(decode_record(raw).body), new, raw, record_id(row.no, n)))
+        elif new != old:
+            db.execute(_CHECKSUM, (new, record_id(row.no, n)))
+        pairs[n] = old, new
+    if old != row.head:
+        raise CorruptRecord(f"the last records of session {row.id!r} are missing; see `verify`", record=row.records)
+    write(db, row._replace(head=new))
+    return pairs
+
+
+def _before(
+    db: sqlite3.Connection, row: SessionRow, moved: Mapping[int, Mapping[int, tuple[bytes, bytes]]]
+) -> tuple[bytes, bytes]:
+    """The checksum before a session's own records, as it was and as it is now."""
+    if row.base is None:
+        return CHAIN_START, CHAIN_START
+    if row.base in moved:
+        return moved[row.base][row.parent_records]
+    found = db.execute(
+        "select checksum from records where id = ?", (record_id(row.base, row.parent_records),)
+    ).fetchone()
+    if found is None:
+        raise CorruptRecord(f"record {row.parent_records} of session {row.id!r} is missing", record=row.parent_records)
+    return bytes(found[0]), bytes(found[0])

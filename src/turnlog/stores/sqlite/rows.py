@@ -1,0 +1,103 @@
+"""The rows of `sessions` in an SQLite store: found, made, changed under their seal, and taken away."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from ...errors import CorruptRecord, SessionExists, SessionIdError, SessionNotFound
+from ...log.store import SessionInfo
+from ..drafts import storable
+from ..fork_segments import checksum_at, count_messages, segments_of
+from .index import forget
+from .packs import drop_packs, unpack
+from .schema import COLUMNS, SessionRow, record_id, seal
+
+__all__ = [
+    "check_free",
+    "damaged_row",
+    "find",
+    "find_sealed",
+    "insert",
+    "intact",
+    "prune",
+    "write",
+]
+
+_FIND = f"select {COLUMNS}, seal from sessions where id = ?"
+_UPDATE = "update sessions set title = ?, updated = ?, records = ?, messages = ?, head = ?, seal = ? where no = ?"
+
+
+def find(db: sqlite3.Connection, session_id: str) -> SessionRow:
+    """The row of a session. Raises SessionNotFound."""
+    return find_sealed(db, session_id)[0]
+
+
+def find_sealed(db: sqlite3.Connection, session_id: str) -> tuple[SessionRow, bytes]:
+    """The row of a session and the seal that stands in it. Raises SessionNotFound."""
+    found = db.execute(_FIND, (storable(session_id),)).fetchone()
+    if found is None or found[1] != session_id:
+        raise SessionNotFound(f"there is no session {session_id!r}")
+    return SessionRow(*found[:-1]), found[-1]
+
+
+def intact(db: sqlite3.Connection, session_id: str) -> SessionRow:
+    """The row, to be written again: doing so with a damaged one would hide the damage."""
+    row, stored_seal = find_sealed(db, session_id)
+    if seal(row) != stored_seal:
+        raise damaged_row(session_id)
+    return row
+
+
+def check_free(db: sqlite3.Connection, session_id: str) -> None:
+    """Raises SessionExists or SessionIdError unless a session of this id can be made."""
+    found = db.execute("select id from sessions where id = ?", (session_id,)).fetchone()
+    if found is None:
+        return
+    if found[0] == session_id:
+        raise SessionExists(f"there is a session {session_id!r} already")
+    raise SessionIdError(f"session id {session_id!r} differs from {found[0]!r} by case only; take another")
+
+
+def insert(db: sqlite3.Connection, row: SessionRow) -> SessionInfo:
+    """Make a new row; its `no` is given by SQLite."""
+    marks = ", ".join("?" for _ in SessionRow._fields[1:])
+    names = ", ".join(SessionRow._fields[1:])
+    made = db.execute(f"insert into sessions ({names}, seal) values ({marks}, x'')", row[1:])
+    row = row._replace(no=made.lastrowid or 0)
+    db.execute("update sessions set seal = ? where no = ?", (seal(row), row.no))
+    return row.info()
+
+
+def write(db: sqlite3.Connection, row: SessionRow) -> None:
+    """Write the columns of a row that change, and its seal."""
+    db.execute(_UPDATE, (row.title, row.updated, row.records, row.messages, row.head, seal(row), row.no))
+
+
+def prune(db: sqlite3.Connection, no: int | None) -> None:
+    """Remove what no fork needs of the deleted session `no`, and of deleted ones that it came from."""
+    while no is not None:
+        row = SessionRow(*db.execute(f"select {COLUMNS} from sessions where no = ?", (no,)).fetchone())
+        needed = db.execute("select max(parent_records) from sessions where base = ?", (no,)).fetchone()[0]
+        if row.id is not None:
+            return
+        keep = row.parent_records if needed is None else needed
+        forget(db, row, keep + 1)
+        if needed is None:
+            drop_packs(db, no)
+        else:
+            unpack(db, no, last=keep, whole=False)
+        db.execute("delete from records where id between ? and ?", (record_id(no, keep + 1), record_id(no, 0xFFFFFFFF)))
+        if needed is not None:
+            segments = segments_of(db, row, last=needed)
+            head, messages = checksum_at(db, segments, needed), count_messages(db, segments)
+            write(db, row._replace(records=needed, messages=messages, head=head))
+            return
+        db.execute("delete from sessions where no = ?", (no,))
+        no = row.base
+
+
+def damaged_row(session_id: str | None) -> CorruptRecord:
+    """The error for a row that is not what was written."""
+    return CorruptRecord(
+        f"the session row of {session_id!r} does not match its records; fork the session at its last good record"
+    )

@@ -1,0 +1,113 @@
+"""Searching an SQLite store by its index."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import suppress
+from itertools import starmap
+
+from ...errors import CorruptRecord
+from ...log.codec import decode_record
+from ...log.store import Hit
+from ..fork_segments import Segment, segments_of
+from ..scan import Search, parts_to_search
+from ..words import Term, role_and_text
+from .index import word_for
+from .packs import held
+from .schema import COLUMNS, SPAN_VERSION, SessionRow, record_id, version_of
+
+__all__ = ["find_hits"]
+
+# `cross join` keeps the order: what is of another time is left before its record is looked up.
+_FIND = f"""select sessions.id, {held("records.record")}
+    from search {{}} cross join records on records.id = search.rowid
+    left join sessions on sessions.no = search.rowid >> 32
+    where search match ? and search.rowid between ? and ? order by search.rowid desc"""
+_IN_SPAN = """cross join searched on searched.no = search.rowid >> 32
+    and searched.newest >= ? and substr(searched.oldest, 1, ?) <= ?"""
+_DELETED = "select no from sessions where id is null"
+_RESTING = f"select {COLUMNS} from sessions where id is not null and base in ({_DELETED}) order by no"
+_MOST = (1 << 63) - 1
+
+_TIME = re.compile(rb'\{"v":\d+,"n":\d+,"t":"([0-9TZ:.-]*)"')
+"""How `codec` begins a record: what is of another time need not be decoded."""
+
+_NAME_LIKE = re.compile("x[0-9a-f]*")
+"""What may stand in the columns of names as well (see `word_for`)."""
+
+
+def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None, limit: int | None) -> list[Hit]:
+    """The hits in the session `row`, or in all, the newest first."""
+    ranges = _everywhere(db) if row is None else [(*_ids(piece), row.id or "") for piece in segments_of(db, row)[::-1]]
+    asked: list[str | int]
+    find, asked = _FIND.format(""), [_expression(search)]
+    timed = bool(search.since or search.until)
+    if timed and version_of(db) >= SPAN_VERSION:
+        find, asked = _FIND.format(_IN_SPAN), [search.since, len(search.until), search.until, *asked]
+    hits: list[Hit] = []
+    for low, high, heir in ranges:
+        found = db.execute(find, (*asked, low, high))
+        try:
+            for owner, raw in found:
+                if limit is not None and len(hits) >= limit:
+                    return hits
+                session = heir or owner
+                if session is None:  # deleted: met where it stands in a fork
+                    continue
+                if timed and (begin := _TIME.match(raw)) and not search.fits_time(begin[1].decode()):
+                    continue
+                record = decode_record(raw)
+                if not timed or search.fits_time(record.time):
+                    hits.append(search.hit(session, record, *role_and_text(record)))
+        finally:
+            found.close()
+    return hits
+
+
+def _expression(search: Search) -> str:
+    """The query in the language of FTS5. Words are letters and digits only, so that quotes hold them.
+
+    To ask for a column costs half as much again as the search itself, so only those words do that
+    could stand in another one.
+    """
+    asked = list(map(_asked, search.terms))
+    if search.role is not None:
+        asked.append(f'role : "{word_for(search.role)}"')
+    if search.tool is not None:
+        asked.append(f'tools : "{word_for(search.tool)}"')
+    return " AND ".join(asked)
+
+
+def _asked(term: Term) -> str:
+    words = f'"{" ".join(term.words)}"{" *" if term.prefix else ""}'
+    return f"terms : {words}" if all(map(_NAME_LIKE.fullmatch, term.words)) else words
+
+
+def _everywhere(db: sqlite3.Connection) -> list[tuple[int, int, str]]:
+    """The whole index as ranges of ids, the session made last first. What forks read of a deleted session comes behind
+    the oldest of them, whose id stands beside it."""
+    forks = list(starmap(SessionRow, db.execute(_RESTING)))
+    if not forks:
+        return [(0, _MOST, "")]
+    deleted = {no for (no,) in db.execute(_DELETED)}
+    pieces: dict[str, list[Segment]] = {}
+    for fork in forks:
+        with suppress(CorruptRecord):  # for reading it to say
+            pieces[fork.id or ""] = segments_of(db, fork)
+    begins = parts_to_search(pieces.items())
+    ranges, high = [], _MOST
+    for fork in reversed(forks):
+        name = fork.id or ""
+        begin = begins.get(name, _MOST)
+        shared = [
+            piece._replace(first=max(piece.first, begin)) for piece in pieces.get(name, ()) if piece.no in deleted
+        ]
+        ranges.append((record_id(fork.no, 0), high, ""))
+        ranges += [(*_ids(piece), name) for piece in reversed(shared) if piece.first <= piece.last]
+        high = record_id(fork.no, 0) - 1
+    return [*ranges, (0, high, "")]
+
+
+def _ids(piece: Segment) -> tuple[int, int]:
+    return record_id(piece.no, piece.first), record_id(piece.no, piece.last)

@@ -1,0 +1,325 @@
+"""The default store: one SQLite file, with large media in a folder beside it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import starmap
+from pathlib import Path
+from time import time
+
+from ..._platform.paths import from_here
+from ...errors import InputError, StoreError, StoreKeyError
+from ...log.messages import sha256_hex
+from ...log.records import Record
+from ...log.store import Draft, Hit, Packed, Problem, SessionInfo, check_parent, check_session_id, is_landmark, utc_now
+from ...models.pricing import Bills
+from ..blobs import BlobFolder, is_blob_name, whole_blob
+from ..drafts import check_unchanged, fork_point, storable
+from ..encrypted.keyholes import SqliteKeyhole
+from ..fork_segments import checksum_at, count_messages, segments_of
+from ..scan import Search, Source, parts_to_search, scan
+from .append import Appender
+from .database import Database, Durability
+from .index import catch_up, is_behind, renew_if_damaged
+from .kinds import of_kinds, runs_of_kinds, runs_of_landmarks
+from .packs import pack
+from .reading import Reader
+from .retention import SqliteRetention
+from .rewrite import compact, rewrite
+from .rows import check_free, find, insert, intact, write
+from .schema import CHAIN_START, COLUMNS, LANDMARK_VERSION, SEARCH_VERSION, SessionRow, version_of
+from .search import find_hits
+from .usage import read_usage, read_usages
+from .verify import verify_store
+
+__all__ = ["BLOB_FILE_BYTES", "SqliteStore"]
+
+BLOB_FILE_BYTES = 64 * 1024
+"""Blobs of this size and more are files. SQLite is faster than files below 50 to 100 kB."""
+
+_LIST = """select id, title, created, updated, records, messages, parent, parent_records
+    from sessions where id is not null order by updated desc, no desc"""
+
+_UNPACKED = """select sessions.id from sessions join records on records.id = sessions.no << 32 | sessions.records
+    where sessions.id is not null and sessions.records > sessions.parent_records and typeof(record) = 'text'"""
+
+
+class SqliteStore(SqliteRetention):
+    """Logs in one SQLite file at `path`; it and its folder are made if they are not there.
+
+    `durability` says what an append survives (see `Durability`). With `read_only` nothing is
+    created or changed. Threads may share a store, and processes a file. `sealed` says that a SealedStore
+    stands in front: an encrypted store is opened with that only. Raises StoreKeyError, NewerStore, StoreError.
+
+    What is deleted is overwritten in the file, which keeps its size until a `reclaim`. Blobs stay until a `sweep`.
+    """
+
+    def __init__(
+        self, path: str | Path, *, durability: Durability = "normal", read_only: bool = False, sealed: bool = False
+    ) -> None:
+        if durability not in ("normal", "full"):
+            raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
+        self.path = from_here(path)
+        real = Path(os.path.realpath(self.path))  # SQLite's own side files stand beside that too, whatever links to it
+        if not real.name:
+            raise InputError(f"store: found {str(path)!r}, allowed is the name of a file")
+        self._files = BlobFolder(real.with_name(real.name + "-blobs"))
+        self._appender = Appender()
+        self._indexed: tuple[int, int, int] | None = None
+        self._database = Database(real, durability=durability, read_only=read_only)
+        self._reader = Reader(self._database)
+        self.keyhole = SqliteKeyhole(self._database, sealed=sealed)
+        try:
+            self.keyhole.check()
+        except StoreKeyError:
+            self._database.close()
+            raise
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        """See `RecordStore.append`. Raises CorruptRecord where the session's row is damaged."""
+        with self._database.writing() as db:
+            return self._appender.append(db, session_id, drafts, expected)
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        """See `RecordStore.read`. Ends at the record that was the last when it was called."""
+        first = max(first, 1)
+        with self._database.reading() as db:
+            row = find(db, session_id)
+            last = row.records if last is None else min(last, row.records)
+            if first > last:  # as before nearly every request: nobody else appended anything
+                return iter(())
+            segments = segments_of(db, row)
+        return (
+            self._reader.backwards(row, segments, first, last)
+            if reverse
+            else self._reader.forwards(row, segments, first, last)
+        )
+
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
+        """See `RecordStore.landmarks`."""
+        with self._database.reading() as db:
+            if version_of(db) < LANDMARK_VERSION:
+                return (record for record in self.read(session_id) if is_landmark(record) and record.n not in known)
+            row = find(db, session_id)
+            runs = runs_of_landmarks(db, segments := segments_of(db, row), known)
+        return (record for run in runs for record in self._reader.forwards(row, segments, *run))
+
+    def usage(self, session_id: str) -> Bills:
+        """See `RecordStore.usage`."""
+        with self._database.reading() as db:
+            return read_usage(db, segments_of(db, find(db, session_id)))
+
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
+        """See `RecordStore.of_kinds`. Looks at the kind that stands beside every record."""
+        with self._database.reading() as db:
+            row = find(db, session_id)
+            runs = runs_of_kinds(db, segments := segments_of(db, row), kinds, first)
+        return of_kinds(kinds, (self._reader.forwards(row, segments, *run) for run in runs))
+
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
+        """See `SessionIndex.create`."""
+        check_session_id(session_id)
+        check_parent(session_id, parent)
+        time = created or utc_now()
+        with self._database.writing() as db:
+            self.keyhole.check()  # it may have become encrypted since it was opened
+            check_free(db, session_id)
+            return insert(
+                db,
+                SessionRow(
+                    no=0,
+                    id=session_id,
+                    title=storable(title),
+                    created=time,
+                    updated=time,
+                    records=0,
+                    messages=0,
+                    head=CHAIN_START,
+                    parent=parent,
+                    parent_records=0,
+                    base=None,
+                ),
+            )
+
+    def info(self, session_id: str) -> SessionInfo:
+        """See `SessionIndex.info`."""
+        with self._database.reading() as db:
+            return find(db, session_id).info()
+
+    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+        """See `SessionIndex.sessions`."""
+        with self._database.reading() as db:
+            # `limit -1` would sort in another way, at twice the time.
+            found = db.execute(_LIST) if limit is None else db.execute(f"{_LIST} limit ?", (limit,))
+            return list(starmap(SessionInfo, found))
+
+    def usages(self) -> dict[str, Bills]:
+        """See `SessionIndex.usages`."""
+        with self._database.reading() as db:
+            return read_usages(db)
+
+    def rename(self, session_id: str, title: str) -> None:
+        """See `SessionIndex.rename`."""
+        with self._database.writing() as db:
+            write(db, intact(db, session_id)._replace(title=storable(title)))
+
+    def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
+        """See `SessionIndex.fork`. Nothing is copied: the new session points at the records."""
+        check_session_id(new_id)
+        with self._database.writing() as db:
+            row = find(db, session_id)
+            shared = fork_point(session_id, row.records, at)
+            check_free(db, new_id)
+            segments = segments_of(db, row, last=shared)
+            time = utc_now()
+            return insert(
+                db,
+                SessionRow(
+                    no=0,
+                    id=new_id,
+                    title=storable(title),
+                    created=time,
+                    updated=time,
+                    records=shared,
+                    messages=count_messages(db, segments),
+                    head=checksum_at(db, segments, shared),
+                    parent=session_id,
+                    parent_records=shared,
+                    base=segments[-1].no if segments else None,
+                ),
+            )
+
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        """See `BlobStore.put_blob`. A damaged blob is healed. `name` is that of sealed bytes."""
+        name = name or sha256_hex(data)
+        with self._database.writing() as db:  # files too: a sweep must not come between
+            if len(data) >= BLOB_FILE_BYTES:
+                self._files.put(name, data)
+                return name
+            kept = db.execute("select cast(data as blob) from blobs where sha256 = ?", (name,)).fetchone()
+            if kept is None or kept[0] != data:
+                db.execute(
+                    "insert or replace into blobs (sha256, data, put_at) values (?, ?, ?)", (name, data, int(time()))
+                )
+            else:
+                db.execute("update blobs set put_at = ? where sha256 = ?", (int(time()), name))
+        return name
+
+    def get_blob(self, sha256: str) -> bytes:
+        """See `BlobStore.get_blob`."""
+        with self._database.reading() as db:
+            kept = db.execute("select cast(data as blob) from blobs where sha256 = ?", (sha256,)).fetchone()
+        data = kept[0] if kept else self._files.get(sha256) if is_blob_name(sha256) else None
+        return whole_blob(sha256, data, self.path)
+
+    def search(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        role: str | None = None,
+        tool: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = 50,
+    ) -> list[Hit]:
+        """See `Searchable.search`. The index is brought up to the log first, which takes about 0.1 ms
+        a record; where the store is open for reading only and the index behind, everything is read."""
+        search = Search(query, role=role, tool=tool, since=since, until=until)
+        with self._database.reading() as db:
+            row = None if session is None else find(db, session)
+            behind = self._index_is_behind(db)
+        if behind and self._database.read_only:
+            return self._scan(search, session, limit)
+        if behind:
+            try:
+                catch_up(self._database)
+            except StoreError:  # the disk is full, others are writing all the time: all can be read
+                return self._scan(search, session, limit)
+        with self._database.reading() as db:
+            try:
+                return find_hits(db, search, row, limit)
+            except sqlite3.DatabaseError:
+                pass  # the index is damaged: what it was made from is not, or reading says so
+        return self._scan(search, session, limit)
+
+    def _index_is_behind(self, db: sqlite3.Connection) -> bool:
+        """Whether the index lacks records; not asked again until something was written."""
+        state = self._state(db)  # first: what others append in between is to be asked for the next time
+        if self._indexed == state:
+            return False
+        if version_of(db) < SEARCH_VERSION or is_behind(db):
+            return True
+        self._indexed = state
+        return False
+
+    def _state(self, db: sqlite3.Connection) -> tuple[int, int, int]:
+        """What changes when anything is written, by this connection or by another. Each counts from its own opening."""
+        changed_by_others = int(db.execute("pragma data_version").fetchone()[0])
+        return self._database.connections, db.total_changes, changed_by_others
+
+    def _scan(self, search: Search, session: str | None, limit: int | None) -> list[Hit]:
+        with self._database.reading() as db:
+            rows = db.execute(f"select {COLUMNS} from sessions where id is not null order by no").fetchall()
+            living = [(str(row[1]), segments_of(db, SessionRow(*row))) for row in rows]
+        begins = parts_to_search(living) if session is None else {session: 1}
+        sources = [
+            Source(found, begin, lambda first, found=found: self.read(found, first=first))  # type: ignore[misc]
+            for found, begin in begins.items()
+        ]
+        return scan(search, reversed(sources), limit)
+
+    def rewrite(
+        self,
+        session_id: str,
+        records: Mapping[int, bytes],
+        *,
+        blobs: Sequence[str] = (),
+        was: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """See `Store.rewrite`. Takes as much free room on the disk as the file has bytes.
+
+        Raises Conflict unless the records `was` still have these bytes.
+        """
+        with self._database.writing() as db:
+            check_unchanged(self.read, session_id, was)
+            rewrite(db, session_id, records, blobs)
+        with self._database.writing():  # after the commit, and nobody puts one of them meanwhile
+            self._files.remove(filter(is_blob_name, blobs))
+        compact(self._database)
+
+    def pack(
+        self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
+    ) -> Packed:
+        """See `Packable.pack`. `instead` is put in place of records before; `was` as in `rewrite`."""
+        with self._database.writing() as db:
+            check_unchanged(self.read, session_id, was)
+            if instead:
+                rewrite(db, session_id, instead, ())
+            return pack(db, intact(db, session_id))
+
+    def unpacked(self) -> frozenset[str]:
+        """See `Packable.unpacked`. What is appended to a packed session is at its end."""
+        with self._database.reading() as db:
+            return frozenset(found for (found,) in db.execute(_UNPACKED))
+
+    def verify(self, session_id: str | None = None) -> list[Problem]:
+        """See `Store.verify`. Reads what is on disk, also where this store has it in memory."""
+        with self._database.reading() as db:
+            if session_id is not None:
+                find(db, session_id)
+        with self._database.fresh() as db:
+            problems = verify_store(db, self._files, session_id)
+        if session_id is None and not problems and not self._database.read_only:
+            with self._database.writing() as db:
+                problems += renew_if_damaged(db)
+        return problems
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._leave_holds()
+        self._database.close()

@@ -1,0 +1,232 @@
+"""Verification of an SQLite store: everything that can be derived again, is, and compared.
+
+Not found is what holds no meaning: bytes in free space, and header fields that SQLite ignores. Nor
+is damage to a write-ahead log before it was folded into the file: SQLite takes it for its end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from typing import Any
+
+from ...errors import CorruptRecord
+from ...log.codec import decode_record
+from ...log.store import Problem
+from ..blobs import BlobFolder, fits
+from ..drafts import blob_names, kind_of, row_kind
+from ..fork_segments import Segment, checksum_at, count_messages, segments_of
+from .packs import held
+from .schema import (
+    CHAIN_START,
+    COLUMNS,
+    SEARCH_VERSION,
+    SYSTEM_VERSION,
+    SessionRow,
+    chain,
+    record_id,
+    seal,
+    table_definitions,
+    upgrade,
+    version_of,
+)
+
+__all__ = ["verify_store"]
+
+_MAX_INTEGRITY_ROWS = 100
+
+
+def verify_store(db: sqlite3.Connection, files: BlobFolder, session_id: str | None) -> list[Problem]:
+    """The damage found in the store, or in one session and the blobs it needs."""
+    db.text_factory = _text
+    db.execute("begin")
+    problems: list[Problem] = []
+    check = _Check(db, files, problems)
+    if session_id is None:
+        check.run(_verify_file(db))
+    check.run(check.find_blobs())
+    check.run(check.sessions(session_id))
+    if session_id is None:
+        check.run(_verify_owners(db))
+        check.run(_verify_index(db))
+    check.run(check.blobs(everything=session_id is None))
+    return problems
+
+
+def _text(value: bytes) -> str:
+    """Text as stored, damaged or not: two different byte strings never read the same."""
+    return value.decode("utf-8", "surrogateescape")
+
+
+class _Check:
+    """One run over a store: the blobs that there are, and those that were asked for."""
+
+    def __init__(self, db: sqlite3.Connection, files: BlobFolder, problems: list[Problem]) -> None:
+        self._db = db
+        self._files = files
+        self._problems = problems
+        self._known: set[str] = set()
+        self._needed: set[str] = set()
+        self._kind = row_kind if version_of(db) >= SYSTEM_VERSION else kind_of
+
+    def run(self, found: Iterable[Problem]) -> None:
+        """Collect what a check finds; where SQLite gives up in the middle of it, that too."""
+        try:
+            self._problems.extend(found)
+        except (sqlite3.Error, UnicodeError) as error:  # text that is none, too
+            self._problems.append(Problem("", 0, f"sqlite: {error}"))
+
+    def find_blobs(self) -> Iterator[Problem]:
+        self._known.update(str(name) for (name,) in self._db.execute("select sha256 from blobs"))
+        self._known.update(self._files.names())
+        yield from ()
+
+    def sessions(self, session_id: str | None) -> Iterator[Problem]:
+        wanted = "" if session_id is None else "where id = ?"
+        rows = self._db.execute(
+            f"select {COLUMNS}, seal from sessions {wanted} order by no", () if session_id is None else (session_id,)
+        )
+        for *values, stored_seal in rows:
+            row = SessionRow(*values)
+            self.run(self._session(row, stored_seal, whole=session_id is not None))
+        yield from ()
+
+    def _session(self, row: SessionRow, stored_seal: bytes, *, whole: bool) -> Iterator[Problem]:
+        """One session: its own records, or with `whole` those it shares too."""
+        name = str(row.id or "")
+        if seal(row) != stored_seal:
+            yield Problem(name, 0, f"the row of session number {row.no} does not match its checksum")
+        if not _has_numbers(row):
+            return
+        try:
+            segments = segments_of(self._db, row)
+            shared = [] if whole else [segment for segment in segments if segment.no != row.no]
+            head = CHAIN_START if whole else checksum_at(self._db, segments, row.parent_records)
+        except CorruptRecord as error:
+            yield Problem(name, error.record or 0, str(error))
+            return
+        messages = count_messages(self._db, shared)
+        for segment in segments[len(shared) :]:
+            head, more = yield from self._records(name, segment, head)
+            messages += more
+        if head != row.head:
+            yield Problem(name, row.records, "the last record is not the one that the session row says")
+        if messages != row.messages:
+            yield Problem(name, 0, f"there are {messages} messages, the session row says {row.messages}")
+        yield from self._strays(name, row)
+
+    def _strays(self, name: str, row: SessionRow) -> Iterator[Problem]:
+        strays = self._db.execute(
+            "select id & 0xffffffff from records where id between ? and ? or id between ? and ?",
+            (
+                record_id(row.no, 0),
+                record_id(row.no, row.parent_records),
+                record_id(row.no, row.records + 1),
+                record_id(row.no, 0xFFFFFFFF),
+            ),
+        )
+        for (n,) in strays:
+            yield Problem(name, n, f"this record is none of {row.parent_records + 1} to {row.records}")
+
+    def _records(self, name: str, segment: Segment, head: bytes) -> Generator[Problem, None, tuple[bytes, int]]:
+        """Check a run of records after the checksum `head`; the last checksum and the messages."""
+        previous: bytes | None = head
+        expected, messages = segment.first, 0
+        rows = self._db.execute(
+            f"select id & 0xffffffff, kind, checksum, typeof(record), {held()} from records "
+            "where id between ? and ? order by id",
+            (record_id(segment.no, segment.first), record_id(segment.no, segment.last)),
+        )
+        for n, kind, stored, sort, raw in rows:
+            if n != expected:
+                yield _gap(name, expected, n - 1)
+                previous = None
+            expected = n + 1
+            damage = None
+            if sort not in ("text", "blob") or not isinstance(stored, bytes):
+                damage = "its columns are of the wrong type"
+            elif previous is not None and chain(previous, raw) != stored:
+                damage = "it does not match its checksum"
+            else:
+                damage = self._content(n, kind, raw)
+            if damage:
+                yield Problem(name, n, damage)
+            elif missing := sorted(self._blobs_of(raw) - self._known):
+                yield Problem(name, n, f"it needs blobs that are not there: {', '.join(missing)}")
+            messages += kind in ("message", "partial", "system")
+            previous = stored if isinstance(stored, bytes) else None
+        if expected <= segment.last:
+            yield _gap(name, expected, segment.last)
+        return previous or b"", messages
+
+    def _content(self, n: int, kind: str, raw: bytes) -> str | None:
+        try:
+            record = decode_record(raw)
+        except CorruptRecord as error:
+            return f"it cannot be read: {error}"
+        if record.n != n:
+            return f"it says that it is number {record.n}"
+        if self._kind(record.body) != kind:
+            return f"it is of kind {self._kind(record.body)!r}, its row says {kind!r}"
+        return None
+
+    def _blobs_of(self, raw: bytes) -> frozenset[str]:
+        names = blob_names(decode_record(raw))
+        self._needed |= names
+        return names
+
+    def blobs(self, *, everything: bool) -> Iterator[Problem]:
+        """Blobs whose bytes are not those of their name."""
+        for name in sorted(self._known if everything else self._known & self._needed):
+            found = self._db.execute("select typeof(data), cast(data as blob) from blobs where sha256 = ?", (name,))
+            with closing(found):
+                sort, data = found.fetchone() or ("blob", self._files.get(name))
+            if sort != "blob" or data is None or not fits(name, data):
+                yield Problem("", 0, f"the bytes of blob {name} are not those of its name")
+
+
+def _verify_file(db: sqlite3.Connection) -> Iterator[Problem]:
+    """The file as SQLite sees it, and its tables as this version makes them."""
+    for (message,) in db.execute(f"pragma integrity_check({_MAX_INTEGRITY_ROWS})"):
+        if message != "ok":
+            yield Problem("", 0, f"sqlite: {message}")
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
+        upgrade(model, "", to=version_of(db))  # one opened for reading may be of an older version
+        if _definitions(db) != _definitions(model):
+            yield Problem("", 0, "the tables are not defined as this version defines them")
+
+
+def _definitions(db: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    """The tables as they have to be. Not those of an older search index: nobody asks it, and the upgrade drops it."""
+    old = version_of(db) < SEARCH_VERSION
+    return [each for each in table_definitions(db) if not (old and each[1].startswith("search"))]
+
+
+def _verify_owners(db: sqlite3.Connection) -> Iterator[Problem]:
+    """Records of sessions that there are not. Looks at one record of each session."""
+    found = db.execute("select min(id) from records").fetchone()[0]
+    while found is not None:
+        no = found >> 32
+        if db.execute("select 1 from sessions where no = ?", (no,)).fetchone() is None:
+            yield Problem("", 0, f"there are records of session number {no}, but no such session")
+        found = db.execute("select min(id) from records where id >= ?", (record_id(no + 1, 0),)).fetchone()[0]
+
+
+def _verify_index(db: sqlite3.Connection) -> Iterator[Problem]:
+    """How far the search index has come. What stands in it is derived, and made again by a search."""
+    if version_of(db) < SEARCH_VERSION:
+        return
+    for no, records in db.execute("select no, records from searched"):
+        found = db.execute("select parent_records, records from sessions where no = ?", (no,)).fetchone()
+        if found is None or not found[0] <= records <= found[1]:
+            yield Problem("", 0, f"the search index has records of session number {no} that are not there")
+
+
+def _has_numbers(row: SessionRow) -> bool:
+    numbers = (row.no, row.records, row.messages, row.parent_records, row.base or 0)
+    return all(isinstance(number, int) and 0 <= number <= 0xFFFFFFFF for number in numbers)
+
+
+def _gap(name: str, first: int, last: int) -> Problem:
+    return Problem(name, first, "it is missing" if first == last else f"it and those up to {last} are missing")

@@ -1,0 +1,98 @@
+"""Who speaks where the role does not say it: a user who refuses a call, and an agent that writes its commands into what
+it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from ..log.messages import Message, Text, ToolCall, ToolResult
+from ..view.types import Shown
+
+__all__ = ["REFUSED", "refusal_of", "with_calls"]
+
+REFUSED = "refused by the user"
+
+_ENDS = 2_000  # characters at the beginning of a result in which a refusal is looked for
+# As Claude Code, cline and its kin, gemini-cli and turnlog itself tell a model of it.
+_REFUSAL = re.compile(
+    r"\s*(?:the user (?:doesn't want to (?:proceed with this tool use|take this action)|denied this operation"
+    r"|did not allow this call)|user (?:denied execution|rejected tool use|did not allow tool call)\b)",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(
+    r"(?:the user said:|following reason for the rejection:|following feedback:\s*<feedback>"
+    r"|did not allow this call; it did not run\.)(.+?)(?:</feedback>|\n\nNote:|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+
+# mini-swe-agent's and SWE-agent's word for what a command said, and the command in what the agent said before it.
+_STATUS, _KILLED = "<returncode>", "The last command <command>"
+_PROMPT = re.compile(r"\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$\s*\Z")
+_OPENS, _CLOSES = re.compile(r"^```(\w*)[ \t]*\n", re.MULTILINE), re.compile(r"\n?^```[ \t]*$", re.MULTILINE)
+_SHELLS = ("bash", "mswea_bash_command", "sh", "")
+_SHELL, _ID = "bash", "said"
+
+
+def refusal_of(text: str) -> str | None:
+    """What a user said who refused a call, of which this is the result: "" if no more than that, None if nobody refused
+    it."""
+    if _REFUSAL.match(text) is None:
+        return None
+    found = _WORDS.search(text, 0, _ENDS)
+    return found[1].strip() if found is not None else ""
+
+
+def with_calls(messages: Sequence[Shown]) -> Sequence[Shown]:
+    """`messages`, in which a command that an agent wrote into its answer is a call, and what it is told of it in the
+    user's name that call's result. As most agents have calls, mostly the same."""
+    told = [at for at, one in enumerate(messages) if _report(one.message) is not None]
+    if not told:
+        return messages
+    found = list(messages)
+    for at in told:
+        found[at] = replace(found[at], message=_report(found[at].message))
+        if at and found[at - 1].message.role == "assistant":
+            found[at - 1] = replace(found[at - 1], message=_acting(found[at - 1].message))
+    return found
+
+
+def _report(message: Message) -> Message | None:
+    """The result that a message of a user's holds in plain text, if it does."""
+    part = message.parts[0] if message.role == "user" and len(message.parts) == 1 else None
+    if not isinstance(part, Text):
+        return None
+    text = part.text
+    prompt = text[-3:].rstrip()[-1:] == "$" and _PROMPT.search(text, max(0, len(text) - _ENDS)) is not None
+    if not prompt and not text.startswith((_STATUS, _KILLED)):
+        return None
+    result = ToolResult(_ID, _SHELL, (part,), "timeout" if text.startswith(_KILLED) else "ok")
+    return replace(message, parts=(result,))
+
+
+def _acting(message: Message) -> Message:
+    """An answer, its command as a call; where it has none, or several, as it is."""
+    blocks = [
+        (at, text, opens, closes)
+        for at, part in enumerate(message.parts)
+        if isinstance(part, Text) and "```" in (text := part.text)
+        for opens, closes in _blocks(text)
+        if opens[1] in _SHELLS
+    ]
+    named = [block for block in blocks if block[2][1]] or blocks
+    if len(named) != 1:
+        return message
+    (at, text, opens, closes), parts = named[0], message.parts
+    said = Text(text[: opens.start()] + text[closes.end() :])
+    call = ToolCall(_ID, _SHELL, {"command": text[opens.end() : closes.start()]})
+    return replace(message, parts=(*parts[:at], said, call, *parts[at + 1 :]))
+
+
+def _blocks(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Where blocks of code begin and end. Behind one that has no end there is none."""
+    at = 0
+    while (opens := _OPENS.search(text, at)) and (closes := _CLOSES.search(text, opens.end())):
+        yield opens, closes
+        at = closes.end()

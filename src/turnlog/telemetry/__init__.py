@@ -1,0 +1,53 @@
+"""Spans of OpenTelemetry for what happens in a session: turns, answers of models, tools.
+
+They follow the semantic conventions for generative AI (`names`). Needs the extra `otel`; where spans go is said to
+OpenTelemetry's SDK, not here.
+"""
+
+from __future__ import annotations
+
+try:
+    from opentelemetry import trace
+except ImportError as error:
+    raise ImportError("spans need OpenTelemetry's API: pip install 'turnlog[otel]'") from error
+
+from .._version import __version__
+from ..errors import InputError, text_given
+from ..redaction import Redactor
+from ..session.session import Session
+from .content import Contents
+from .names import SCHEMA_URL
+from .telling import SessionSpans
+
+__all__ = ["SessionSpans", "attach"]
+
+
+def attach(
+    session: Session,
+    *,
+    tracer_provider: trace.TracerProvider | None = None,
+    agent: str = "",
+    content: bool | Redactor = False,
+) -> SessionSpans:
+    """Make spans of what `session` records from here on, until it is closed.
+
+    `tracer_provider` is where tracers come from, OpenTelemetry's global one if None. `agent` is the name of the agent.
+    Messages, arguments and results stand in spans only with `content`, after secrets were replaced: by the session's
+    own redactor or, where it has none, by the default one; `content` may be another. Raises InputError.
+    """
+    if not isinstance(session, Session):
+        raise InputError(f"spans are made of a turnlog.Session, not of {type(session).__name__}")
+    text_given("agent", agent)
+    if not isinstance(content, (bool, Redactor)):
+        raise InputError(f"content is True, False or a turnlog.Redactor, not {type(content).__name__}")
+    redactor = content if isinstance(content, Redactor) else session.redactor or Redactor()
+    made = SessionSpans(
+        trace.get_tracer("turnlog", __version__, tracer_provider, SCHEMA_URL),
+        session.id,
+        session.configuration,
+        Contents(redactor, wanted=bool(content)),
+        agent=agent,
+    )
+    session.on_records(made.take)
+    session.attach(made)
+    return made

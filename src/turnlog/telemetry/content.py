@@ -1,0 +1,70 @@
+"""What was said, as text that an attribute of a span can hold: free of secrets, and only if it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown, compact_json
+from ..redaction import Redactor
+
+__all__ = ["Contents", "utf8"]
+
+_REASON = 300
+"""So many characters of a reason are kept."""
+
+
+class Contents:
+    """What spans say of contents. Without `wanted`, nothing but the reasons of failures, without their secrets."""
+
+    def __init__(self, redactor: Redactor, *, wanted: bool) -> None:
+        self._redactor = redactor
+        self.wanted = wanted
+
+    def messages(self, messages: Iterable[Message], *, stop: str = "") -> str:
+        """Messages as the conventions have them, as JSON; with `stop`, why the model stopped."""
+        found = []
+        for message in messages:
+            said: dict[str, Any] = {"role": message.role, "parts": [self._part(part) for part in message.parts]}
+            found.append({**said, "finish_reason": stop} if stop else said)
+        return self._json(found)
+
+    def arguments(self, call: ToolCall) -> str:
+        """The arguments of a call: as JSON, or the text of one that takes text."""
+        return self._json(_arguments(call), ids=False)
+
+    def result(self, result: ToolResult) -> str:
+        """What a tool gave, as JSON."""
+        return self._json([self._part(part) for part in result.parts])
+
+    def reason(self, text: str) -> str:
+        """Why something failed, in a line."""
+        return utf8(" ".join(self._redactor.text(text)[0].split()))[:_REASON]
+
+    def _json(self, value: Any, *, ids: bool = True) -> str:
+        clean = self._redactor.value(value, {}, ids=ids)
+        return utf8(clean if isinstance(clean, str) else compact_json(clean))
+
+    def _part(self, part: Part) -> dict[str, Any]:
+        match part:
+            case Text(text=text):
+                return {"type": "text", "content": text}
+            case Reasoning(text=text, summary=summary):
+                return {"type": "reasoning", "content": text or "\n".join(summary)}
+            case ToolCall(id=call_id, name=name):
+                return {"type": "tool_call", "id": call_id, "name": name, "arguments": _arguments(part)}
+            case ToolResult(call_id=call_id, parts=parts):
+                return {"type": "tool_call_response", "id": call_id, "response": [self._part(inner) for inner in parts]}
+            case Media(kind=kind, mime=mime, sha256=sha256):
+                return {"type": kind, "mime_type": mime, "sha256": sha256}
+            case Opaque(kind=kind) | Unknown(kind=kind):
+                return {"type": kind}
+
+
+def _arguments(call: ToolCall) -> Any:
+    return call.raw if call.arguments is None and call.raw is not None else call.arguments
+
+
+def utf8(text: str) -> str:
+    """`text` without the lone surrogates that no exporter can write."""
+    return text.encode("utf-8", "replace").decode("utf-8")

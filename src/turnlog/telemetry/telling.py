@@ -1,0 +1,352 @@
+"""Records as spans: one for a turn, one for each answer of a model, one for each run of a tool.
+
+Times are those of records. What a model answers is taken to have been asked when the newest record stood that could
+be asked about. What is open, and what the next answer needs, is all that is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind, Status, StatusCode
+
+from ..log.messages import Message, ToolCall, ToolResult
+from ..log.records import (
+    Approval,
+    Configuration,
+    Decision,
+    MessageRecord,
+    PartialAnswer,
+    Record,
+    ToolFinished,
+    ToolStarted,
+    TurnClosed,
+    TurnOpened,
+    Usage,
+    UsageRecord,
+)
+from ..session.events import Appended
+from ..view.compaction.ladder import SIZING
+from . import names
+from .content import Contents, utf8
+
+__all__ = ["SessionSpans"]
+
+_KEPT = 200
+"""So many open calls, and so many messages and events until the next answer, are kept; the oldest go first."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ERROR_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(?=:|\Z)")
+_ASKABLE = (Approval, Configuration, Decision, MessageRecord, PartialAnswer, ToolFinished, TurnOpened)
+_FAILURES = ("failed", "timeout", "aborted", "lost")
+
+_Attributes = dict[str, Any]
+
+
+class _Call(NamedTuple):
+    """A call that no tool has answered: where it stands, since when, and the span of its run, if one began."""
+
+    call: ToolCall
+    record: int
+    time: str
+    span: trace.Span | None = None
+
+
+class SessionSpans:
+    """Makes spans of one session's records. See `turnlog.telemetry.attach`."""
+
+    def __init__(
+        self,
+        tracer: trace.Tracer,
+        session_id: str,
+        configuration: Configuration,
+        contents: Contents,
+        *,
+        agent: str = "",
+    ) -> None:
+        self._tracer = tracer
+        self._session = session_id
+        self._configuration = configuration
+        self._contents = contents
+        self._agent = utf8(agent)
+        self._turn: tuple[str, trace.Span] | None = None
+        self._calls: dict[str, _Call] = {}
+        self._since = ""
+        self._waiting: deque[tuple[str, _Attributes, str]] = deque(maxlen=_KEPT)
+        self._said: deque[Message] = deque(maxlen=_KEPT)
+
+    def take(self, appended: Appended) -> None:
+        """Make spans of what was put on record. What an exporter raises is raised when all records were seen."""
+        error: Exception | None = None
+        for record in appended.records:
+            try:
+                self._take(record, appended)
+            except Exception as raised:  # noqa: BLE001 - one span that fails must not leave the others open
+                error = error or raised
+            if isinstance(record.body, _ASKABLE):
+                self._since = record.time
+        if error is not None:
+            raise error
+
+    def close(self) -> None:
+        """End the spans that are open: the session is closed."""
+        now = self._since
+        for key in list(self._calls):
+            self._end_call(key, "aborted", now)
+        self._end_turn("", "", now)
+
+    def _take(self, record: Record, appended: Appended) -> None:
+        match record.body:
+            case TurnOpened(turn_id=turn_id):
+                self._begin_turn(turn_id, record)
+            case TurnClosed(turn_id=turn_id, status=status, reason=reason):
+                if self._turn is not None and self._turn[0] == turn_id:
+                    self._end_turn(status, reason, record.time)
+            case MessageRecord(message=message) | PartialAnswer(message=message):
+                self._message(record, message, appended)
+            case ToolStarted() as started:
+                self._begin_call(started, record)
+            case ToolFinished() as finished:
+                self._finish_call(finished, record, appended)
+            case Approval(state=state, call_id=call_id):
+                said = {"turnlog.approval": state, names.CALL_ID: utf8(call_id), names.RECORD: record.n}
+                self._happened("turnlog.approval", said, record.time)
+            case Decision(action=action, first=first, last=last) if action in SIZING:
+                what = {"turnlog.decision": action, "turnlog.decision.first": first, "turnlog.decision.last": last}
+                self._happened("turnlog.compacted", {**what, names.RECORD: record.n}, record.time)
+            case Configuration() as configuration:
+                self._configuration = configuration
+
+    # -- turns -----------------------------------------------------------------------------------
+
+    def _begin_turn(self, turn_id: str, record: Record) -> None:
+        self._end_turn("", "", record.time)
+        now = self._configuration
+        said = {names.TURN_ID: turn_id, names.RECORD: record.n, **_asked(now.provider, now.model)}
+        if self._agent:
+            said[names.AGENT_NAME] = self._agent
+        title = f"{names.INVOKE_AGENT} {self._agent}".rstrip()
+        self._turn = turn_id, self._start(title, names.INVOKE_AGENT, said, record.time)
+
+    def _end_turn(self, status: str, reason: str, time: str) -> None:
+        turn, self._turn = self._turn, None
+        if turn is None:
+            return
+        try:
+            for key in [key for key, known in self._calls.items() if known.span is not None]:
+                self._end_call(key, "aborted", time)
+        finally:
+            span = turn[1]
+            span.set_attribute(names.TURN_STATUS, status or "failed")
+            if status == "failed":
+                self._fail(span, reason)
+            _end(span, time)
+
+    # -- models ----------------------------------------------------------------------------------
+
+    def _message(self, record: Record, message: Message, appended: Appended) -> None:
+        if message.role == "assistant":
+            self._ask(message, record)
+            if appended.asked is not None:
+                self._answer(record, message, appended)
+            self._said.clear()
+            return
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                self._end_call(part.call_id, part.outcome, record.time, result=part)
+        if self._contents.wanted:
+            self._said.append(message)
+
+    def _ask(self, message: Message, record: Record) -> None:
+        """Remember the calls of an answer. One whose id comes again is not heard of any more."""
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                self._end_call(part.id, "aborted", record.time)
+                self._calls[part.id] = _Call(part, record.n, record.time)
+        while len(self._calls) > _KEPT:
+            self._end_call(next(iter(self._calls)), "aborted", record.time)
+
+    def _answer(self, record: Record, message: Message, appended: Appended) -> None:
+        aim, body = appended.asked, record.body
+        assert aim is not None and isinstance(body, (MessageRecord, PartialAnswer))
+        said = {names.RECORD: record.n, **_asked(aim.provider, aim.model), **self._settings(aim.provider)}
+        bill = next((other.body for other in appended.records if isinstance(other.body, UsageRecord)), None)
+        if bill is not None:
+            said |= _usage(bill.usage)
+        if model := body.model or (bill.model if bill else ""):
+            said[names.RESPONSE_MODEL] = utf8(model)
+        stop = body.stop if isinstance(body, MessageRecord) else "error"
+        if isinstance(body, MessageRecord) and body.response_id:
+            said[names.RESPONSE_ID] = utf8(body.response_id)
+        if stop:
+            said[names.FINISH_REASONS] = [utf8(stop)]
+        if self._contents.wanted:
+            said[names.INPUT_MESSAGES] = self._contents.messages(self._said)
+            said[names.OUTPUT_MESSAGES] = self._contents.messages([message], stop=stop)
+        title = f"{names.CHAT} {aim.model}"
+        span = self._start(title, names.CHAT, said, self._since or record.time, SpanKind.CLIENT)
+        while self._waiting:
+            _add_event(span, *self._waiting.popleft())
+        if isinstance(body, PartialAnswer):
+            self._fail(span, body.reason)
+        _end(span, record.time)
+
+    def _settings(self, provider: str) -> _Attributes:
+        """The settings of requests to that provider that the conventions have words for."""
+        now = self._configuration
+        if now.provider != provider:
+            return {}
+        inner = now.settings.get("generationConfig")
+        settings = {**now.settings, **inner} if isinstance(inner, dict) else now.settings
+        found = {
+            word: next((settings[key] for key in keys if _is_number(settings.get(key))), None)
+            for word, keys in names.SETTINGS.items()
+        }
+        return {word: value for word, value in found.items() if value is not None}
+
+    # -- tools -----------------------------------------------------------------------------------
+
+    def _begin_call(self, started: ToolStarted, record: Record) -> None:
+        known = self._calls.pop(started.call_id, None)
+        if known is not None and known.record != started.call_record:  # a call of that id, but an older one
+            self._calls[started.call_id] = known
+            return
+        if known is None:
+            known = _Call(ToolCall(started.call_id, started.name), started.call_record, record.time)
+        self._calls[started.call_id] = known._replace(span=self._start_tool(known, record.time))
+
+    def _finish_call(self, finished: ToolFinished, record: Record, appended: Appended) -> None:
+        key, outcome, seconds = finished.call_id, finished.outcome, finished.seconds
+        known = self._calls.get(key)
+        if known is not None and known.record == finished.call_record:
+            result = _result_in(appended, key)
+            self._end_call(key, outcome, record.time, finished.reason, result, seconds=seconds)
+
+    def _end_call(
+        self,
+        key: str,
+        outcome: str,
+        time: str,
+        reason: str = "",
+        result: ToolResult | None = None,
+        *,
+        seconds: float = 0.0,
+    ) -> None:
+        """End the run of a call, if it is still open. One that nobody recorded the beginning of ran at most from
+        when it was asked for; one that never ran has no span."""
+        known = self._calls.pop(key, None)
+        if known is None or (known.span is None and (result is None or result.synthetic) and not seconds):
+            return
+        span = known.span
+        if span is None:
+            ended = _nanoseconds(time)
+            begun = None if ended is None or not seconds else ended - round(seconds * 1e9)
+            span = self._start_tool(known, known.time, begun)
+        span.set_attribute(names.OUTCOME, outcome)
+        if result is not None and not result.synthetic and self._contents.wanted:
+            span.set_attribute(names.RESULT, self._contents.result(result))
+        if outcome in _FAILURES:
+            self._fail(span, reason, outcome)
+        _end(span, time)
+
+    def _start_tool(self, known: _Call, time: str, begun: int | None = None) -> trace.Span:
+        call = known.call
+        said = {
+            names.TOOL_NAME: utf8(call.name),
+            names.TOOL_TYPE: "function",
+            names.CALL_ID: utf8(call.id),
+            names.RECORD: known.record,
+        }
+        if self._contents.wanted:
+            said[names.ARGUMENTS] = self._contents.arguments(call)
+        title = f"{names.EXECUTE_TOOL} {call.name}"
+        return self._start(title, names.EXECUTE_TOOL, said, time, begun=begun)
+
+    # -- spans -----------------------------------------------------------------------------------
+
+    def _start(
+        self,
+        title: str,
+        operation: str,
+        said: Mapping[str, Any],
+        time: str,
+        kind: SpanKind = SpanKind.INTERNAL,
+        *,
+        begun: int | None = None,
+    ) -> trace.Span:
+        """A span within the turn that is open, else within what is current."""
+        return self._tracer.start_span(
+            utf8(title),
+            None if self._turn is None else trace.set_span_in_context(self._turn[1]),
+            kind,
+            {names.OPERATION: operation, names.CONVERSATION: self._session, **said},
+            start_time=_nanoseconds(time) if begun is None else begun,
+        )
+
+    def _happened(self, name: str, said: _Attributes, time: str) -> None:
+        """An event of the turn that is open; where none is, of the next answer."""
+        if self._turn is None:
+            self._waiting.append((name, said, time))
+        else:
+            _add_event(self._turn[1], name, said, time)
+
+    def _fail(self, span: trace.Span, reason: str, otherwise: str = names.OTHER_ERROR) -> None:
+        """Have a span end as failed: by the error that the reason begins with the name of, if it does."""
+        said = self._contents.reason(reason)
+        found = _ERROR_NAME.match(said)
+        span.set_attribute(names.ERROR_TYPE, found[1] if found else otherwise)
+        span.set_status(Status(StatusCode.ERROR, said or otherwise))
+
+
+def _asked(provider: str, model: str) -> _Attributes:
+    """Who is asked, as far as it is known."""
+    found = {names.PROVIDER: names.PROVIDERS.get(provider, utf8(provider)), names.REQUEST_MODEL: utf8(model)}
+    return {word: value for word, value in found.items() if value}
+
+
+def _usage(usage: Usage) -> _Attributes:
+    """What was billed. Parts that there were none of are left out."""
+    found = {names.INPUT_TOKENS: usage.input, names.OUTPUT_TOKENS: usage.output}
+    parts = {
+        names.CACHE_READ: usage.cached,
+        names.CACHE_WRITE: usage.cache_write,
+        names.REASONING_TOKENS: usage.reasoning,
+    }
+    return found | {word: tokens for word, tokens in parts.items() if tokens}
+
+
+def _result_in(appended: Appended, call_id: str) -> ToolResult | None:
+    """The result of a call that was put on record together with its end."""
+    for record in appended.records:
+        for part in record.message.parts if record.message else ():
+            if isinstance(part, ToolResult) and part.call_id == call_id:
+                return part
+    return None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _nanoseconds(time: str) -> int | None:
+    """The time of a record, since 1970; None if it is no time."""
+    try:
+        moment = datetime.fromisoformat(time)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def _add_event(span: trace.Span, name: str, said: _Attributes, time: str) -> None:
+    span.add_event(name, said, timestamp=_nanoseconds(time))
+
+
+def _end(span: trace.Span, time: str) -> None:
+    span.end(end_time=_nanoseconds(time))

@@ -1,0 +1,117 @@
+"""Counts for models whose vocabulary is not public: o200k's count times what was measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from math import ceil
+
+from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
+from .counted import BlobReader, Choice, Tally, last_turn, tokens_said
+from .encrypted import texts_in
+from .families import VERSION, FactoredFamily
+from .media import count_media, media_text
+from .tool_schemas import flat_json, names_only, nested_objects, spaced_json
+from .vocabulary import count_pieces
+
+__all__ = ["FactoredCounter"]
+
+_VOCABULARY = "o200k_base"
+
+# A run this long without a space is an encoded blob, or might as well be one: no language's words are.
+_BLOB = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
+
+
+class FactoredCounter:
+    """Counts for one family of models by factors. Never exact.
+
+    `texts` counts texts instead, if it is given: a tokenizer of the family's own, whose name and version
+    is `name`. Framing, tools and media stay as they are.
+    """
+
+    def __init__(self, family: FactoredFamily, texts: Callable[[str], int] | None = None, *, name: str = "") -> None:
+        self._family = family
+        self._texts = texts
+        self.id = f"{family.name}:{VERSION}" + (f"+{name}" if name else "")
+
+    def text(self, text: str) -> int:
+        """Tokens of a text that somebody wrote."""
+        return self._spelled(text, self._family.said)
+
+    def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
+        """Messages with their framing, one like another."""
+        total = Tally(certainty="estimated")
+        turn = last_turn(messages)
+        for index, message in enumerate(messages):
+            total += self._message(message, blob)
+            if index >= turn:
+                total += self._signatures(message)
+        return total
+
+    def tools(self, tools: Sequence[Tool], choice: Choice = "auto") -> Tally:
+        """All declarations, and the prompt that tools bring along."""
+        if not tools:
+            return Tally(certainty="estimated")
+        each = sum(self._declared(tool) + self._family.tool for tool in tools)
+        return Tally(tools=each + self._family.hidden.get(choice, 0), certainty="estimated")
+
+    def frame(self, *, system: bool, tools: bool) -> Tally:
+        """What stands around the whole request."""
+        return Tally(framing=self._family.request + (self._family.system if system else 0), certainty="estimated")
+
+    def _spelled(self, text: str, factor: float) -> int:
+        if self._texts is not None:
+            return tokens_said(self._texts(text), "`texts` is a function from a text to its tokens")
+        blobs = sum(count_pieces(_VOCABULARY, run) for run in _BLOB.findall(text))
+        rest = count_pieces(_VOCABULARY, _BLOB.sub("", text) if blobs else text)
+        return ceil(rest * factor + blobs * self._family.base64 - 0.5)
+
+    def _declared(self, tool: Tool) -> int:
+        data = self._family.data
+        match self._family.schema:
+            case "flat":
+                return self._spelled(flat_json(tool), data) + self._spelled(nested_objects(tool), data)
+            case "names":
+                return self._spelled(names_only(tool), data)
+            case _:
+                return self._spelled(spaced_json(tool), data)
+
+    def _message(self, message: Message, blob: BlobReader | None) -> Tally:
+        counts = {"system": 0, "user": 0, "assistant": 0, "tool_results": 0, "images": 0, "framing": 0}
+        if message.role != "system" and message.parts:
+            counts["framing"] += self._family.message
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                counts["framing"] += self._family.result
+                for inner in part.parts:
+                    self._add(inner, "tool_results", self._family.data, counts, blob)
+            else:
+                self._add(part, message.role, self._family.said, counts, blob)
+        return Tally(**counts, certainty="estimated")
+
+    def _signatures(self, message: Message) -> Tally:
+        """What signatures stand for is read again while the turn lasts."""
+        length = sum(len(part.signature) for part in message.parts if isinstance(part, ToolCall))
+        return Tally(assistant=ceil(length * self._family.signature), certainty="estimated")
+
+    def _add(self, part: Part, kind: str, factor: float, counts: dict[str, int], blob: BlobReader | None) -> None:
+        family = self._family
+        match part:
+            case Text(text=text):
+                counts[kind] += self._spelled(text, factor)
+            case Reasoning(text=text, summary=summary):
+                counts[kind] += self._spelled(text or "\n".join(summary), factor)
+            case ToolCall():
+                arguments = part.arguments if isinstance(part.arguments, dict) else {}
+                counts[kind] += self._spelled(part.name, family.data) + self._spelled(part.raw_arguments, family.data)
+                counts["framing"] += family.call + family.argument * len(arguments)
+            case Opaque(data=data):
+                counts[kind] += sum(self._spelled(text, factor) for text in texts_in(data))
+            case Media():
+                document = media_text(part, blob)
+                if document is not None:
+                    counts[kind] += self._spelled(document, factor)
+                else:
+                    counts["images"] += count_media(
+                        part, family.images, page=family.page, second=family.second, blob=blob
+                    )

@@ -1,0 +1,244 @@
+"""What is decided when a view would outgrow its budget: steps in order, until it is small enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from ...errors import BudgetError
+from ...log.budget import Budget, Strategy
+from ...log.records import Decision
+from ..repair.media_room import Room
+from .blocks import Item, blocks_of
+from .situation import CachePrices, Means, Situation, with_figures
+from .steps import STEPS
+from .steps.cap import capped_floor
+from .steps.images import images_over
+from .steps.slide import turns_over
+from .steps.summarise import shortened
+
+__all__ = ["SIZING", "compact", "decide", "is_stalled", "situation_of"]
+
+SIZING = frozenset({"cap", "compact", "images", "mask", "priority", "slide"})
+"""Actions of decisions that make a view smaller."""
+
+_LITTLE = 0.05
+"""Share of the limit: a decision that gains less gains too little, and growth by less is no reason for another."""
+
+_MUCH = 0.25
+"""Share of the limit from which on less of what must stay is worth a word to who asks for a request that cannot fit."""
+
+_LESS = {"tools and framing": "fewer tools", "system text": "less system text", "pinned messages": "fewer pins"}
+
+_STALLED = "compacting has stopped, as the last two times gained too little: more budget or fewer pins would help"
+
+
+def situation_of(
+    items: Sequence[Item],
+    budget: Budget,
+    strategy: Strategy,
+    means: Means,
+    *,
+    window: int,
+    fixed: int,
+    number: int,
+    pinned: frozenset[int] = frozenset(),
+    gap: tuple[int, int] | None = None,
+    scale: float = 1.0,
+    known: bool = True,
+    prices: CachePrices | None = None,
+    room: Room = Room(),
+) -> Situation:
+    """A view as it stands, beside its budget. `window`, `fixed`, `scale` and `known` are as for `Budget.marks`, the
+    others as in `Situation`."""
+    own = strategy.applied_to(budget)
+    blocks = tuple(blocks_of(items, pinned, gap))
+    system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
+    marks_beside = partial(own.marks, window, system, scale=scale, known=known)
+    situation = Situation(
+        blocks=blocks,
+        fixed=fixed,
+        marks=marks_beside(0),
+        marks_beside=marks_beside,
+        strategy=strategy,
+        means=means,
+        pinned=pinned,
+        number=number,
+        gap=gap,
+        prices=prices,
+        given=own.marks(window, system, 0).limit,
+        room=room,
+    )
+    return _with_marks(situation)
+
+
+def _with_marks(situation: Situation) -> Situation:
+    """The situation with the marks beside what cannot be left out of it as it is now."""
+    marks = situation.marks_beside(sum(capped_floor(situation).values()))
+    return msgspec.structs.replace(situation, marks=marks)
+
+
+def decide(situation: Situation, past: Sequence[Decision] = ()) -> tuple[list[Decision], Situation]:
+    """The decisions that bring a view within its budget, in order, and the situation after them.
+
+    `past` are the decisions in force and what took others back, oldest first. Raises BudgetError if what cannot
+    be left out exceeds the limit: before anything is tried.
+    """
+    made: list[Decision] = []
+    for rule, name in ((images_over, "max_history_images"), (turns_over, "max_history_turns")):
+        situation = _take(_named(rule(situation), name), situation, made)
+    if made:  # an image may have gone that could not: whoever looks at what is left now has other marks
+        situation = _with_marks(situation)
+    if situation.size <= situation.marks.trigger:
+        return made, situation
+    situation = _with_floor(situation)
+    if situation.fits and _wait(situation, past):
+        return made, situation
+    if (capped := _newest_capped(situation)) is not None:
+        return [*made, capped[0]], capped[1]
+    steps = situation.strategy.steps
+    last_resort = (*(step for step in steps if step == "cap"), "slide")  # the floor counts giants as cut
+    start, made_before = msgspec.structs.replace(situation, last=True), [*made]
+    stalled = is_stalled(past, situation.marks.limit - situation.system)
+    situation = _climb(situation, last_resort if stalled else steps, made)
+    if not situation.fits:
+        situation = _climb(situation, ("slide",), made)
+        situation = _take(shortened(situation), situation, made)
+    situation = msgspec.structs.replace(situation, last=True)
+    if not situation.fits:
+        situation = _climb(situation, ("slide",), made)
+    if not situation.fits:
+        # What the steps left may stand beside a pinned answer now, and stay with it: without them it can go.
+        made = made_before
+        situation = _climb(start, last_resort, made)
+    if not situation.fits:
+        # What stays takes more than it did beside what has gone: it declares the tools now, or comes first.
+        try:
+            situation = _climb(_with_floor(situation), last_resort, made)
+        except BudgetError:
+            _with_floor(_without_what_may_go(start))  # a refusal is about what has to stay, not what the steps left
+            raise
+    if not situation.fits:
+        raise _refusal(situation)
+    if stalled:
+        made = [msgspec.structs.replace(d, why=f"{d.why}; {_STALLED}") if _made_room(d) else d for d in made]
+    return made, situation
+
+
+def _newest_capped(situation: Situation) -> tuple[Decision, Situation] | None:
+    """The decision that cuts giants of the newest messages alone, and the situation after it, if that is enough: what
+    was sent before stays as it is, and in the prompt cache, so that there is no gain in doing more along with it."""
+    decision = STEPS["cap"](situation) if "cap" in situation.strategy.steps else None
+    if decision is None or decision.first < situation.blocks[-1].first:
+        return None
+    finished, after = with_figures(situation, decision)
+    return (finished, after) if after.size <= after.marks.trigger else None
+
+
+def compact(situation: Situation) -> tuple[list[Decision], Situation]:
+    """The decisions of the strategy's steps, whether or not the view is too large."""
+    made: list[Decision] = []
+    situation = _with_floor(situation)
+    return made, _climb(situation, situation.strategy.steps, made)
+
+
+def is_stalled(past: Sequence[Decision], limit: int) -> bool:
+    """Whether the last two decisions gained too little: a third would be a loop."""
+    sized = [decision.detail for decision in past if _made_room(decision) and "before" in decision.detail]
+    gains = [int(detail["before"]) - int(detail["after"]) for detail in sized]
+    return len(gains) > 1 and max(gains[-2:]) < _LITTLE * limit
+
+
+def _named(decision: Decision | None, rule: str) -> Decision | None:
+    """A decision that keeps a plain cap, with the cap's name."""
+    if decision is None:
+        return None
+    return msgspec.structs.replace(decision, detail={**decision.detail, "rule": rule})
+
+
+def _made_room(decision: Decision) -> bool:
+    """Whether a decision was made for size: one that keeps a plain cap may gain little as often as it has to."""
+    return decision.action in SIZING and "rule" not in decision.detail
+
+
+def _wait(situation: Situation, past: Sequence[Decision]) -> bool:
+    """Whether a view that still fits is left alone: nothing could go, or too little came since the last decision."""
+    room = situation.marks.limit - situation.system
+    if sum(capped_floor(situation).values()) > situation.marks.trigger or is_stalled(past, room):
+        return True
+    if situation.prices is not None and not _pays(situation, situation.prices):
+        return True
+    sized = [d for d in past if (_made_room(d) or d.action == "undo") and "after" in d.detail]
+    return bool(sized) and situation.size - int(sized[-1].detail["after"]) < _LITTLE * room
+
+
+def _pays(situation: Situation, prices: CachePrices) -> bool:
+    """Whether a smaller view saves more in the next requests, as many as the strategy's horizon, than it costs to write
+    it to the prompt cache anew. Only blocks at the beginning that must stay are taken to be in the cache still."""
+    size, goal = situation.size, situation.marks.goal
+    lasting = situation.fixed
+    for block in situation.blocks:
+        if not block.stays:
+            break
+        lasting += block.tokens
+    saved = situation.strategy.horizon * (size - goal) * prices.read
+    return saved > max(0, goal - lasting) * (prices.write - prices.read)
+
+
+def _with_floor(situation: Situation) -> Situation:
+    """The situation, `tight` if what must stay does not fit otherwise. Half of what is left beside that is then the
+    goal. Raises BudgetError if it does not fit even so."""
+    marks = situation.marks
+    if sum(capped_floor(situation).values()) <= marks.limit:
+        return situation
+    situation = msgspec.structs.replace(situation, tight=True)
+    floor = capped_floor(situation)
+    if sum(floor.values()) > marks.limit:
+        raise _refusal(situation)
+    goal = min(marks.goal, (sum(floor.values()) + marks.limit) // 2)
+    return msgspec.structs.replace(situation, marks=msgspec.structs.replace(marks, goal=goal))
+
+
+def _without_what_may_go(situation: Situation) -> Situation:
+    """The situation as it would be with nothing but what has to stay."""
+    items = [item for block in situation.blocks if block.stays for item in block.items]
+    blocks = tuple(blocks_of(situation.means.beside(items), situation.pinned))
+    return msgspec.structs.replace(situation, blocks=blocks, gap=None)
+
+
+def _refusal(situation: Situation) -> BudgetError:
+    """That what must stay does not fit, and what would make it fit."""
+    limit, floor = situation.marks.limit, capped_floor(situation)
+    steps = situation.strategy.steps
+    advice = ["a larger budget (or window)"]
+    advice += [word for name, word in _LESS.items() if floor[name] > _MUCH * limit]
+    if "cap" not in steps:
+        capping = msgspec.structs.replace(situation.strategy, steps=(*steps, "cap"))
+        capped = capped_floor(msgspec.structs.replace(situation, strategy=capping, tight=True))
+        if sum(capped.values()) <= limit:
+            advice.append("a strategy with the step `cap`, which cuts giant outputs of the open turn")
+    return BudgetError(limit, floor, given=situation.given, advice=advice)
+
+
+def _climb(situation: Situation, steps: Sequence[str], made: list[Decision]) -> Situation:
+    """The situation after these steps, one after another until the goal is met; their decisions are added to `made`."""
+    for name in steps:
+        if situation.size <= situation.marks.goal:
+            break
+        if name in STEPS:  # else one that only a newer version knows: sliding brings the view within its limit
+            situation = _take(STEPS[name](situation), situation, made)
+    return situation
+
+
+def _take(decision: Decision | None, situation: Situation, made: list[Decision]) -> Situation:
+    """The situation after a decision, which is added to `made`, if it makes the view smaller or keeps a plain cap; else
+    it is not taken."""
+    if decision is None:
+        return situation
+    finished, after = with_figures(situation, decision)
+    if after.size >= situation.size and "rule" not in decision.detail:
+        return situation
+    made.append(finished)
+    return after

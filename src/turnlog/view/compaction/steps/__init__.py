@@ -1,0 +1,31 @@
+"""What can give way when a view is too large: one step a module, none knows another.
+
+A step sees a situation and proposes a decision, or None if it has nothing to give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....log.records import Decision
+from ..situation import Situation
+from .cap import cap
+from .images import images
+from .mask import mask
+from .priority import priority
+from .slide import slide
+from .summarise import summarise
+
+__all__ = ["STEPS", "Step"]
+
+Step = Callable[[Situation], Decision | None]
+
+STEPS: dict[str, Step] = {
+    "cap": cap,
+    "images": images,
+    "mask": mask,
+    "priority": priority,
+    "slide": slide,
+    "summarise": summarise,
+}
+"""The steps by the names that strategies give them."""

@@ -1,0 +1,71 @@
+"""What matters least leaves first, wherever it stands.
+
+Tool output that nothing later refers to goes first, then plain answers, then output that is still referred to, then
+the user's own words; within each the old and large before the new and small. The task stays. (Many designs drop by
+age alone, which takes the oldest user message first: the task itself.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ....log.messages import Text, ToolCall, ToolResult
+from ....log.records import Decision
+from ..blocks import Block
+from ..situation import Situation
+from .slide import enough_beside, leave
+
+__all__ = ["priority"]
+
+_NAME = re.compile(r"[\w./:@-]*[\d_./:@-][\w./:@-]*")
+"""A word that names something: with a digit or a sign inside, as paths, ids, versions and identifiers have."""
+
+_SHORTEST = 5
+_LOOKED_AT = 20_000
+"""Characters of a text that are looked at for names."""
+
+
+def priority(situation: Situation) -> Decision | None:
+    """Leave out what matters least until the goal is met."""
+    may_go = frozenset(situation.unprotected)
+    recent = set[str]().union(*(_names(block) for block in situation.blocks if block not in may_go))
+    old = [(age, block) for age, block in enumerate(reversed(situation.blocks)) if block in may_go]
+    held = situation.held
+    going: list[Block] = []
+    for _, block in sorted(old, key=lambda one: (_rank(one[1], recent), -one[0] * one[1].tokens, -one[0])):
+        if held <= enough_beside(situation, block):
+            break
+        going.append(block)
+        held -= block.tokens
+    return leave(situation, "priority", going, "what matters least left out to fit the budget")
+
+
+def _rank(block: Block, recent: set[str]) -> int:
+    """How much a block matters, 0 the least; `recent` are the names in what stays."""
+    if block.is_summary:
+        return 4
+    if block.opens_turn:
+        return 3
+    if not any(isinstance(part, (ToolCall, ToolResult)) for part in _parts(block)):
+        return 1
+    return 2 if len(recent.intersection(_names(block))) > 1 else 0
+
+
+def _parts(block: Block) -> Iterable[object]:
+    return (part for item in block.items for part in item.raw.message.parts)
+
+
+def _names(block: Block) -> set[str]:
+    found: set[str] = set()
+    for part in _parts(block):
+        texts = []
+        if isinstance(part, Text):
+            texts = [part.text]
+        elif isinstance(part, ToolCall):
+            texts = [part.raw_arguments]
+        elif isinstance(part, ToolResult):
+            texts = [inner.text for inner in part.parts if isinstance(inner, Text)]
+        for text in texts:
+            found.update(name for name in _NAME.findall(text[:_LOOKED_AT]) if len(name) >= _SHORTEST)
+    return found

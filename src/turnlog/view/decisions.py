@@ -1,0 +1,367 @@
+"""What the decisions of a log do to its conversation: which records leave, what stands in, what is shortened.
+
+A decision's `detail` says more where its action needs it:
+
+- `kept`: ranges of record numbers, `[first, last]` each, that stay though the decision covers them;
+- `standing`: numbers of decisions whose replacements stay though this one covers their place;
+- `replacement`: messages that stand in for what left, `at`: before which record (else where the decision stands);
+  `tokens`: their sizes, by `counter`;
+- `texts`: `[record, [part, inner part], text]` each: this text stands in for that part;
+- `cuts`: `[record, [part, inner part], head, tail]` each: of that text as it is on record, so many characters are left.
+  Of several decisions that cut one text the newest says what is left.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import inf
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from .._platform.msgspec_init import ready
+from ..log.codec import as_message
+from ..log.messages import Message, Part, Text, ToolResult
+from ..log.records import Decision, Record
+from .types import Edit, Shown, Treatment
+
+__all__ = [
+    "Effects",
+    "HIDING",
+    "Hiding",
+    "Rewinds",
+    "active_decisions",
+    "cut_text",
+    "ended_decisions",
+    "failures_of",
+    "is_cut",
+    "lasting",
+    "misfit",
+    "stand_in_sizes",
+    "stand_ins",
+    "told",
+    "untold",
+]
+
+HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
+"""Actions of decisions that leave records out of the conversation."""
+
+_SETTLED = frozenset({"clear", "priority", "rewind"})
+"""Those of them after which nothing tells of what left."""
+
+_HIDES_SYSTEM = frozenset({"rewind"})
+
+_TREATMENT: dict[str, Treatment] = {"mask": "masked", "images": "placeholder", "cap": "cut", "system": "replaced"}
+
+_MARK = re.compile(r"\n\[\.\.\. [\d,]+ characters, [\d,]+ line breaks of record \d+ left out \.\.\.\](?=\n)")
+
+_Path = tuple[int, ...]
+"""Where a text stands in a message: the index of its part, and within a tool result that of the inner part."""
+
+_P = TypeVar("_P")
+
+
+class Hiding(Struct, frozen=True):
+    """One decision that hides the records `first` to `last`, apart from `kept` ranges and system text."""
+
+    n: int
+    first: int
+    last: int
+    kept: tuple[tuple[int, int], ...]
+    standing: frozenset[int]
+    system_too: bool
+
+    def covers(self, n: int) -> bool:
+        """Whether record `n` lies in what it hides."""
+        if not self.first <= n <= self.last:
+            return False
+        at = bisect_right(self.kept, (n, inf))  # ranges are in order and do not overlap
+        return not at or n > self.kept[at - 1][1]
+
+    def hides_all_of(self, other: Hiding, at: int) -> bool:
+        """Whether it leaves nothing of what an earlier decision did, whose replacement stands before record `at`."""
+        if not (self.first <= other.first and other.last <= self.last and self.first <= at <= self.last):
+            return False
+        if other.n in self.standing or (other.system_too and not self.system_too):
+            return False
+        shown = _common(list(self.kept), [(other.first, other.last)])
+        return _common(shown, list(other.kept)) == shown
+
+
+@ready
+class _Detail(Struct, frozen=True):
+    """The entries of a decision's `detail` that views read, and their types."""
+
+    kept: list[tuple[int, int]] = []
+    standing: list[int] = []
+    replacement: list[Any] | None = None
+    at: int = 0
+    texts: list[tuple[int, list[int], str]] = []
+    cuts: list[tuple[int, list[int], int, int]] = []
+
+
+class _Change(Struct, frozen=True):
+    treatment: Treatment
+    text: str | None = None
+    head: int = 0
+    tail: int = 0
+
+
+class Effects(Struct, frozen=True):
+    """All that the decisions of a log do, taken together."""
+
+    hidings: tuple[Hiding, ...] = ()
+    changes: dict[int, dict[_Path, _Change]] = {}
+
+    @classmethod
+    def of(cls, decisions: Mapping[int, Decision]) -> Effects:
+        """The effects of the decisions that hold, by record number, oldest first."""
+        changes: dict[int, dict[_Path, _Change]] = {}
+        hidings: list[Hiding] = []
+        for n, decision in decisions.items():
+            if decision.action in HIDING:
+                hidings.append(_hiding(n, decision))
+            treatment = _TREATMENT.get(decision.action)
+            if treatment is not None:
+                for record, path, text in decision.detail.get("texts", ()):
+                    changes.setdefault(record, {})[tuple(path)] = _Change(treatment, text)
+                for record, path, head, tail in decision.detail.get("cuts", ()):
+                    changes.setdefault(record, {})[tuple(path)] = _Change(treatment, head=head, tail=tail)
+        return cls(tuple(hidings), changes)
+
+    def hides(self, n: int, message: Message) -> bool:
+        """Whether the message of record `n` is left out of the conversation."""
+        for one in self.hidings:  # noqa: SIM110 - asked of every message of a view
+            if one.covers(n) and (one.system_too or message.role != "system"):
+                return True
+        return False
+
+    def hides_stand_in(self, n: int, at: int) -> bool:
+        """Whether a later decision left out what decision `n` put before record `at`."""
+        return any(one.n > n and one.first <= at <= one.last and n not in one.standing for one in self.hidings)
+
+    def shown_ranges(self, last: int, first: int = 1) -> list[tuple[int, int]]:
+        """The ranges of records `first` to `last` in which messages, other than system text, may be shown."""
+        shown = [(first, last)] if first <= last else []
+        for one in self.hidings:
+            kept = [(max(a, one.first), min(b, one.last)) for a, b in one.kept]
+            shown = _common(shown, [(1, one.first - 1), *kept, (one.last + 1, last)])
+        return shown
+
+    def treat(self, shown: Shown, raw: Shown | None = None) -> Shown:
+        """A message of one record as the decisions leave it. `raw` is the message as it is on record, if `shown` is
+        not: a text is cut as it is there, whatever earlier decisions left of it."""
+        changes = self.changes.get(shown.records[0]) if shown.records else None
+        if not changes:
+            return shown
+        n = shown.records[0]
+        parts = list(shown.message.parts)
+        said = (raw or shown).message.parts
+        for path, change in sorted(changes.items()):
+            whole_changed = len(path) > 1 and path[:1] in changes
+            if path and path[0] < len(parts) and not whole_changed:
+                parts[path[0]] = _changed(parts[path[0]], said[path[0]], path[1:], change, n)
+        treatment = next(iter(changes.values())).treatment
+        return Shown(msgspec.structs.replace(shown.message, parts=tuple(parts)), shown.records, treatment)
+
+
+class Rewinds(Struct, frozen=True):
+    """Which records were taken back, and by which decision: `ranges` of first, last and decision, none of which
+    overlaps another, in order."""
+
+    ranges: tuple[tuple[int, int, int], ...] = ()
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Rewinds:
+        """The rewinds that hold; `records` may leave out what is no decision."""
+        held = active_decisions(records)
+        found: list[tuple[int, int, int]] = []
+        for n, decision in held.items():
+            if decision.action == "rewind":  # what a foreign log took back twice went by the later one
+                first, last = decision.first, decision.last
+                cut = ((a, min(b, first - 1), m) for a, b, m in found), ((max(a, last + 1), b, m) for a, b, m in found)
+                found = [(first, last, n), *(one for part in cut for one in part if one[0] <= one[1])]
+        return cls(tuple(sorted(found)))
+
+    def by(self, n: int) -> int:
+        """The decision that took record `n` back, 0 if it stands."""
+        at = bisect_right(self.ranges, (n, inf))
+        return self.ranges[at - 1][2] if at and n <= self.ranges[at - 1][1] else 0
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Ranges in order, none of which overlaps another."""
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What two lists of ranges, each in order, have in common."""
+    found: list[tuple[int, int]] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        first, last = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
+        if first <= last:
+            found.append((first, last))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def _changed(part: Part, said: Part, path: _Path, change: _Change, n: int) -> Part:
+    """A part, or the inner part of a tool result at `path`, changed; `said` is the part as it is on record."""
+    if path and isinstance(part, ToolResult) and isinstance(said, ToolResult) and path[0] < len(part.parts):
+        inner = list(part.parts)
+        inner[path[0]] = _shortened(inner[path[0]], said.parts[path[0]], change, n)
+        return msgspec.structs.replace(part, parts=tuple(inner))
+    if isinstance(part, ToolResult) and not path and change.text is not None:
+        return msgspec.structs.replace(part, parts=(Text(change.text),), form=None)
+    return _shortened(part, said, change, n)
+
+
+def _shortened(part: _P, said: object, change: _Change, n: int) -> _P | Text:
+    """A part as the text that stands in for it, or as what is left of its own."""
+    if change.text is not None:
+        return Text(change.text)
+    if isinstance(said, Text):
+        return Text(cut_text(said.text, change.head, change.tail, n))
+    return part
+
+
+def cut_text(text: str, head: int, tail: int, n: int) -> str:
+    """The first and last characters of a text of record `n`, and between them what is missing."""
+    gone = len(text) - head - tail
+    if gone <= 0:
+        return text
+    missing = text[head : len(text) - tail]
+    lines = missing.count("\n")
+    mark = f"[... {gone:,} characters, {lines:,} line breaks of record {n} left out ...]"
+    return f"{text[:head]}\n{mark}\n{text[len(text) - tail :] if tail else ''}"
+
+
+def is_cut(text: str, said: str, n: int) -> bool:
+    """Whether a text is what `cut_text` leaves of another one, which record `n` has."""
+    marks = _MARK.finditer(text)
+    return any(cut_text(said, mark.start(), len(text) - mark.end() - 1, n) == text for mark in marks)
+
+
+def active_decisions(records: Iterable[Record]) -> dict[int, Decision]:
+    """The decisions that hold, by record number: those that no later one takes back or rewinds."""
+    made = {record.n: record for record in records if isinstance(record.body, Decision)}
+    ended = ended_decisions(made.values())
+    bodies = ((n, record.body) for n, record in made.items() if n not in ended)
+    return {n: body for n, body in bodies if isinstance(body, Decision) and body.action != "undo"}
+
+
+def misfit(decision: Decision) -> str:
+    """Why no view could be made by a decision: what is wrong with its `detail`, or nothing. Only a log that somebody
+    else wrote can hold such a one."""
+    if decision.action in HIDING or decision.action in _TREATMENT:
+        try:
+            read = {key: decision.detail[key] for key in _Detail.__struct_fields__ if key in decision.detail}
+            for message in msgspec.convert(read, _Detail).replacement or ():
+                as_message(message)
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: a lone surrogate in a key
+            return str(error)
+    return ""
+
+
+def ended_decisions(records: Iterable[Record]) -> dict[int, int]:
+    """The decisions that hold no longer, and which decision ended each, both by record number."""
+    made = [(record.n, record.body) for record in records if isinstance(record.body, Decision)]
+    ended: dict[int, int] = {}
+    for n, decision in reversed(made):
+        if n in ended:
+            continue
+        if decision.supersedes:
+            ended.setdefault(decision.supersedes, n)
+        if decision.action == "rewind":
+            numbers = (m for m, _ in made if decision.first <= m <= decision.last)
+            ended.update((m, n) for m in numbers if m not in ended)
+    return ended
+
+
+def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[int, Decision]:
+    """The decisions without which a view would be another: of those that hold, all but the ones of which a later one
+    hides everything that they did. `system` are the numbers of the system messages."""
+    kept: dict[int, Decision] = {}
+    later: list[Hiding] = []
+    for n, decision in reversed([*decisions.items()]):
+        if decision.action in HIDING:
+            hiding, at = _hiding(n, decision), int(decision.detail.get("at", n))
+            if any(one.hides_all_of(hiding, at) for one in later):
+                continue
+            later.append(hiding)
+        elif decision.action in _TREATMENT:
+            changed = {entry[0] for key in ("texts", "cuts") for entry in decision.detail.get(key, ())}
+            if changed.isdisjoint(system) and all(any(one.covers(n) for one in later) for n in changed):
+                continue
+        kept[n] = decision
+    return dict(reversed([*kept.items()]))
+
+
+def _hiding(n: int, decision: Decision) -> Hiding:
+    kept = _merged((int(first), int(last)) for first, last in decision.detail.get("kept", ()))
+    standing = frozenset(decision.detail.get("standing", ()))
+    return Hiding(n, decision.first, decision.last, kept, standing, decision.action in _HIDES_SYSTEM)
+
+
+def told(decisions: Mapping[int, Decision]) -> tuple[Edit, ...]:
+    """The edits that say what decisions do to the conversation, one for each that does something to it."""
+    found: list[Edit] = []
+    for n, decision in decisions.items():
+        if decision.action in HIDING or decision.action in _TREATMENT:
+            changed = "replaced" if decision.action == "system" else "shortened"
+            verb = "left out" if decision.action in HIDING else changed
+            detail = f"{verb} by decision {n}: {decision.why}".rstrip(": ")
+            found.append(Edit(decision.action, detail, (decision.first,), through=decision.last))
+    return tuple(found)
+
+
+def untold(decisions: Mapping[int, Decision], standing: Collection[int], last: int) -> list[tuple[int, int]]:
+    """Ranges of records up to `last` that decisions left out for want of room and that no summary stands for: not what
+    a user cleared or took back, nor what went because it was worth little. `standing` are the numbers of the decisions
+    whose summaries are shown."""
+    hiding: dict[int, Decision] = {}
+    for n, one in reversed([*decisions.items()]):
+        lasts = n in standing or one.action in _SETTLED
+        if one.action in HIDING and (lasts or not any(_covers_all(later, one) for later in hiding.values())):
+            hiding[n] = one
+    settled = {n: one for n, one in hiding.items() if n in standing or one.action in _SETTLED}
+    edges = [0, *(edge for ends in Effects.of(hiding).shown_ranges(last) for edge in ends), last + 1]
+    hidden = [(before + 1, after - 1) for before, after in zip(edges[::2], edges[1::2], strict=True)]
+    return _common([one for one in hidden if one[0] <= one[1]], Effects.of(settled).shown_ranges(last))
+
+
+def _covers_all(later: Decision, earlier: Decision) -> bool:
+    """Whether a later decision plainly hides all that an earlier one did: so it is with most of a long session's."""
+    return later.first <= earlier.first and earlier.last <= later.last and not later.detail.get("kept")
+
+
+def failures_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
+    """What kept summarizers from writing the summaries of decisions, a line each, where others had to be taken."""
+    return tuple(str(one) for decision in decisions for one in decision.detail.get("failures") or ())
+
+
+def stand_ins(number: int, decision: Decision) -> tuple[int, list[Shown]]:
+    """The messages that stand in for what a decision hid, and before which record they stand."""
+    messages: list[Any] = decision.detail.get("replacement") or []
+    shown = [Shown(as_message(message), (number,), "summarised") for message in messages]
+    return int(decision.detail.get("at", number)), shown
+
+
+def stand_in_sizes(decision: Decision, counter: str) -> list[int]:
+    """The tokens of each of a decision's replacements as it was counted when it was made, if by this counter."""
+    sizes = decision.detail.get("tokens")
+    known = isinstance(sizes, list) and decision.detail.get("counter") == counter
+    return [int(size) for size in sizes] if known and sizes else []

@@ -1,0 +1,297 @@
+"""Calls and results where a provider wants them.
+
+The conversation is walked in runs: consecutive assistant messages, then the zone up to the next
+assistant message. A zone that already answers its run legally is left exactly as it is; otherwise
+the answers are put directly behind the run, in call order, and the rest of the zone follows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import msgspec
+
+from ...log.messages import Message, Outcome, Part, Text, ToolCall, ToolResult, unchanged
+from ..ledger import Standing
+from ..rules import Rules
+from ..types import Edit, Shown
+from .clean import sendable_name
+from .pairing import At, Pairs
+
+__all__ = ["Fate", "arrange", "fate_of_call", "synthetic_result", "with_parts"]
+
+Fate = Mapping[tuple[int, str], Standing]
+"""What the log knows of calls without a result, by record number and call id."""
+
+_SAYS: dict[Standing, str] = {
+    "ok": "The tool finished, but its result was lost.",
+    "failed": "The tool failed; what it said was lost.",
+    "timeout": "The tool ran out of time. It may have run, wholly or in part.",
+    "canceled": "The call was canceled and did not run.",
+    "aborted": "The call was interrupted. It may have run, wholly or in part; check before repeating it.",
+    "lost": "No result of this call is on record. It may have run; check before repeating it.",
+    "asked": "The call needs approval that nobody has given yet; it has not run.",
+    # Not everybody puts on record that a tool begins, so this may not say more than the record does.
+    "approved": "The call was approved; by what is on record it has not run yet.",
+}
+
+_TOLD: dict[Standing, str] = {"asked": "waits for approval", "approved": "approved, not started"}
+
+
+def synthetic_result(call: ToolCall, standing: Standing) -> ToolResult:
+    """The result that stands in for one that nobody recorded: it says what is known, no more."""
+    outcome: Outcome
+    match standing:
+        case "asked":
+            outcome = "canceled"
+        case "approved" | "ok":
+            outcome = "lost"
+        case ended:
+            outcome = ended
+    return ToolResult(
+        call_id=call.id,
+        name=call.name,
+        parts=(Text(_SAYS[standing]),),
+        outcome=outcome,
+        kind=call.kind,
+        synthetic=True,
+    )
+
+
+def arrange(view: Sequence[Shown], pairs: Pairs, rules: Rules, fate: Fate) -> tuple[list[Shown], list[Edit]]:
+    """The view with every call answered once, in its place, and no other results."""
+    if not (pairs.answers or pairs.waiting or pairs.orphans):
+        return list(view), []
+    arranger = _Arranger(view, pairs, rules, fate)
+    i = 0
+    while i < len(view):
+        start = i
+        while i < len(view) and view[i].message.role == "assistant":
+            i += 1
+        zone = i
+        while i < len(view) and view[i].message.role != "assistant":
+            i += 1
+        arranger.run(range(start, zone), range(zone, i))
+    return arranger.out, arranger.edits
+
+
+class _Arranger:
+    def __init__(self, view: Sequence[Shown], pairs: Pairs, rules: Rules, fate: Fate) -> None:
+        self.view = view
+        self.pairs = pairs
+        self.rules = rules
+        self.fate = fate
+        self.out: list[Shown] = []
+        self.edits: list[Edit] = []
+        self.answered_at = {result: call for call, result in pairs.answers.items()}
+        self.used_ids: set[str] = set()
+        self.new_ids: dict[At, str] = {}
+
+    def run(self, assistants: range, zone: range) -> None:
+        """One run of assistant messages and the zone behind it."""
+        calls: list[tuple[At, ToolCall]] = []
+        turn_ids: set[str] = set()
+        for i in assistants:
+            found = self._calls_of(i, turn_ids)
+            calls.extend(found)
+            self.out.append(self._with_ids(i))
+        if self._zone_is_legal(calls, zone):
+            self.out.extend(self._zone_message(i) for i in zone)
+            return
+        if self.rules.results == "later":
+            self._answer_missing(calls)
+        else:
+            self._place_answers(calls, zone)
+        for i in zone:
+            self._rest_of(i)
+
+    def _calls_of(self, i: int, turn_ids: set[str]) -> list[tuple[At, ToolCall]]:
+        """The calls of message `i`, each given an id that the rules accept."""
+        calls: list[tuple[At, ToolCall]] = []
+        for j, part in enumerate(self.view[i].message.parts):
+            if not isinstance(part, ToolCall):
+                continue
+            taken = self.used_ids if self.rules.call_id_unique == "view" else turn_ids
+            new = self._id_for(part.id, self.view[i].records, j, taken)
+            if new != part.id:
+                self.new_ids[i, j] = new
+                self.edits.append(Edit("id", f"call id {part.id!r} sent as {new!r}", self.view[i].records))
+            self.used_ids.add(new)
+            turn_ids.add(new)
+            calls.append(((i, j), part))
+        return calls
+
+    def _id_for(self, call_id: str, records: tuple[int, ...], j: int, taken: set[str]) -> str:
+        if self._fits(call_id) and call_id not in taken:
+            return call_id
+        # Derived from where the call stands in the log, so that it is the same in every view.
+        derived = f"call_{'_'.join(map(str, records[:1]))}_{j}"
+        while derived in taken or derived in self.used_ids:
+            derived += "x"
+        return derived
+
+    def _fits(self, call_id: str) -> bool:
+        rules = self.rules
+        return len(call_id) <= rules.call_id_max and re.fullmatch(rules.call_id_pattern, call_id) is not None
+
+    def _with_ids(self, i: int) -> Shown:
+        shown = self.view[i]
+        if not self.new_ids and not any(isinstance(part, ToolResult) for part in shown.message.parts):
+            return shown
+        parts = tuple(
+            msgspec.structs.replace(part, id=self.new_ids[i, j]) if (i, j) in self.new_ids else part
+            for j, part in enumerate(shown.message.parts)
+            if not isinstance(part, ToolResult)
+        )
+        return with_parts(shown, parts)
+
+    def _zone_is_legal(self, calls: list[tuple[At, ToolCall]], zone: range) -> bool:
+        """Whether the zone answers exactly `calls`, in a place that the rules allow."""
+        results = [
+            (i, j) for i in zone for j, part in enumerate(self.view[i].message.parts) if isinstance(part, ToolResult)
+        ]
+        answers = [self.pairs.answers.get(at) for at, _ in calls]
+        if self.rules.results == "later":
+            return None not in answers and all(at in self.answered_at or self._may_stay(at) for at in results)
+        if None in answers or set(results) != set(answers):
+            return False
+        if not results:
+            return True
+        return self._leads(results, zone) and self._are_told_apart(calls)
+
+    def _are_told_apart(self, calls: Sequence[tuple[At, ToolCall]]) -> bool:
+        """Whether results of one tool stand in the order of its calls, where nothing but that says which is whose."""
+        if self.rules.sent_without_id is None or len(calls) < 2:
+            return True
+        by_order = {call.name for _, call in calls if self.rules.sent_without_id(call)}
+        places: dict[str, list[At]] = {name: [] for name in by_order}
+        for at, call in calls:
+            if call.name in by_order and at in self.pairs.answers:
+                places[call.name].append(self.pairs.answers[at])
+        return all(found == sorted(found) for found in places.values())
+
+    def _leads(self, results: list[At], zone: range) -> bool:
+        """Whether nothing stands between calls and results that the rules do not allow there."""
+        last_message, last_part = max(results)
+        for i in range(zone.start, last_message + 1):
+            message = self.view[i].message
+            if message.role == "system":
+                return False
+            if self.rules.results == "counted":
+                continue
+            before = message.parts if i < last_message else message.parts[: last_part + 1]
+            if not before or not all(isinstance(part, ToolResult) for part in before):
+                return False
+        return True
+
+    def _zone_message(self, i: int) -> Shown:
+        """A message of a legal zone: only renamed ids and names may differ."""
+        shown = self.view[i]
+        parts: list[Part] = []
+        for j, part in enumerate(shown.message.parts):
+            known = isinstance(part, ToolResult) and (i, j) in self.answered_at
+            parts.append(self._matching((i, j), part) if known and isinstance(part, ToolResult) else part)
+        return with_parts(shown, tuple(parts))
+
+    def _matching(self, at: At, result: ToolResult) -> ToolResult:
+        """`result` with the id, name and kind of the call it answers."""
+        call_at = self.answered_at[at]
+        call = self.view[call_at[0]].message.parts[call_at[1]]
+        assert isinstance(call, ToolCall)
+        call_id = self.new_ids.get(call_at, call.id)
+        name = call.name if result.name else ""
+        if (call_id, name, call.kind) == (result.call_id, result.name, result.kind):
+            return result
+        if name != sendable_name(result.name, self.rules):
+            records = self.view[at[0]].records
+            self.edits.append(Edit("name", f"result of {result.name!r} named {name!r} as its call", records))
+        return msgspec.structs.replace(result, call_id=call_id, name=name, kind=call.kind)
+
+    def _place_answers(self, calls: list[tuple[At, ToolCall]], zone: range) -> None:
+        """The answers to `calls` directly behind their run; what came in one message stays in one."""
+        in_order = self._are_told_apart(calls)
+        for source, group in groupby(calls, key=lambda entry: self.pairs.answers.get(entry[0], (-1, 0))[0]):
+            members = list(group)
+            if source < 0:
+                self._answer_missing(members)
+                continue
+            shown = self.view[source]
+            results: list[Part] = []
+            for at, call in members:
+                result_at = self.pairs.answers[at]
+                part = shown.message.parts[result_at[1]]
+                assert isinstance(part, ToolResult)
+                results.append(self._matching(result_at, part))
+                stands_right = source in zone and self._leads([result_at], zone)
+                if not stands_right or not in_order:
+                    place = "in the order of the calls" if stands_right else "directly behind its call"
+                    detail = f"result of {call.name!r} ({call.id}) stands {place}"
+                    self.edits.append(Edit("moved", detail, shown.records + self.view[at[0]].records))
+            message = msgspec.structs.replace(shown.message, parts=tuple(results))
+            self.out.append(Shown(message, shown.records, "repaired"))
+
+    def _answer_missing(self, calls: list[tuple[At, ToolCall]]) -> None:
+        for at, call in calls:
+            if at in self.pairs.answers:
+                continue
+            records = self.view[at[0]].records
+            standing = fate_of_call(call, records, self.fate)
+            sent = msgspec.structs.replace(call, id=self.new_ids.get(at, call.id))
+            result = synthetic_result(sent, standing)
+            self.out.append(Shown(Message("user", (result,)), records, "synthetic"))
+            detail = f"call of {call.name!r} ({call.id}) has no result: {_TOLD.get(standing, standing)}"
+            self.edits.append(Edit("unanswered", detail, records))
+
+    def _rest_of(self, i: int) -> None:
+        """What is left of a zone message when answers stand elsewhere and strays are gone."""
+        shown = self.view[i]
+        stays = self.rules.results == "later"
+        parts: list[Part] = []
+        for j, part in enumerate(shown.message.parts):
+            if not isinstance(part, ToolResult):
+                parts.append(part)
+            elif (i, j) in self.answered_at:
+                if stays:
+                    parts.append(self._matching((i, j), part))
+            elif self._may_stay((i, j)):
+                parts.append(part)
+            else:
+                self._stray((i, j), part)
+        if parts:
+            self.out.append(with_parts(shown, tuple(parts)))
+
+    def _may_stay(self, at: At) -> bool:
+        """Whether a result without a call in the view may answer one that the provider holds: under an id that it
+        would not take, it holds none."""
+        result = self.view[at[0]].message.parts[at[1]]
+        assert isinstance(result, ToolResult)
+        taken = not result.call_id or self._fits(result.call_id)
+        return self.rules.calls_elsewhere and at not in self.pairs.duplicates and taken
+
+    def _stray(self, at: At, result: ToolResult) -> None:
+        records = self.view[at[0]].records
+        if at in self.pairs.duplicates:
+            detail = f"second result of call {result.call_id!r} left out"
+            self.edits.append(Edit("duplicate", detail, records))
+        else:
+            detail = f"result of {result.call_id!r} left out: no such call before it"
+            self.edits.append(Edit("orphan", detail, records))
+
+
+def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Standing:
+    """What is known of a call without a result that stands in these records."""
+    for n in records:
+        if (n, call.id) in fate:
+            return fate[n, call.id]
+    return "lost"
+
+
+def with_parts(shown: Shown, parts: tuple[Part, ...]) -> Shown:
+    """`shown` with other parts; itself if they are the same."""
+    old = shown.message.parts
+    if unchanged(parts, old):
+        return shown
+    treatment = "repaired" if shown.treatment == "verbatim" else shown.treatment
+    return Shown(msgspec.structs.replace(shown.message, parts=parts), shown.records, treatment)

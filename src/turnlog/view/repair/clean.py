@@ -1,0 +1,297 @@
+"""Parts that a provider cannot take, one message at a time.
+
+Nothing here looks at other messages, so that a message cleans to the same thing for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ...log.messages import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    unchanged,
+)
+from ...redaction import has_mark
+from ..rules import Rules
+from ..types import Edit, Loss, Shown, without_extras
+
+__all__ = ["BLANK", "clean", "is_blank", "sendable_name"]
+
+BLANK = "[blank message]"
+
+_BELONGS_TO: dict[type, Role] = {ToolCall: "assistant", ToolResult: "user", Reasoning: "assistant"}
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean(view: Sequence[Shown], rules: Rules) -> tuple[list[Shown], list[Edit], list[Loss]]:
+    """The messages as `rules` let them be sent, without those of which nothing is left; and what changed."""
+    cleaner = _Cleaner(rules)
+    kept = [cleaned for shown in view if (cleaned := cleaner.shown(shown)) is not None]
+    return kept, cleaner.edits, cleaner.losses
+
+
+def sendable_name(name: str, rules: Rules) -> str:
+    """A tool name that matches the rules: unsuitable characters become `_`; what had to change or is
+    too long ends with a digest of the whole name, so that two names never become one."""
+    return _fitting(name, rules.name_pattern, rules.name_max)
+
+
+@lru_cache(maxsize=1024)
+def _fitting(name: str, pattern: str, longest: int) -> str:
+    if len(name) <= longest and re.fullmatch(pattern, name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    stem = re.sub(r"[^a-zA-Z0-9_-]", "_", name) or "tool"
+    if not re.match(r"[a-zA-Z_]", stem):
+        stem = "_" + stem
+    return f"{stem[: min(longest, 64) - 9]}_{digest}"
+
+
+def _extras(message: Message) -> str:
+    """The keys that go with a message which goes."""
+    added = (message.form.delta or {}).get("+", {}) if message.form is not None else {}
+    return f" with {', '.join(sorted(added))}" if added else ""
+
+
+def _is_url(url: str, schemes: frozenset[str]) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # `http://[`: brackets around what is no address
+        return False
+    return parts.scheme in schemes and bool(parts.netloc)
+
+
+def is_blank(parts: Iterable[Part]) -> bool:
+    """Whether there is nothing but whitespace."""
+    return all(isinstance(part, Text) and (not part.text or part.text.isspace()) for part in parts)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether all strings of a JSON value can be sent, as encoding it tells soonest."""
+    try:
+        msgspec.json.encode(value)
+    except (UnicodeError, TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+class _Cleaner:
+    """Cleans one message after another: the rules, where we are, and what had to change."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.records: tuple[int, ...] = ()
+        self.role: Role = "user"
+        self.edits: list[Edit] = []
+        self.losses: list[Loss] = []
+
+    def shown(self, shown: Shown) -> Shown | None:
+        self.records, self.role = shown.records, shown.message.role
+        message = self.message(shown.message)
+        if message is shown.message:
+            return shown
+        if message is None:
+            return None
+        treatment = "repaired" if shown.treatment == "verbatim" else shown.treatment
+        return Shown(message, shown.records, treatment)
+
+    def message(self, message: Message) -> Message | None:
+        parts: list[Part] = []
+        for part in message.parts:
+            kept = self.part(part)
+            if kept is not None:
+                parts.append(kept)
+        name = self.text(message.name, "name")
+        if not parts:
+            return self._nothing_left(message)
+        if not self.rules.blank_text and is_blank(parts):
+            return self._empty(message)
+        if name == message.name and unchanged(parts, message.parts):
+            return message
+        return msgspec.structs.replace(message, parts=tuple(parts), name=name)
+
+    def _nothing_left(self, message: Message) -> Message | None:
+        """A message that never said anything is empty; one whose parts all left has been reported."""
+        said_nothing = all(isinstance(part, Text) and not part.text for part in message.parts)
+        return self._empty(message) if said_nothing else None
+
+    def _empty(self, message: Message) -> Message | None:
+        """A message without content: a user's is shown as such, others leave the view."""
+        if message.role != "user":
+            self.edits.append(Edit("empty", f"empty {message.role} message{_extras(message)} left out", self.records))
+            return None
+        self.edits.append(Edit("empty", f"empty user message{_extras(message)} shown as a placeholder", self.records))
+        return Message(role="user", parts=(Text(BLANK),), name=message.name)
+
+    def part(self, part: Part) -> Part | None:
+        if _BELONGS_TO.get(type(part), self.role) != self.role:
+            what = type(part).__name__
+            self.edits.append(Edit("misplaced", f"{what} in a {self.role} message left out", self.records))
+            return None
+        match part:
+            case Text():
+                return self._text_part(part)
+            case Media():
+                allowed = self.rules.user_media if self.role == "user" else self.rules.assistant_media
+                return self._media(part, allowed if self.role != "system" else frozenset())
+            case Reasoning():
+                return self._reasoning(part)
+            case ToolCall():
+                return self._call(part)
+            case ToolResult():
+                return self._result(part)
+            case Opaque():
+                return self._opaque(part)
+            case Unknown():
+                self.losses.append(Loss("unknown", f"part of unknown kind {part.kind!r} left out", self.records))
+                return None
+
+    def text(self, text: str, what: str) -> str:
+        if text.isascii():
+            return text
+        try:
+            text.encode()  # tells sooner than looking for one
+        except UnicodeEncodeError:
+            self.edits.append(Edit("text", f"lone surrogates in {what} sent as U+FFFD", self.records))
+            return _SURROGATE.sub("\ufffd", text)
+        return text
+
+    def _text_part(self, part: Text) -> Text | None:
+        if not part.text and not self.rules.empty_text:
+            return None
+        text = self.text(part.text, "text")
+        return part if text is part.text else msgspec.structs.replace(part, text=text)
+
+    def _media(self, media: Media, allowed: frozenset[str]) -> Media | Text:
+        why = self._why_not(media, allowed)
+        if not why:
+            return media
+        label = media.name or media.mime or media.kind
+        size = f", {media.size:,} bytes" if media.size else ""
+        bare = f"{media.kind} {label}{size} shown as a placeholder{without_extras(media.form)}"
+        self.losses.append(Loss("media", f"{bare}: {why}", self.records))
+        return Text(f"[{media.kind} left out ({label}{size}): {why}]")
+
+    def _why_not(self, media: Media, allowed: frozenset[str]) -> str:
+        rules = self.rules
+        if media.kind not in allowed and media.mime not in allowed:
+            return f"this model takes no {media.kind} here"
+        if not (media.sha256 or media.url or media.file_id):
+            return "it has no source"
+        if media.sha256 and not media.size:
+            return "it is empty"
+        if media.file_id and media.provider != rules.provider:
+            return f"a file of {media.provider or 'another provider'} cannot be sent to this one"
+        if media.url and not _is_url(media.url, rules.media_url_schemes):
+            return "this provider takes no such address"
+        if media.sha256 and rules.media_mimes and media.mime not in rules.media_mimes:
+            return f"this provider takes no {media.mime or 'media of unknown type'}"
+        if media.sha256 and (media.size + 2) // 3 * 4 > rules.media_max_base64:
+            return f"larger than {rules.media_max_base64:,} characters of base64"
+        return ""
+
+    def _reasoning(self, part: Reasoning) -> Reasoning | None:
+        rules = self.rules
+        if part.provider != rules.provider or rules.reasoning == "none":
+            self.losses.append(Loss("reasoning", f"reasoning of {part.provider} left out", self.records))
+            return None
+        if any(_SURROGATE.search(text) for text in (part.text, *part.summary)):
+            self.edits.append(Edit("reasoning", "reasoning that is no valid text left out", self.records))
+            return None
+        proof = part.encrypted if rules.reasoning == "encrypted" else part.signature or part.encrypted
+        if rules.reasoning != "own" and not proof:
+            self.edits.append(
+                Edit("reasoning", "reasoning without its signature or encrypted form left out", self.records)
+            )
+            return None
+        if rules.reasoning == "signed" and has_mark(part.text):  # the signature is that of other words
+            self.edits.append(Edit("reasoning", "signed reasoning that was redacted left out", self.records))
+            return None
+        if rules.reasoning == "signed" and part.text and not part.signature:
+            self.edits.append(Edit("reasoning", "unsigned text of encrypted reasoning left out", self.records))
+            return msgspec.structs.replace(part, text="")
+        return part
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        changes: dict[str, Any] = {}
+        name = sendable_name(call.name, self.rules)
+        if name != call.name:
+            changes["name"] = name
+            self.edits.append(Edit("name", f"tool {call.name!r} called {name!r}", self.records))
+        if call.raw is not None:
+            raw = self.text(call.raw, "arguments")
+            if raw is not call.raw:
+                changes["raw"] = raw
+        arguments = call.arguments if _is_text(call.arguments) else self.json(call.arguments)
+        if arguments is not call.arguments:
+            changes["arguments"] = arguments
+        as_function = call.kind == "function" or call.kind not in (*self.rules.call_kinds, "custom")
+        if as_function and self.rules.arguments == "object" and not isinstance(arguments, dict):
+            raw_text = changes.get("raw", call.raw)
+            changes["arguments"] = {"input": arguments if raw_text is None or arguments is not None else raw_text}
+            changes["raw"] = None
+            self.edits.append(
+                Edit("arguments", f"arguments of {name!r} are no JSON object: sent as 'input'", self.records)
+            )
+        return msgspec.structs.replace(call, **changes) if changes else call
+
+    def json(self, value: Any) -> Any:
+        """`value` with lone surrogates replaced at every depth; the same object if there are none."""
+        if isinstance(value, str):
+            return self.text(value, "arguments")
+        if isinstance(value, list):
+            items = [self.json(item) for item in value]
+            return value if unchanged(items, value) else items
+        if isinstance(value, dict):
+            pairs = [(self.json(key), self.json(item)) for key, item in value.items()]
+            if all(key is old and item is value[old] for (key, item), old in zip(pairs, value, strict=True)):
+                return value
+            return dict(pairs)
+        return value
+
+    def _result(self, result: ToolResult) -> ToolResult:
+        parts: list[Text | Media | Opaque | Unknown] = []
+        for part in result.parts:
+            kept: Part | None = part
+            if isinstance(part, Media):
+                kept = self._media(part, self.rules.result_media)
+            elif isinstance(part, (Text, Opaque, Unknown)):
+                kept = self.part(part)
+            if isinstance(kept, (Text, Media, Opaque, Unknown)):
+                parts.append(kept)
+        if unchanged(parts, result.parts):
+            return result
+        return msgspec.structs.replace(result, parts=tuple(parts))
+
+    def _may_hold(self, part: Opaque) -> bool:
+        """Whether a message of this role may: its calls are an answer's, system text is text where it stands apart."""
+        if self.role == "assistant":
+            return True
+        own = part.kind in self.rules.own_calls or bool(re.fullmatch(self.rules.own_answer, part.kind))
+        return not own and (self.role == "user" or self.rules.system == "inline")
+
+    def _opaque(self, part: Opaque) -> Opaque | None:
+        if part.provider == self.rules.provider:
+            if self._may_hold(part):
+                return part
+            self.losses.append(Loss("opaque", f"{part.kind} in a {self.role} message left out", self.records))
+            return None
+        self.losses.append(Loss("opaque", f"{part.kind} of {part.provider} left out", self.records))
+        return None

@@ -1,0 +1,122 @@
+"""How much media one request may hold: how many, how much of it together, and how large where there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from ...errors import StoreError
+from ...log.messages import Media, Part, Text, ToolResult, media_parts, unchanged
+from ...tokens.dimensions import dimensions
+from ..rules import NO_LIMIT, Rules
+from ..types import Loss, Shown, without_extras
+from .arrange import with_parts
+
+__all__ = ["Held", "Room", "base64_of", "beside_texts", "held", "longest_side", "media_of", "room_for", "within_room"]
+
+_BYTES_A_TOKEN = 6
+"""Bytes of JSON that a token of text takes, at most about."""
+
+
+class Held(Struct, frozen=True, gc=False):
+    """The media of a view: how many, how many characters of base64, and whether one is too large to stand among
+    many."""
+
+    count: int = 0
+    size: int = 0
+    large: bool = False
+
+    def __add__(self, other: Held) -> Held:
+        return Held(self.count + other.count, self.size + other.size, self.large or other.large)
+
+
+class Room(Struct, frozen=True, gc=False):
+    """How many media there may be, and of how many characters of base64; `where` says what makes it so few, if that
+    is one of them."""
+
+    count: int = NO_LIMIT
+    size: int = NO_LIMIT
+    where: str = ""
+
+    def holds(self, media: Held) -> bool:
+        """Whether there is room for these."""
+        return media.count <= self.count and media.size <= self.size
+
+
+def beside_texts(rules: Rules, tokens: int) -> Rules:
+    """The rules for a request that may have so many tokens of text beside its media, within the same limit."""
+    most = rules.media_max_total
+    return msgspec.structs.replace(rules, media_max_total=max(most - _BYTES_A_TOKEN * tokens, most // 2))
+
+
+def base64_of(media: Media) -> int:
+    """Characters of base64 that a medium takes in a request; none if it is given by its address."""
+    return (media.size + 2) // 3 * 4 if media.sha256 else 0
+
+
+def longest_side(media: Media, blob: Callable[[str], bytes] | None) -> int:
+    """The longer side of an image in pixels; 0 of what is none, or cannot be read."""
+    if media.kind != "image" or not media.sha256 or blob is None:
+        return 0
+    try:
+        return max(dimensions(blob(media.sha256)) or (0,))
+    except StoreError:
+        return 0
+
+
+def media_of(view: Iterable[Shown]) -> list[Media]:
+    """All media that a view shows, in order."""
+    return [media for shown in view for media in media_parts(shown.message)]
+
+
+def held(media: Sequence[Media], rules: Rules, side: Callable[[Media], int]) -> Held:
+    """What these media come to; `side` is asked for the longer side of each only where the rules want to know."""
+    asked = rules.many_media < rules.media_max_count
+    large = asked and any(side(one) > rules.many_media_side for one in media)
+    return Held(len(media), sum(map(base64_of, media)), large)
+
+
+def room_for(media: Held, rules: Rules) -> Room:
+    """The room for these media by the rules."""
+    if not media.large:
+        return Room(rules.media_max_count, rules.media_max_total)
+    where = f" where an image has a side of more than {rules.many_media_side:,} pixels"
+    return Room(min(rules.many_media, rules.media_max_count), rules.media_max_total, where)
+
+
+def within_room(
+    view: list[Shown], rules: Rules, blob: Callable[[str], bytes] | None, losses: list[Loss]
+) -> list[Shown]:
+    """The view with no more media than one request may hold; the oldest become placeholders."""
+    now = held(media_of(view), rules, lambda media: longest_side(media, blob))
+    room = room_for(now, rules)
+    if room.holds(now):
+        return view
+    leaving = _Leaving(room, now, losses)
+    return [with_parts(shown, tuple(leaving.part(part, shown) for part in shown.message.parts)) for shown in view]
+
+
+class _Leaving:
+    """Leaves out media, the oldest first, until there is room for the others."""
+
+    def __init__(self, room: Room, now: Held, losses: list[Loss]) -> None:
+        self.room = room
+        self.surplus = now.count - room.count
+        self.excess = now.size - room.size
+        self.losses = losses
+
+    def part(self, part: Part, shown: Shown) -> Part:
+        """What stands for a part now."""
+        if isinstance(part, ToolResult):
+            inner = tuple(self.part(one, shown) for one in part.parts)
+            return part if unchanged(inner, part.parts) else msgspec.structs.replace(part, parts=inner)
+        if not isinstance(part, Media) or (self.surplus <= 0 and (self.excess <= 0 or not base64_of(part))):
+            return part
+        most = f"{self.room.count}" if self.surplus > 0 else f"{self.room.size:,} characters of base64"
+        self.surplus -= 1
+        self.excess -= base64_of(part)
+        why = f"{part.kind} beyond the {most} a request may hold{self.room.where}{without_extras(part.form)}"
+        self.losses.append(Loss("media", why, shown.records))
+        return Text(f"[{part.kind} left out: more than {most} in one request]")

@@ -1,0 +1,112 @@
+"""Which result answers which call, by position.
+
+Ids are not unique in real logs: a result answers the nearest call before it that has its id and is
+still open. Results without an id (some providers give none) go by name, then by order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ...log.messages import Message, ToolCall, ToolResult
+from ..types import Shown
+
+__all__ = ["At", "Pairing", "Pairs", "pair"]
+
+At = tuple[int, int]
+"""Where a part stands: index of the message in the view, index of the part in the message."""
+
+
+class Pairs(Struct, frozen=True, gc=False):
+    """`answers` maps each answered call to its result; `orphans` are results of no call,
+    `duplicates` further results of a call that has one, `waiting` the calls that have none. `by_name` says that a
+    result without an id answers a call that has one: another call before it, were there more, might be its own."""
+
+    answers: dict[At, At]
+    orphans: frozenset[At]
+    duplicates: frozenset[At]
+    waiting: tuple[At, ...]
+    by_name: bool = False
+
+
+class Pairing:
+    """Pairs the calls and results of a view that is told message by message."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[At, ToolCall]] = []
+        self._answered: dict[str, tuple[At, ToolResult]] = {}
+        self._answers: dict[At, At] = {}
+        self._orphans: set[At] = set()
+        self._duplicates: set[At] = set()
+        self._seen = 0
+        self._by_name = False
+        self.answered: list[int] = []
+        """The messages whose calls the last message answered."""
+        self.orphaned = 0
+        """How many results of calls that are not there the last message has."""
+
+    def see(self, message: Message) -> None:
+        """The next message."""
+        i, self._seen = self._seen, self._seen + 1
+        self.answered, self.orphaned = [], 0
+        for j, part in enumerate(message.parts):
+            if isinstance(part, ToolCall) and message.role == "assistant":
+                self._open.append(((i, j), part))
+            elif isinstance(part, ToolResult):
+                self._take((i, j), part)
+
+    @property
+    def waiting(self) -> list[At]:
+        """The calls that have no result so far."""
+        return [at for at, _ in self._open]
+
+    def pairs(self) -> Pairs:
+        """What was found so far."""
+        orphans, duplicates = frozenset(self._orphans), frozenset(self._duplicates)
+        return Pairs(dict(self._answers), orphans, duplicates, tuple(self.waiting), self._by_name)
+
+    def _take(self, at: At, result: ToolResult) -> None:
+        call = _open_call(self._open, result)
+        if call is not None:
+            self._answers[call[0]] = at
+            self._answered[call[1].id] = call[0], result
+            self._open.remove(call)
+            self._by_name = self._by_name or call[1].id != result.call_id
+            self.answered.append(call[0][0])
+        elif result.call_id and result.call_id in self._answered:
+            self._another(at, result)
+        else:
+            self._orphans.add(at)
+            self.orphaned += 1
+
+    def _another(self, at: At, result: ToolResult) -> None:
+        """A second result of one call: a real one takes the place of a synthetic one, else it goes."""
+        call, standing = self._answered[result.call_id]
+        if standing.synthetic and not result.synthetic:
+            self._duplicates.add(self._answers[call])
+            self._answers[call] = at
+            self._answered[result.call_id] = call, result
+        else:
+            self._duplicates.add(at)
+
+
+def pair(view: Sequence[Shown]) -> Pairs:
+    """Pair all calls and results of a view."""
+    pairing = Pairing()
+    for shown in view:
+        pairing.see(shown.message)
+    return pairing.pairs()
+
+
+def _open_call(open_calls: list[tuple[At, ToolCall]], result: ToolResult) -> tuple[At, ToolCall] | None:
+    fitting = [entry for entry in open_calls if entry[1].id == result.call_id]
+    if not fitting and not result.call_id:
+        fitting = [entry for entry in open_calls if not result.name or entry[1].name == result.name]
+        if fitting:
+            return fitting[0]
+    if not fitting:
+        return None
+    latest = [entry for entry in fitting if entry[0][0] == fitting[-1][0][0]]
+    return next((entry for entry in latest if entry[1].name == result.name), latest[0])  # several may have one id

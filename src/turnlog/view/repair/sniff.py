@@ -1,0 +1,97 @@
+"""Media as they really are: providers compare an image's bytes with the type it is declared as.
+
+Tools label screenshots wrongly, redaction leaves bytes that are no image, files get lost. The log
+keeps what was said of a picture; the view says what is true of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ...errors import StoreError
+from ...log.messages import Media, Part, Text, ToolResult, media_parts, unchanged
+from ..types import Loss, Shown, without_extras
+from .arrange import with_parts
+
+__all__ = ["image_type", "sniff"]
+
+_CHECKED = frozenset({"", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
+_NO_IMAGE = "application/octet-stream"
+_MOST_TEXT = 256 << 10
+"""Bytes of a text that stands in a message: some 80,000 tokens. With more, no request might fit any more, while what
+is left out of one says so."""
+
+
+def image_type(data: bytes) -> str:
+    """The MIME type of an image by its first bytes, or empty."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return ""
+
+
+def sniff(
+    view: Sequence[Shown], blob: Callable[[str], bytes], losses: list[Loss], *, text_documents: bool = True
+) -> list[Shown]:
+    """The view with images under their true type, and a placeholder for media whose bytes are gone. Without
+    `text_documents`, a user's and a tool's files of plain text are the text that they hold."""
+    return [_sniffed(shown, blob, losses, text_documents=text_documents) for shown in view]
+
+
+def _sniffed(shown: Shown, blob: Callable[[str], bytes], losses: list[Loss], *, text_documents: bool) -> Shown:
+    if next(media_parts(shown.message), None) is None:
+        return shown
+
+    def true(part: Part) -> Part:
+        if isinstance(part, Media) and part.sha256:
+            true_part = _true_media(part, blob, shown, losses)
+            if text_documents or shown.message.role != "user" or not isinstance(true_part, Media):
+                return true_part
+            return _as_text(true_part, blob(part.sha256), shown, losses)
+        if isinstance(part, ToolResult):
+            inner = tuple(map(true, part.parts))
+            same = unchanged(inner, part.parts)
+            return part if same else msgspec.structs.replace(part, parts=inner)
+        return part
+
+    return with_parts(shown, tuple(map(true, shown.message.parts)))
+
+
+def _as_text(media: Media, data: bytes, shown: Shown, losses: list[Loss]) -> Media | Text:
+    """What a file of plain text says; any other as it is, and one that is too large for it."""
+    if media.kind not in ("document", "file") or not media.mime.startswith("text/") or len(data) > _MOST_TEXT:
+        return media
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return media
+    if not text:
+        return media
+    label = media.name or media.mime
+    bare = f"{media.kind} {label} shown as the text that it holds{without_extras(media.form)}"
+    losses.append(Loss("media", bare, shown.records))
+    return Text(f"[{media.kind} {label}]\n{text}")
+
+
+def _true_media(media: Media, blob: Callable[[str], bytes], shown: Shown, losses: list[Loss]) -> Media | Text:
+    try:
+        data = blob(media.sha256)
+    except StoreError as error:
+        bare = f"{media.kind} shown as a placeholder{without_extras(media.form)}"
+        losses.append(Loss("media", f"{bare}: {error}", shown.records))
+        return Text(f"[{media.kind} left out ({media.name or media.mime or media.kind}): its bytes are missing]")
+    if not data or media.kind != "image" or media.mime not in _CHECKED:
+        return media
+    found = image_type(data) or _NO_IMAGE
+    if found == media.mime:
+        return media
+    if found != _NO_IMAGE:
+        losses.append(Loss("media_type", f"image declared as {media.mime or 'nothing'} sent as {found}", shown.records))
+    return msgspec.structs.replace(media, mime=found)

@@ -1,0 +1,210 @@
+"""Tool calls as a log tells of them: asked for, approved, begun, ended, answered. Folds over records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult
+from ..log.records import Approval, MessageRecord, Record, ToolFinished, ToolStarted
+from .decisions import Rewinds
+from .fold import as_shown
+from .repair.pairing import At, Pairs, pair
+from .types import Shown
+
+__all__ = ["CallInfo", "ToolUse", "calls_of", "pairs_of", "tools_used", "unanswered"]
+
+
+class CallInfo(Struct, frozen=True):
+    """A call and what became of it. Numbers are those of records, 0 where there is none.
+
+    `record` holds the call, at `time`. `approval` is the last word on whether it may run, `approved_by` whose.
+    `started` and `finished` are its entries in the ledger of tools, `seconds` how long it ran by that. `result`
+    answers it; `synthetic` says that no tool made that result. `outcome` is the result's, else what the ledger
+    knows (`aborted` for a tool that never came to its end), None where nothing is known. `reason` is why it ended
+    so or was denied. `tokens` are those of the result, as counted when it was recorded. `rewound` is the decision that
+    took the call back: nothing waits for its result any more.
+    """
+
+    call: ToolCall
+    record: int
+    time: str = ""
+    approval: Literal["", "asked", "given", "denied"] = ""
+    approved_by: str = ""
+    started: int = 0
+    finished: int = 0
+    seconds: float = 0.0
+    result: int = 0
+    synthetic: bool = False
+    outcome: Outcome | None = None
+    reason: str = ""
+    tokens: int = 0
+    rewound: int = 0
+
+    @property
+    def awaits(self) -> Literal["", "approval", "result"]:
+        """What has to come next: somebody's approval, a result, or nothing any more."""
+        if self.result or self.rewound:
+            return ""
+        return "approval" if self.approval == "asked" and not self.started else "result"
+
+    @property
+    def standing(self) -> str:
+        """How far the call has come, for people."""
+        if self.result:
+            return f"answered in record {self.result}" + (" by no tool" if self.synthetic else "")
+        if self.finished:
+            return f"ended ({self.outcome}), but its result is not on record"
+        if self.started:
+            return "started and never ended: it may have run"
+        said = {"asked": "waits for approval", "given": "approved, not started", "denied": "denied"}
+        return said.get(self.approval, "not on record whether it started")
+
+
+class ToolUse(Struct, frozen=True):
+    """What was done with one tool. `seconds` is the sum and `longest` the longest of the `timed` runs whose time
+    is on record; `result_tokens` are those of real results, as far as they were counted."""
+
+    name: str
+    calls: int = 0
+    outcomes: dict[str, int] = {}
+    timed: int = 0
+    seconds: float = 0.0
+    longest: float = 0.0
+    result_tokens: int = 0
+
+
+def calls_of(records: Iterable[Record]) -> list[CallInfo]:
+    """Every call of a log, oldest first. Results go to calls by position, as in requests: a call that stands has none
+    that was taken back."""
+    records = list(records)
+    by_number = {record.n: record for record in records}
+    rewinds = Rewinds.of(records)
+    view = [shown for record in records for shown in as_shown(record)]
+    answers = pairs_of(view, rewinds).answers
+    found: list[CallInfo] = []
+    for i, shown in enumerate(view):
+        n = shown.records[0]
+        for j, part in enumerate(shown.message.parts):
+            if isinstance(part, ToolCall) and shown.message.role == "assistant":
+                info = CallInfo(part, n, by_number[n].time, rewound=rewinds.by(n))
+                at = answers.get((i, j))
+                found.append(info if at is None else _answered(info, view[at[0]], at[1], by_number))
+    return _with_ledger(found, records, rewinds)
+
+
+def pairs_of(view: Sequence[Shown], rewinds: Rewinds) -> Pairs:
+    """The pairs of a whole log's messages: what stands among itself, as requests have it, and what was taken back
+    beside all that was there."""
+    everything = pair(view)
+    if not rewinds.ranges:
+        return everything
+    gone = [bool(rewinds.by(shown.records[0])) for shown in view]
+    standing = [i for i, taken in enumerate(gone) if not taken]
+    own = pair([view[i] for i in standing])
+
+    def placed(at: At) -> At:
+        return standing[at[0]], at[1]
+
+    answers = {call: result for call, result in everything.answers.items() if gone[call[0]]}
+    answers |= {placed(call): placed(result) for call, result in own.answers.items()}
+    orphans, duplicates = set(map(placed, own.orphans)), set(map(placed, own.duplicates))
+    return Pairs(
+        answers,
+        frozenset(at for at in everything.orphans if gone[at[0]] or at in orphans),
+        frozenset(at for at in everything.duplicates if gone[at[0]] or at in duplicates),
+        (*(at for at in everything.waiting if gone[at[0]]), *map(placed, own.waiting)),
+    )
+
+
+def unanswered(calls: Iterable[CallInfo]) -> list[CallInfo]:
+    """The calls that no result on record answers, and that were not taken back."""
+    return [info for info in calls if info.awaits]
+
+
+def tools_used(calls: Iterable[CallInfo]) -> list[ToolUse]:
+    """What was done with each tool, by name. An outcome nobody knows counts as `unknown`."""
+    used: dict[str, ToolUse] = {}
+    for info in calls:
+        use = used.get(info.call.name, ToolUse(info.call.name))
+        word = info.outcome or "unknown"
+        timed = info.finished > 0 and info.seconds > 0
+        used[info.call.name] = ToolUse(
+            use.name,
+            use.calls + 1,
+            {**use.outcomes, word: use.outcomes.get(word, 0) + 1},
+            use.timed + timed,
+            use.seconds + info.seconds,
+            max(use.longest, info.seconds),
+            use.result_tokens + (0 if info.synthetic else info.tokens),
+        )
+    return [used[name] for name in sorted(used)]
+
+
+def _answered(info: CallInfo, shown: Shown, at: int, by_number: dict[int, Record]) -> CallInfo:
+    result = shown.message.parts[at]
+    assert isinstance(result, ToolResult)
+    n = shown.records[0]
+    return msgspec.structs.replace(
+        info,
+        result=n,
+        synthetic=result.synthetic,
+        outcome=result.outcome,
+        tokens=_tokens(by_number[n], shown.message, at),
+    )
+
+
+def _tokens(record: Record, message: Message, at: int) -> int:
+    """The tokens of one result: its share, by length of text, of those of the message that it came in."""
+    body = record.body
+    if not isinstance(body, MessageRecord) or body.count is None:
+        return 0
+    sizes = [_size(part) for part in message.parts]
+    return body.count.tokens * sizes[at] // sum(sizes)
+
+
+def _size(part: object) -> int:
+    if isinstance(part, Text):
+        return 1 + len(part.text)
+    return 1 + sum(map(_size, part.parts)) if isinstance(part, ToolResult) else 1
+
+
+def _with_ledger(calls: Sequence[CallInfo], records: Iterable[Record], rewinds: Rewinds) -> list[CallInfo]:
+    """The calls with what the records about tools and approvals say of them; of one that stands, those that stand."""
+    found = list(calls)
+    places: dict[tuple[int, str], int] = {}
+    newest: dict[str, list[int]] = {}
+    for i, info in enumerate(found):
+        places.setdefault((info.record, info.call.id), i)
+        newest.setdefault(info.call.id, []).append(i)
+    for record in records:
+        body = record.body
+        if not isinstance(body, (ToolStarted, ToolFinished, Approval)):
+            continue
+        at = places.get((body.call_record, body.call_id))
+        if at is None and isinstance(body, Approval) and not body.call_record:
+            at = next((i for i in reversed(newest.get(body.call_id, ())) if found[i].record < record.n), None)
+        if at is not None and (found[at].rewound or not rewinds.by(record.n)):
+            found[at] = msgspec.structs.replace(found[at], **dict(_news(found[at], record.n, body)))
+    return found
+
+
+def _news(info: CallInfo, n: int, body: ToolStarted | ToolFinished | Approval) -> Iterator[tuple[str, object]]:
+    """The fields of a call that an entry of the ledger changes."""
+    match body:
+        case ToolStarted():
+            yield from (("started", n), ("finished", 0))
+            outcome: Outcome = "aborted"
+        case ToolFinished():
+            yield from (("finished", n), ("seconds", body.seconds), ("reason", body.reason))
+            outcome = body.outcome
+        case Approval():
+            yield from (("approval", body.state), ("approved_by", body.by), ("reason", body.reason))
+            if body.state != "denied":
+                return
+            outcome = "canceled"
+    if not info.result or info.synthetic:
+        yield "outcome", outcome

@@ -1,0 +1,234 @@
+"""Turns as a log tells of them: from what a user put in to the answer that ends it. A fold over records.
+
+Turns that were recorded count as such; where none was open, each message that a user wrote begins one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from ..log.messages import Reasoning, ToolCall, ToolResult, text_of
+from ..log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, Usage
+from ..models.pricing import Bills, Cost, total_cost, total_usage, usage_by_model
+from .decisions import Rewinds
+from .tool_calls import CallInfo, calls_of
+
+__all__ = ["LEFT_OPEN", "TurnInfo", "TurnStatus", "turn_spans", "turns_of"]
+
+TurnStatus = Literal["processing", "awaiting_approval", "awaiting_tool_result", "completed", "failed", "cancelled"]
+"""Where a turn stands: the first three while it is open."""
+
+LEFT_OPEN = "left open: the process ended, or the session was forked, in the midst of it"
+"""Why a turn that nobody closed was closed as failed."""
+
+_NEVER_CLOSED = "the next turn began before this one ended"
+
+
+class TurnInfo(Struct, frozen=True):
+    """A turn: the records `first` to `last`.
+
+    `id` is empty if the turn was not recorded but told from messages. `status` is one of `TurnStatus`, `reason` why
+    it ended so. `started` is a record's time; `seconds` how long it took, None while it is open. `input` is the text
+    that began it, `answer` the text of the last answer without calls. `reasoning` is what the model showed of its
+    thinking: summaries, else its text. `bills` are what requests were billed, by model. `rewound` is the decision that
+    took the turn back, 0 while it stands; of a turn that was taken back in part, the rest is told.
+    """
+
+    id: str
+    first: int
+    last: int
+    status: str
+    reason: str = ""
+    started: str = ""
+    seconds: float | None = None
+    input: str = ""
+    answer: str = ""
+    reasoning: str = ""
+    calls: tuple[CallInfo, ...] = ()
+    bills: Bills = {}
+    rewound: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it goes on."""
+        return self.status in ("processing", "awaiting_approval", "awaiting_tool_result")
+
+    @property
+    def awaiting(self) -> tuple[CallInfo, ...]:
+        """The calls that an open turn waits for: `awaits` says whether for approval or for a result."""
+        return tuple(info for info in self.calls if info.awaits) if self.is_open else ()
+
+    @property
+    def standing(self) -> str:
+        """Where it stands, for people: for which calls it waits, or how it ended and why."""
+        if self.awaiting:
+            waits = (
+                f"{'approval' if info.awaits == 'approval' else 'the result'} of {info.call.name} ({info.call.id})"
+                for info in self.awaiting
+            )
+            return f"awaiting {', '.join(waits)}"
+        return f"{self.status}: {self.reason}" if self.reason else self.status
+
+    @property
+    def usage(self) -> Usage:
+        """What all its requests were billed, summed."""
+        return total_usage(self.bills)
+
+    @property
+    def cost(self) -> Cost:
+        """What they cost at list prices."""
+        return total_cost(self.bills)
+
+
+def turn_spans(records: Iterable[Record], last: int) -> list[tuple[int, int]]:
+    """The first and the last record of each turn of a log that ends with record `last`: up to where the next
+    begins. `records` may leave out what is neither message nor the opening or closing of a turn."""
+    starts = [n for n, _ in _starts(records)]
+    return list(zip(starts, [*(start - 1 for start in starts[1:]), last], strict=False))
+
+
+def turns_of(records: Iterable[Record]) -> list[TurnInfo]:
+    """Every turn of a log, oldest first."""
+    records = list(records)
+    starts = _starts(records)
+    place = {record.n: i for i, record in enumerate(records)}
+    edges = [*(place[n] for n, _ in starts), len(records)]
+    closings = {record.body.turn_id: record for record in records if isinstance(record.body, TurnClosed)}
+    calls: dict[int, list[CallInfo]] = {}
+    for info in calls_of(records):
+        calls.setdefault(info.record, []).append(info)
+    rewinds = Rewinds.of(records)
+    standing = max((n for n, _ in starts if not rewinds.by(n)), default=0)
+    found = []
+    for (n, turn_id), start, end in zip(starts, edges, edges[1:], strict=False):
+        part, gone = records[start:end], rewinds.by(n)
+        own = tuple(info for record in part for info in calls.get(record.n, ()))
+        newest = end == len(records) if turn_id else n == standing
+        told = part if gone else [record for record in part if not rewinds.by(record.n)]
+        turn = _turn(turn_id, told, own, closings.get(turn_id), newest=newest, gone=gone)
+        found.append(msgspec.structs.replace(turn, last=part[-1].n, bills=usage_by_model(part)))
+    return found
+
+
+def _starts(records: Iterable[Record]) -> list[tuple[int, str]]:
+    """Where turns begin, and their ids, empty for those that were not recorded. Keeps none of the records."""
+    marks: list[tuple[int, str | None]] = []
+    closed: dict[str, int] = {}
+    for record in records:
+        if isinstance(record.body, TurnOpened):
+            marks.append((record.n, record.body.turn_id))
+        elif isinstance(record.body, TurnClosed):
+            closed[record.body.turn_id] = record.n  # the last one holds: one by another process may be wrong
+        elif _is_word_of_user(record):
+            marks.append((record.n, None))
+    starts: list[tuple[int, str]] = []
+    until: int | None = 0
+    for n, opened in marks:
+        if opened is not None:
+            starts.append((n, opened))
+            until = closed.get(opened)
+        elif until is not None and n > until:
+            starts.append((n, ""))
+    return starts
+
+
+def _is_word_of_user(record: Record) -> bool:
+    body = record.body
+    return (
+        isinstance(body, MessageRecord)
+        and body.message.role == "user"
+        and not all(isinstance(part, ToolResult) for part in body.message.parts)
+    )
+
+
+def _turn(
+    turn_id: str,
+    records: Sequence[Record],
+    calls: tuple[CallInfo, ...],
+    closing: Record | None,
+    *,
+    newest: bool,
+    gone: int,
+) -> TurnInfo:
+    """A turn as its records that stand tell of it; if it is `gone`, as all did."""
+    inputs = [text_of(record.message) for record in records if record.message and _is_word_of_user(record)]
+    answers = [record for record in records if record.message is not None and record.message.role == "assistant"]
+    said = [text_of(a.message) for a in answers if a.message is not None and not _has_calls(a)]
+    info = TurnInfo(
+        id=turn_id,
+        first=records[0].n,
+        last=records[-1].n,
+        status="processing",
+        started=records[0].time,
+        input=inputs[0] if inputs else "",
+        answer=said[-1] if said else "",
+        reasoning=_reasoning(answers),
+        calls=calls,
+        rewound=gone,
+    )
+    if turn_id and closing is not None:
+        body = closing.body
+        assert isinstance(body, TurnClosed)
+        found_later = body.reason.startswith(LEFT_OPEN)  # who closed it did not see it end
+        seconds = _lasted(info, records) if found_later else _seconds(info.started, closing.time)
+        return msgspec.structs.replace(info, status=body.status, reason=body.reason, seconds=seconds)
+    status, reason = _standing(answers[-1] if answers else None, calls, bool(turn_id), newest, gone)
+    info = msgspec.structs.replace(info, status=status, reason=reason)
+    if info.is_open:
+        return info
+    return msgspec.structs.replace(info, seconds=_lasted(info, records))
+
+
+def _lasted(info: TurnInfo, records: Sequence[Record]) -> float | None:
+    """Seconds up to the last that was said."""
+    ends = [record.time for record in records if record.message is not None]
+    return _seconds(info.started, ends[-1]) if ends else None
+
+
+def _standing(
+    answer: Record | None, calls: tuple[CallInfo, ...], recorded: bool, newest: bool, gone: int
+) -> tuple[TurnStatus, str]:
+    """Where a turn stands of which no closing is on record. That one ended, an imported transcript may not say."""
+    body = None if answer is None or _has_calls(answer) else answer.body
+    if isinstance(body, MessageRecord) and body.source and not gone:
+        return "completed", ""
+    if not newest and recorded and not gone:
+        return "failed", _NEVER_CLOSED
+    if not recorded and answer is not None and isinstance(answer.body, PartialAnswer):
+        return "failed", answer.body.reason
+    if not recorded and answer is not None and not _has_calls(answer):
+        return "completed", ""
+    if gone:
+        return "cancelled", f"taken back by decision {gone}"
+    if not newest:
+        return "failed", _NEVER_CLOSED
+    waiting = {info.awaits for info in calls}
+    if "approval" in waiting:
+        return "awaiting_approval", ""
+    return ("awaiting_tool_result" if "result" in waiting else "processing"), ""
+
+
+def _has_calls(record: Record) -> bool:
+    return record.message is not None and any(isinstance(part, ToolCall) for part in record.message.parts)
+
+
+def _reasoning(answers: Iterable[Record]) -> str:
+    shown: list[str] = []
+    for record in answers:
+        for part in record.message.parts if record.message else ():
+            if isinstance(part, Reasoning):
+                shown += part.summary or (part.text,)
+    return "\n\n".join(text for text in shown if text)
+
+
+def _seconds(start: str, end: str) -> float | None:
+    """Seconds between two times of records; None if one of them is no time."""
+    try:
+        return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
+    except (ValueError, TypeError):
+        return None

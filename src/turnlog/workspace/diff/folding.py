@@ -1,0 +1,299 @@
+"""From records to what became of each file: the net change over a session, or over one turn of it.
+
+A pure fold that keeps one entry a file, and no contents. What was created and deleted again is nothing;
+what was renamed and then changed is one rename. Contents are read only when a difference is asked for
+(`file_diff`), one file at a time.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...errors import InputError
+from ...log.records import FileChange, Record
+from .composing import compose
+from .hunks import Hunk, apply_hunks, read_hunks, reverse_hunks
+from .patch import Action, FileDiff, diff_contents, diff_hunks
+from .paths import common_root, is_inside, place_of, relative_to
+
+__all__ = ["NetChange", "Step", "file_diff", "net_changes", "root_of"]
+
+_Blob = Callable[[str], bytes]
+
+
+class Step(Struct, frozen=True):
+    """A change of a file's content that is on record: hashes of its ends, None where not known, and of a
+    patch that leads from one to the other, "" where there is none."""
+
+    before: str | None
+    after: str | None
+    patch: str = ""
+
+
+class NetChange(Struct, frozen=True):
+    """What became of one file over a span of records.
+
+    Paths are relative to the root where the file is inside of it. `steps` lead from what the file was to
+    what it is; where both ends are known they are one. `records` are the first and the last record that
+    touched it.
+    """
+
+    path: str
+    action: Action
+    old_path: str = ""
+    old_mode: str = ""
+    mode: str = ""
+    steps: tuple[Step, ...] = ()
+    old_steps: tuple[Step, ...] | None = None
+    records: tuple[int, int] = (0, 0)
+
+    @property
+    def applies(self) -> bool:
+        """Whether a patch may name it: its paths stay inside the root."""
+        return is_inside(self.path) and (not self.old_path or is_inside(self.old_path))
+
+
+class _File(Struct):
+    """One file on its way through the records. `origin` is where it was before the span, None if it was
+    not; `place` where it is, None if it is gone."""
+
+    origin: str | None
+    place: str | None
+    steps: list[Step]
+    old_mode: str
+    mode: str
+    first: int
+    last: int
+
+
+def net_changes(records: Iterable[Record], *, root: str = "") -> list[NetChange]:
+    """What became of each file over these records, by path; records of other kinds are passed over.
+
+    `root` is the folder that paths are given relative to; it starts from `root_of` these records if it is relative,
+    and is that if it is empty. The same change may be told several times, by watches inside of each other.
+    """
+    changes = [(record.n, record.body) for record in records if isinstance(record.body, FileChange)]
+    fold = _Fold(common_root(change.root for _, change in changes))
+    for n, change in changes:
+        fold.take(n, change)
+    shown = place_of(root, root_of(change for _, change in changes))
+    return sorted((_relative(change, shown) for change in fold.net()), key=lambda change: change.path)
+
+
+def root_of(changes: Iterable[FileChange]) -> str:
+    """The folder to show paths relative to: the one that was worked in, or that holds those that were, as far as
+    the changes say; else, if all paths are absolute, the one that holds all files. "" if paths are relative to
+    begin with."""
+    roots, folders = dict[str, None](), dict[str, None]()
+    for change in changes:
+        roots.setdefault(change.root)
+        folders.setdefault(posixpath.dirname(place_of(change.path, change.root)))
+    if found := common_root(roots):
+        return found
+    return posixpath.commonpath(folders) if folders and all(folder.startswith("/") for folder in folders) else ""
+
+
+def _relative(change: NetChange, root: str) -> NetChange:
+    return replace(change, path=relative_to(change.path, root), old_path=relative_to(change.old_path, root))
+
+
+class _Fold:
+    """The files met so far: those that are there by place, and those that are gone but were.
+
+    A place that was met and where no file is has none: who tells that one went from there tells again what was told
+    already, of a watch inside of another. `home` is where a relative path starts that comes without a root.
+    """
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._there: dict[str, _File] = {}
+        self._gone: list[_File] = []
+        self._met_places: set[str] = set()
+        self._last_gone: dict[str, _File] = {}
+
+    def take(self, n: int, change: FileChange) -> None:
+        """One change more."""
+        root = change.root or self._home
+        place = place_of(change.path, root)
+        if change.action == "renamed":
+            self._renamed(n, change, place_of(change.old_path, root), place)
+            return
+        file = self._there.get(place)
+        if file is None:
+            was_there = change.action != "created" and place not in self._met_places
+            file = self._there[place] = self._met(n, change, place if was_there else None, place)
+        file.last = n
+        if change.action == "deleted":
+            self._leave(self._there.pop(place), place, Step(change.before or None, ""))
+            return
+        if not file.mode and file.origin is not None:
+            file.old_mode = file.old_mode or change.old_mode
+        file.mode = change.mode or file.mode
+        before = "" if file.origin is None and not file.steps else change.before or None
+        _step(file, Step(before, change.after or None, change.patch))
+
+    def _met(self, n: int, change: FileChange, origin: str | None, place: str) -> _File:
+        """A file that these records name for the first time."""
+        self._met_places.update((origin or place, place))
+        return _File(origin, place, [], "" if origin is None else change.old_mode, change.mode, n, n)
+
+    def _renamed(self, n: int, change: FileChange, old: str, new: str) -> None:
+        file = self._there.pop(old, None)
+        if file is None and old in self._met_places:
+            file = self._again(n, change, old, new)
+        file = file or self._met(n, change, old, new)
+        over = self._there.pop(new, None)
+        if over is not None and over is not file:
+            over.last = n
+            self._leave(over, new, Step(None, ""))
+        self._met_places.add(new)
+        file.place, file.last, file.mode = new, n, change.mode or file.mode
+        self._there[new] = file
+        if change.before or change.after or change.patch:
+            _step(file, Step(change.before or None, change.after or None, change.patch))
+
+    def _again(self, n: int, change: FileChange, old: str, new: str) -> _File:
+        """The file that is told to have gone from where none is: the one at its new place, if that was told before;
+        else, if it was told as deleted, that one; else another."""
+        there, gone = self._there.get(new), self._last_gone.get(old)
+        if there is not None:
+            return there
+        if gone is not None and change.after:
+            self._gone.remove(self._last_gone.pop(old))
+            return gone
+        return self._met(n, change, None, new)
+
+    def _leave(self, file: _File, place: str, step: Step) -> None:
+        """A file went from a place, and from the world."""
+        if file.origin is not None:
+            _step(file, step)
+            file.place = None
+            self._gone.append(file)
+            self._last_gone[place] = file
+
+    def net(self) -> Iterator[NetChange]:
+        """What is left of it all."""
+        files = [*self._there.values(), *self._gone]
+        before = {file.origin: file for file in files if file.origin is not None}
+        after = {file.place: file for file in files if file.place is not None}
+        for place in sorted(before.keys() | after.keys()):
+            was, now = before.get(place), after.get(place)
+            if now is None and was is not None:
+                if was.place is None or was.place in before:  # gone, or moved to where another file was
+                    yield _ended(was, place)
+            elif was is None and now is not None:
+                if now.origin is None or now.origin in after:
+                    yield _begun(now, place)
+                else:
+                    yield _net(now, place, "renamed", now.origin)
+            elif now is was and now is not None:
+                if not _is_same(now):
+                    yield _net(now, place, "modified")
+            elif was is not None and now is not None and (change := _replaced(was, now, place)) is not None:
+                yield change
+
+
+def _step(file: _File, step: Step) -> None:
+    """Add a step; steps with known ends that follow each other are one."""
+    if file.steps and file.steps[-1].before is not None and step.after is not None:
+        step = Step(file.steps.pop().before, step.after)
+    file.steps.append(step)
+
+
+def _is_same(file: _File) -> bool:
+    ends = [(step.before, step.after) for step in file.steps]
+    same = not ends or (len(ends) == 1 and ends[0][0] is not None and ends[0][0] == ends[0][1])
+    return same and not _other_mode(file.old_mode, file.mode)
+
+
+def _other_mode(old: str, new: str) -> bool:
+    return bool(old and new and old != new)
+
+
+def _net(file: _File, place: str, action: Action, old_path: str = "") -> NetChange:
+    return NetChange(
+        place, action, old_path, file.old_mode, file.mode, tuple(file.steps), None, (file.first, file.last)
+    )
+
+
+def _begun(file: _File, place: str) -> NetChange:
+    """A file that was not there, or that was elsewhere, where another is now."""
+    return NetChange(place, "created", "", "", file.mode, tuple(file.steps), records=(file.first, file.last))
+
+
+def _ended(file: _File, place: str) -> NetChange:
+    """A file that is no longer there."""
+    return NetChange(place, "deleted", "", file.old_mode, "", tuple(file.steps), records=(file.first, file.last))
+
+
+def _replaced(was: _File, now: _File, place: str) -> NetChange | None:
+    """Another file stands where one was: the same path with another content, if it is another."""
+    before = was.steps[0].before if was.steps else None
+    after = now.steps[-1].after if now.steps else None
+    if before is not None and before == after and not _other_mode(was.old_mode, now.mode):
+        return None
+    records = min(was.first, now.first), max(was.last, now.last)
+    return NetChange(place, "modified", "", was.old_mode, now.mode, tuple(now.steps), tuple(was.steps), records)
+
+
+def file_diff(change: NetChange, blob: _Blob) -> FileDiff | None:
+    """The difference that a net change makes, `blob` giving contents by hash; None where too little is on
+    record to tell. Raises BlobMissing, CorruptRecord as `blob` does."""
+    facts = {"old_path": change.old_path, "old_mode": change.old_mode, "mode": change.mode}
+    if not change.steps and change.action == "renamed":
+        return diff_hunks(change.path, (), **facts)
+    before, after = _ends(change.steps, blob)
+    if change.old_steps is not None:
+        before = _ends(change.old_steps, blob)[0]
+    before = b"" if change.action == "created" else before
+    after = b"" if change.action == "deleted" else after
+    if before is not None and after is not None:
+        return diff_contents(change.path, change.action, before, after, **facts)
+    if change.old_steps is not None or change.action not in ("modified", "renamed"):
+        return None
+    try:
+        return diff_hunks(change.path, compose(_patch(step, blob) for step in change.steps), **facts)
+    except InputError:
+        return None
+
+
+def _ends(steps: tuple[Step, ...], blob: _Blob) -> tuple[bytes | None, bytes | None]:
+    """The first and the last content, worked out over patches where need be; None for what cannot be."""
+    if not steps:
+        return None, None
+    return _follow(steps, blob, back=True), _follow(steps, blob, back=False)
+
+
+def _follow(steps: tuple[Step, ...], blob: _Blob, *, back: bool) -> bytes | None:
+    """The content at one end: from the step nearest to it that knows a content, over patches."""
+    way = steps if back else steps[::-1]
+    pending: list[Step] = []
+    for step in way:
+        near, far = (step.before, step.after) if back else (step.after, step.before)
+        for name, over in ((near, pending), (far, [*pending, step])):
+            if name is not None:
+                return _patched(blob(name) if name else b"", over, blob, back=back)
+        pending.append(step)
+    return None
+
+
+def _patched(content: bytes, steps: list[Step], blob: _Blob, *, back: bool) -> bytes | None:
+    """`content` after the patches of `steps`, the last first; None where one is missing or does not fit."""
+    try:
+        for step in reversed(steps):
+            hunks = _patch(step, blob)
+            content = apply_hunks(content, reverse_hunks(hunks) if back else hunks)
+    except InputError:
+        return None
+    return content
+
+
+def _patch(step: Step, blob: _Blob) -> tuple[Hunk, ...]:
+    """The hunks of a step. Raises InputError if none are on record."""
+    if not step.patch:
+        raise InputError("what this step changed is not on record")
+    return read_hunks(blob(step.patch))

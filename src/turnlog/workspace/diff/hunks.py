@@ -1,0 +1,222 @@
+"""Hunks of a unified diff: made from two contents, written, read, reversed, applied. Bytes in, bytes out.
+
+A line ends with `\\n` and nothing else does: a `\\r` before it is part of the line. A last line without
+`\\n` keeps that, written as git writes it: `\\ No newline at end of file`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from ...errors import InputError
+from .matching import Run, shared_runs
+
+__all__ = [
+    "CONTEXT",
+    "Hunk",
+    "apply_hunks",
+    "hunks_between",
+    "make_hunks",
+    "read_hunks",
+    "reverse_hunks",
+    "split_lines",
+    "write_hunks",
+]
+
+CONTEXT = 3
+"""Unchanged lines shown on each side of a change, as git has it."""
+
+_NO_NEWLINE = b"\\ No newline at end of file\n"
+_HEAD = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+
+
+class Hunk(Struct, frozen=True):
+    """Lines that belong together: `old_start` and `new_start` are the numbers of its first line on each
+    side (from 1; where a side has no lines, the number of the line before).
+
+    Each of `lines` begins with ` ` (on both sides), `-` (old) or `+` (new) and ends with its `\\n`, if it
+    has one.
+    """
+
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+    lines: tuple[bytes, ...]
+
+    @property
+    def additions(self) -> int:
+        """Lines that the new side alone has."""
+        return sum(line[:1] == b"+" for line in self.lines)
+
+    @property
+    def deletions(self) -> int:
+        """Lines that the old side alone has."""
+        return sum(line[:1] == b"-" for line in self.lines)
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """The lines of `data` with their `\\n`; the last one may have none. Nothing but `\\n` ends a line."""
+    lines = data.split(b"\n")
+    last = lines.pop()
+    return [line + b"\n" for line in lines] + ([last] if last else [])
+
+
+def make_hunks(before: bytes, after: bytes, *, context: int = CONTEXT) -> tuple[Hunk, ...]:
+    """What leads from one content to the other, with `context` unchanged lines around each change."""
+    old, new = split_lines(before), split_lines(after)
+    return hunks_between(old, new, shared_runs(old, new), context=context)
+
+
+def hunks_between(
+    old: Sequence[bytes], new: Sequence[bytes], runs: list[Run], *, context: int = CONTEXT
+) -> tuple[Hunk, ...]:
+    """The same for lines of which `runs` are shared."""
+    return tuple(_hunk(old, new, group) for group in _groups(runs, len(old), len(new), context))
+
+
+_Change = tuple[int, int, int, int]
+"""Lines `low` to `high` (exclusive, from 0) of the old side that lines `low` to `high` of the new replace."""
+
+
+def _changes(runs: list[Run], old_end: int, new_end: int) -> Iterator[_Change]:
+    i = j = 0
+    for run in [*runs, Run(old_end, new_end, 0)]:
+        if i < run.old or j < run.new:
+            yield i, run.old, j, run.new
+        i, j = run.old + run.length, run.new + run.length
+
+
+def _groups(runs: list[Run], old_end: int, new_end: int, context: int) -> Iterator[list[_Change]]:
+    """Changes so near to each other that their contexts meet, each with the context as its ends."""
+    group: list[_Change] = []
+    for change in _changes(runs, old_end, new_end):
+        if group and change[0] - group[-1][1] > 2 * context:
+            yield _with_context(group, old_end, context)
+            group = []
+        group.append(change)
+    if group:
+        yield _with_context(group, old_end, context)
+
+
+def _with_context(group: list[_Change], old_end: int, context: int) -> list[_Change]:
+    (low, _, new_low, _), (_, high, _, new_high) = group[0], group[-1]
+    lead, trail = min(context, low), min(context, old_end - high)
+    return [
+        (low - lead, low - lead, new_low - lead, new_low - lead),
+        *group,
+        (high + trail, high + trail, new_high + trail, new_high + trail),
+    ]
+
+
+def _hunk(old: Sequence[bytes], new: Sequence[bytes], group: list[_Change]) -> Hunk:
+    lines: list[bytes] = []
+    place = group[0][0]
+    for old_low, old_high, new_low, new_high in group:
+        lines += [b" " + line for line in old[place:old_low]]
+        lines += [b"-" + line for line in old[old_low:old_high]]
+        lines += [b"+" + line for line in new[new_low:new_high]]
+        place = old_high
+    old_start, new_start = group[0][0], group[0][2]
+    old_count, new_count = group[-1][1] - old_start, group[-1][3] - new_start
+    return Hunk(old_start + bool(old_count), old_count, new_start + bool(new_count), new_count, tuple(lines))
+
+
+def write_hunks(hunks: Iterable[Hunk]) -> Iterator[bytes]:
+    """The hunks as a unified diff has them, a line at a time."""
+    for hunk in hunks:
+        old, new = _range(hunk.old_start, hunk.old_count), _range(hunk.new_start, hunk.new_count)
+        yield b"@@ -%b +%b @@\n" % (old, new)
+        for line in hunk.lines:
+            yield line if line.endswith(b"\n") else line + b"\n" + _NO_NEWLINE
+
+
+def _range(start: int, count: int) -> bytes:
+    return b"%d" % start if count == 1 else b"%d,%d" % (start, count)
+
+
+def read_hunks(text: bytes) -> tuple[Hunk, ...]:
+    """The hunks of one file's unified diff. Raises InputError where it is none or does not hold what its
+    own numbers say."""
+    lines = split_lines(text)
+    hunks: list[Hunk] = []
+    place = 0
+    while place < len(lines):
+        found = _HEAD.match(lines[place])
+        place += 1
+        if found is not None:
+            old_count, new_count = (1 if found[k] is None else int(found[k]) for k in (2, 4))
+            body, place = _body(lines, place, (old_count, new_count), len(hunks) + 1)
+            hunks.append(Hunk(int(found[1]), old_count, int(found[3]), new_count, body))
+        elif hunks and lines[place - 1].strip():
+            raise InputError(f"hunk {len(hunks)} is followed by {lines[place - 1][:40]!r}, which is no hunk")
+    if not hunks:
+        raise InputError("there is no hunk in this diff")
+    return tuple(hunks)
+
+
+def _body(lines: Sequence[bytes], place: int, counts: tuple[int, int], number: int) -> tuple[tuple[bytes, ...], int]:
+    """The lines of a hunk from `place` on that fill `counts`, and where they end."""
+    old_left, new_left = counts
+    body: list[bytes] = []
+    while place < len(lines):
+        line = lines[place]
+        sign = line[:1] if line != b"\n" else b" "  # some writers strip blanks at line ends
+        if sign == b"\\" and body:
+            body[-1] = body[-1].removesuffix(b"\n")
+        elif sign in _OTHER_SIDE and (old_left > 0 or new_left > 0):
+            old_left -= sign != b"+"
+            new_left -= sign != b"-"
+            text = line if line != b"\n" else b" \n"
+            body.append(text if text.endswith(b"\n") else text + b"\n")
+        else:
+            break
+        place += 1
+    if old_left or new_left:
+        raise InputError(f"hunk {number} does not hold as many lines as its head says")
+    return tuple(body), place
+
+
+_OTHER_SIDE = {b"-": b"+", b"+": b"-", b" ": b" "}
+
+
+def reverse_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
+    """The hunks that lead back."""
+    return tuple(
+        Hunk(hunk.new_start, hunk.new_count, hunk.old_start, hunk.old_count, tuple(_reversed(hunk.lines)))
+        for hunk in hunks
+    )
+
+
+def _reversed(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines with their signs swapped, the old side's first."""
+    added: list[bytes] = []
+    removed: list[bytes] = []
+    for line in lines:
+        sign = line[:1]
+        if sign == b" ":
+            yield from (*removed, *added, line)
+            added, removed = [], []
+        else:
+            (removed if sign == b"+" else added).append(_OTHER_SIDE[sign] + line[1:])
+    yield from (*removed, *added)
+
+
+def apply_hunks(data: bytes, hunks: Iterable[Hunk]) -> bytes:
+    """`data` after the hunks. Raises InputError unless each fits exactly where it says."""
+    lines, made, place = split_lines(data), list[bytes](), 0
+    for number, hunk in enumerate(hunks, 1):
+        start = hunk.old_start - 1 if hunk.old_count else hunk.old_start
+        old = [line[1:] for line in hunk.lines if line[:1] != b"+"]
+        if start < place or lines[start : start + len(old)] != old:
+            raise InputError(f"hunk {number} does not fit what stands at line {hunk.old_start}")
+        made += lines[place:start]
+        made += [line[1:] for line in hunk.lines if line[:1] != b"-"]
+        place = start + len(old)
+    made += lines[place:]
+    if any(not line.endswith(b"\n") for line in made[:-1]):
+        raise InputError("a line without a line end would stand before others")
+    return b"".join(made)

@@ -1,0 +1,241 @@
+"""What a look at a folder sees: of each file its size, times and hash, its content put aside in a temporary file.
+
+So what was there before can be kept once it turns out to have changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import IO
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..log.messages import sha256_hex
+
+__all__ = ["Folder", "Seen", "differences"]
+
+_FILES_LIMIT = 50_000
+
+_RACY_NS = 2_000_000_000
+"""A file that was written this short a time before a look may be written again within the same time stamp
+(2 s on FAT): such are read again."""
+
+_TICK_NS = 20_000_000
+"""So far may the time that a system gives to a file lie behind its clock."""
+
+_NOTHING = sha256_hex(b"")
+
+
+class Seen(Struct, frozen=True):
+    """A file at a look, or as the log tells of it. `sha256` is empty if it was not read, `why` then says why. `offset`
+    is where its content was put aside, -1 if it was not. `settled`: no write can have the same time stamp any more."""
+
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+    mode: str
+    settled: bool
+    sha256: str = ""
+    offset: int = -1
+    why: str = ""
+
+    @property
+    def is_told(self) -> bool:
+        """Whether this is what the log tells of it, and no look."""
+        return self.offset < 0 and not self.why
+
+    def is_same(self, now: Seen) -> bool:
+        """Whether it is as it was: by its content where that is known, else by what the system says of it."""
+        if self.sha256 and now.sha256:
+            return self.sha256 == now.sha256 and self.mode == now.mode
+        return self.is_like(now)
+
+    def is_like(self, other: Seen) -> bool:
+        """Whether two looks see the same file, by what the system says of it."""
+        return self.is_placed_like(other) and self.ctime == other.ctime
+
+    def is_placed_like(self, other: Seen) -> bool:
+        """The same, but for the time of its last change, which no program sets and a change of mode moves too."""
+        return (self.size, self.mtime, self.inode) == (other.size, other.mtime, other.inode)
+
+
+class Folder:
+    """A folder that is looked at again and again. `ignore` are patterns of names that a look passes over, the limits
+    are bytes of a file that is read, and of all that is put aside."""
+
+    def __init__(self, root: Path, ignore: Sequence[str], file_limit: int, total_limit: int) -> None:
+        self.root = root
+        self._ignore = tuple(ignore)
+        self._file_limit = file_limit
+        self._total_limit = total_limit
+        self._aside: IO[bytes] | None = None
+        self._size = 0
+        self._last: dict[str, Seen] = {}
+
+    def close(self) -> None:
+        """Let go of the contents that were put aside."""
+        if self._aside is not None:
+            self._aside.close()
+        self._aside, self._size, self._last = None, 0, {}
+
+    def look(self) -> dict[str, Seen]:
+        """The files by path, with `/`, and what is seen of each."""
+        now = time.time_ns()
+        seen: dict[str, Seen] = {}
+        for path, status in self.files():
+            if isinstance(status, OSError):
+                why = f"it could not be looked at: {status.strerror}; it may be as it was"
+                seen[path] = Seen(-1, 0, 0, 0, "", False, why=why)
+                continue
+            mode = "" if os.name == "nt" else "100755" if status.st_mode & stat.S_IXUSR else "100644"
+            settled = max(status.st_mtime_ns, status.st_ctime_ns) < now - _RACY_NS
+            found = Seen(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode, settled)
+            known = self._last.get(path)
+            if known is not None and known.settled and known.is_like(found):
+                found = replace(found, sha256=known.sha256, offset=known.offset, why=known.why)
+            elif len(seen) >= _FILES_LIMIT:
+                found = replace(found, why=f"there are more than {_FILES_LIMIT:,} files")
+            elif status.st_size > self._file_limit:
+                found = replace(found, why=f"{status.st_size:,} bytes, the limit is {self._file_limit:,}")
+            elif (read := self._read(path, found, known)) is None:
+                continue
+            else:
+                found = read
+            seen[path] = found
+        if any(file.ctime > now - _TICK_NS for file in seen.values() if not file.sha256):
+            time.sleep(_TICK_NS / 1e9)  # what is written to a file that was not read has another time from here on
+        self._last = seen
+        return seen
+
+    def files(self) -> Iterator[tuple[str, os.stat_result | OSError]]:
+        """The regular files under the folder, and what the system says of them. One that goes meanwhile is not there. A
+        folder whose files it does not name ends with `/`, beside the error; the folder itself is `/` then."""
+        waiting = list(self._entries("", os.fspath(self.root)))
+        while waiting:
+            path, entry = waiting.pop()
+            if isinstance(entry, OSError):
+                yield path, entry
+                continue
+            if any(fnmatchcase(entry.name, pattern) for pattern in self._ignore):
+                continue
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting += self._entries(f"{path}/", entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    yield path, entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                yield path, error
+
+    def _entries(self, prefix: str, folder: str) -> list[tuple[str, os.DirEntry[str] | OSError]]:
+        """What is in a folder, the last first; what keeps from reading it, unless it is not there."""
+        try:
+            found = sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            return [(prefix or "/", error)]
+        return [(prefix + entry.name, entry) for entry in found]
+
+    def _read(self, path: str, found: Seen, known: Seen | None) -> Seen | None:
+        """A file with its hash, its content put aside unless that is done already; None if it went meanwhile. Its size
+        is that of what was read, which may have been written since the system said one."""
+        try:
+            with open(self.root / path, "rb") as file:
+                data = file.read(self._file_limit + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            return replace(found, why=f"it cannot be read: {error.strerror}")
+        if len(data) > self._file_limit:
+            why = f"it grew while it was read, the limit is {self._file_limit:,} bytes"
+            return replace(found, why=why, size=len(data))
+        name = sha256_hex(data)
+        if known is not None and known.sha256 == name and known.size == len(data):
+            return replace(found, sha256=name, offset=known.offset, why=known.why, size=len(data))
+        if self._size + len(data) > self._total_limit:
+            return replace(found, sha256=name, why=f"more than {self._total_limit:,} bytes would have to be put aside")
+        if self._aside is None:
+            import tempfile  # 10 ms of import, which only a watch needs
+
+            self._aside = tempfile.TemporaryFile(prefix="turnlog-")  # noqa: SIM115 - open as long as the recorder
+        self._aside.seek(self._size)
+        self._aside.write(data)
+        offset, self._size = self._size, self._size + len(data)
+        return replace(found, sha256=name, offset=offset, size=len(data))
+
+    def touched(self, since: float, told: Mapping[str, tuple[str, float]] | None = None) -> list[str]:
+        """The files whose times say that they were made, changed or moved at `since` (seconds since 1970) or later. Not
+        those `told`, by path, to hold what has a hash, at a time; unless they hold something else and are of later."""
+        least = int(since * 1000) * 1_000_000 - _TICK_NS
+        found = []
+        for path, status in self.files():
+            if isinstance(status, OSError) or (time := max(status.st_mtime_ns, status.st_ctime_ns)) < least:
+                continue
+            sha256, at = (told or {}).get(path, ("", 0.0))
+            # Of what is on record without its secrets only the time tells, and a record's is given in milliseconds.
+            if not at or (time > (int(at * 1000) + 1) * 1_000_000 and not self.holds(path, sha256)):
+                found.append(path)
+        return found
+
+    def holds(self, path: str, sha256: str) -> bool:
+        """Whether a file holds this, however large it is; False if it cannot be read."""
+        try:
+            with open(self.root / path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        except OSError:
+            return False
+
+    def content(self, seen: Seen) -> bytes | None:
+        """What a file held that a look put aside; None once this is closed."""
+        if self._aside is None:
+            return None
+        self._aside.seek(seen.offset)
+        return self._aside.read(seen.size)
+
+
+def differences(
+    before: Mapping[str, Seen], after: Mapping[str, Seen]
+) -> Iterator[tuple[str, str, Seen | None, Seen | None]]:
+    """The files that are not as they were, by path: where each is, where it was, how it was and is. One that came to be
+    with all that another held that went is the same file. Of one in a folder that could not be looked into, that is
+    how it was or is."""
+    moved = _moved(before, after)
+    went = set(moved.values())
+    for path in sorted(before.keys() | after.keys()):
+        old_path = moved.get(path, path)
+        if path.endswith("/") or (path in went and path not in after):
+            continue
+        was, now = _seen(old_path, before), _seen(path, after)
+        if old_path != path or was is None or now is None or not was.is_same(now):
+            yield path, old_path, was, now
+
+
+def _seen(path: str, look: Mapping[str, Seen]) -> Seen | None:
+    """A file as it was at a look, or the folder of it that could not be looked into."""
+    if path in look:
+        return look[path]
+    ends = (place for place, char in enumerate(path, 1) if char == "/")
+    return next((look[folder] for folder in ("/", *(path[:end] for end in ends)) if folder in look), None)
+
+
+def _moved(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> dict[str, str]:
+    """New places of files that went from elsewhere with all they held, and where they were."""
+    gone: dict[str, list[str]] = {}
+    for path in sorted(before.keys() - after.keys(), reverse=True):
+        if before[path].sha256 not in ("", _NOTHING) and _seen(path, after) is None:
+            gone.setdefault(before[path].sha256, []).append(path)
+    moved: dict[str, str] = {}
+    for path in sorted(after.keys() - before.keys()):
+        if _seen(path, before) is None and (places := gone.get(after[path].sha256)):
+            moved[path] = places.pop()
+    return moved
