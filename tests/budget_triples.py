@@ -26,7 +26,8 @@ from turnlog.log.records import Configuration, Decision, Record
 from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
 from turnlog.providers import provider
-from turnlog.requests.build import as_known, follow, plan
+from turnlog.requests.build import as_known, follow
+from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import damaged_history, sound_history
@@ -40,8 +41,8 @@ from turnlog.tokens.counters import (
     counter_for,
     joins_results,
 )
-from turnlog.view.ledger import fate_of
 from turnlog.view.rules import Rules
+from turnlog.view.tool_calls import fate_of
 from turnlog.view.types import Shown
 
 __all__ = ["AIMS", "PROXY", "Play", "longer_history", "play"]

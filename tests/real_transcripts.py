@@ -15,7 +15,7 @@ from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
 from turnlog.requests.build import prepare
 from turnlog.view.fold import select
-from turnlog.view.ledger import fate_of
+from turnlog.view.tool_calls import fate_of
 
 __all__ = ["FOLDERS", "JUDGED", "cuts", "imported", "judge"]
 

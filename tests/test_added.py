@@ -14,7 +14,7 @@ from budget_triples import AIMS
 from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult
 from turnlog.log.records import Configuration
 from turnlog.models.target import Target
-from turnlog.requests.build import plan
+from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History, sound_history

@@ -18,8 +18,9 @@ from turnlog.log.records import Configuration, Decision
 from turnlog.log.store import Store
 from turnlog.models.target import Target
 from turnlog.requests import prompt_cache as caching
-from turnlog.requests.build import Plan, follow, plan, spelled
+from turnlog.requests.build import follow, spelled
 from turnlog.requests.prompt_cache import Sent, use_of
+from turnlog.requests.translate import Plan, plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History

@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 
 from turnlog import open as open_session
+from turnlog.config.settings import Settings
 from turnlog.errors import BlobMissing, CorruptRecord, InputError
 from turnlog.log.messages import Media, Message
 from turnlog.log.records import MessageRecord, Note
 from turnlog.log.store import Draft, Store
 from turnlog.redaction import RedactingStore, Redactor
-from turnlog.session.retention import Limits, collect, is_over
-from turnlog.session.settings import Settings
+from turnlog.session.collect import collect
 from turnlog.stores import SqliteStore, open_store
+from turnlog.stores.retention import Limits, is_over
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

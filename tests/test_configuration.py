@@ -22,15 +22,15 @@ from hypothesis.strategies import SearchStrategy
 import turnlog
 from turnlog._platform.units import age_text, read_age, read_size
 from turnlog.cli.config import _plain, _toml
+from turnlog.config.settings import Settings, keys
 from turnlog.errors import InputError
 from turnlog.log.budget import Budget
 from turnlog.log.messages import text_of
 from turnlog.log.records import Note
 from turnlog.log.store import Draft
 from turnlog.models.catalog import own_file
-from turnlog.session.retention import limits_of
-from turnlog.session.settings import Settings, keys
-from turnlog.session.settings_files import loaded, project_file, unknown_variables, user_file
+from turnlog.session.collect import limits_of
+from turnlog.session.settings import loaded, project_file, unknown_variables, user_file
 from turnlog.stores import MemoryStore, default_path, open_store
 
 DAY = timedelta(days=1)
@@ -631,6 +631,6 @@ def test_the_page_lists_every_key() -> None:
 def test_importing_turnlog_reads_no_configuration(home: Path) -> None:
     """A start that waits for TOML, or fails by a file of somebody's, before anything was asked for."""
     write(home, user="no TOML", project="no TOML")
-    script = "import sys, turnlog; print('tomllib' in sys.modules, 'turnlog.session.settings' in sys.modules)"
+    script = "import sys, turnlog; print('tomllib' in sys.modules, 'turnlog.config.settings' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout == "False False\n"

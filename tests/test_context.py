@@ -23,7 +23,8 @@ from turnlog.log.records import Approval, Body, Configuration, Decision, Message
 from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
 from turnlog.requests import incremental as pieces
-from turnlog.requests.build import Prepared, follow, plan
+from turnlog.requests.build import Prepared, follow
+from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.session.state import Context
 from turnlog.stores import MemoryStore

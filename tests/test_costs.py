@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import turnlog
 from turnlog.errors import InputError
 from turnlog.importers import read_file
+from turnlog.log.bills import total_usage, usage_by_model
 from turnlog.log.records import Record, Usage, UsageRecord
 from turnlog.models.catalog import model_facts
-from turnlog.models.pricing import Cost, cost, total_cost, total_usage, usage_by_model
+from turnlog.models.pricing import Cost, cost, total_cost
 
 MODELS = ["claude-sonnet-4-5", "gpt-4o", "gpt-5.6", "gemini-2.5-pro", "gpt-4o-2031-01-01", "gpt-4-turbo", "nova-1", ""]
 _tokens = st.integers(0, 10**9)

@@ -19,7 +19,7 @@ FILE_LINES, FUNCTION_LINES = 400, 60
 EXCUSE = "# Over 400 lines because "
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 PROVIDER_NAMES = {"anthropic", "google", "openai", "openai-chat", "openai-responses"}
-NO_PROVIDERS = ("config", "errors", "log", "requests", "session", "stores", "view")
+NO_PROVIDERS = ("config", "errors", "log", "session", "stores", "view")
 EXTRAS_ROOMS = ("stores", "telemetry", "testing", "tokens")
 
 
@@ -115,17 +115,30 @@ def test_own_modules_are_imported_at_the_top() -> None:
     assert hidden == []
 
 
-def test_every_module_lists_its_public_names() -> None:
-    """A public name missing from `__all__`, a stale one in it, or an unsorted list fails here."""
+def test_only_facades_list_their_names() -> None:
+    """An `__all__` in a module of a room, or a facade that leaves one of its own public names out, fails here."""
     wrong = []
     for path, tree in SOURCES.items():
         declared, public = _declared(tree), _public_names(tree)
-        facade = path.name == "__init__.py"  # offers imported names too; the next test looks at those
-        if declared is None and public:
-            wrong.append(f"{_where(path)}: no __all__")
-        elif declared is not None and (not public <= set(declared) if facade else declared != sorted(public)):
-            wrong.append(f"{_where(path)}: __all__ should be {sorted(public)}")
+        if path.name == "__init__.py" or path == SRC / "turnlog" / "errors.py":
+            if public and not public <= set(declared or ()):
+                wrong.append(f"{_where(path)}: __all__ lacks {sorted(public - set(declared or ()))}")
+        elif declared is not None:
+            wrong.append(f"{_where(path)}: __all__ belongs into facades")
     assert wrong == []
+
+
+def test_private_names_stay_in_their_module() -> None:
+    """An import of a name with a leading underscore, which its module may change at any time, fails here."""
+    taken = [
+        f"{_where(path, node)}: {alias.name}"
+        for path, tree in SOURCES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("turnlog"))
+        for alias in node.names
+        if alias.name.startswith("_") and alias.name not in ("__version__", "_platform")
+    ]
+    assert taken == []
 
 
 def test_every_facade_offers_what_it_lists() -> None:

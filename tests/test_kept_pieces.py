@@ -15,7 +15,8 @@ from turnlog.log.messages import Message, Part, Reasoning, Text, ToolCall, ToolR
 from turnlog.log.records import Configuration, MessageRecord
 from turnlog.log.store import Draft
 from turnlog.models.target import Target
-from turnlog.requests.build import follow, plan
+from turnlog.requests.build import follow
+from turnlog.requests.translate import plan
 from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
 from turnlog.view.types import Shown

@@ -13,7 +13,7 @@ from judging import errors_of
 from turnlog.log.messages import Message, ToolCall
 from turnlog.log.records import Configuration, Record
 from turnlog.models.target import Target
-from turnlog.session.landmarks import LandmarkReader
+from turnlog.session.loader import LandmarkReader
 from turnlog.stores import MemoryStore
 
 TAKES_ALL = turnlog.target("anthropic", "claude-sonnet-4-6", max_tokens=99)

@@ -24,9 +24,10 @@ from turnlog.errors import BlobMissing, CorruptRecord, InputError, StoreError
 from turnlog.log.messages import Media, Message
 from turnlog.log.records import MessageRecord, Note
 from turnlog.log.store import Draft, Held, Inventory, Piece, SessionInfo, Store
-from turnlog.session.retention import Limits, collect, is_over, plan
+from turnlog.session.collect import collect
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore, open_store
 from turnlog.stores.locks import HoldFolder
+from turnlog.stores.retention import Limits, is_over, plan
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

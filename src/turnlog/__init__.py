@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .config.settings import Settings
     from .errors import BudgetError, InputError, StoreError, TurnCancelled, TurnlogError
     from .log.budget import Budget, Strategy
     from .log.messages import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
     from .requests.count import TokenCount, count
     from .requests.fit import Fitted, Fitter, fit
     from .requests.standalone import Violation, check, convert, repair
+    from .session.collect import collect
     from .session.compactor import Compaction
     from .session.events import Event
     from .session.history_edits import Rewind
     from .session.open import open
     from .session.read_back import READ_BACK, read_back_tool
-    from .session.retention import Collected, Limits, collect
     from .session.session import Session
-    from .session.settings import Settings
-    from .session.settings_files import load_settings
+    from .session.settings import load_settings
     from .stores import Passphrase
+    from .stores.retention import Collected, Limits
     from .view.types import Edit, Loss
 
 __all__ = [
@@ -88,7 +89,7 @@ _ROOMS = {
     "Budget": "log.budget",
     "BudgetError": "errors",
     "CacheUse": "requests.build",
-    "Collected": "session.retention",
+    "Collected": "stores.retention",
     "Compaction": "session.compactor",
     "Cost": "models.pricing",
     "Edit": "view.types",
@@ -96,7 +97,7 @@ _ROOMS = {
     "Fitted": "requests.fit",
     "Fitter": "requests.fit",
     "InputError": "errors",
-    "Limits": "session.retention",
+    "Limits": "stores.retention",
     "Loss": "view.types",
     "Media": "log.messages",
     "Message": "log.messages",
@@ -107,7 +108,7 @@ _ROOMS = {
     "Redactor": "redaction",
     "Rewind": "session.history_edits",
     "Session": "session.session",
-    "Settings": "session.settings",
+    "Settings": "config.settings",
     "StoreError": "errors",
     "Strategy": "log.budget",
     "Target": "models.target",
@@ -121,12 +122,12 @@ _ROOMS = {
     "UnknownModelWarning": "models.target",
     "Violation": "requests.standalone",
     "check": "requests.standalone",
-    "collect": "session.retention",
+    "collect": "session.collect",
     "convert": "requests.standalone",
     "cost": "models.pricing",
     "count": "requests.count",
     "fit": "requests.fit",
-    "load_settings": "session.settings_files",
+    "load_settings": "session.settings",
     "open": "session.open",
     "read_back_tool": "session.read_back",
     "repair": "requests.standalone",

@@ -107,7 +107,7 @@ def test_ctrl_c_before_the_command_has_begun() -> None:
     """Interrupted while the modules are opened, half a second on a slow disk: a traceback of imports."""
     hook = (
         "class Hook:\n  def find_spec(self, name, *_):\n"
-        "    if name == 'turnlog.session.settings': signal.raise_signal(2)\n"
+        "    if name == 'turnlog.config.settings': signal.raise_signal(2)\n"
     )
     program = f"import signal, sys\n{hook}sys.meta_path.insert(0, Hook())\n{PROGRAM}"
     run = subprocess.run([sys.executable, "-c", program, "ls"], capture_output=True, timeout=60, check=False)

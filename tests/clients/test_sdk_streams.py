@@ -18,7 +18,7 @@ import turnlog
 from judging import errors_of
 from turnlog.log.records import MessageRecord, PartialAnswer
 from turnlog.models.target import Target, target
-from turnlog.session.exchange import Answer
+from turnlog.session.answer import Answer
 from turnlog.stores import MemoryStore
 
 Start = Callable[..., Any]

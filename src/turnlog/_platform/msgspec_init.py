@@ -7,8 +7,6 @@ from typing import TypeVar
 
 import msgspec
 
-__all__ = ["ready"]
-
 _T = TypeVar("_T")
 
 _ALONE = Lock()

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from ..errors import InputError
 
-__all__ = ["config_folder", "data_folder", "from_here"]
-
 
 def from_here(path: str | Path) -> Path:
     """`path` from the root of the disk on. Raises InputError where it begins in a working directory that is gone."""

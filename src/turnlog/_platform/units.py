@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-__all__ = ["AGES", "SIZES", "age_text", "read_age", "read_size", "size_text"]
-
 SIZES = "a size such as 500MB or 2GiB (B, kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024), more than 0"
 """What `read_size` takes, in words."""
 

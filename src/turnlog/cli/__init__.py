@@ -1,4 +1,7 @@
-"""The command `turnlog`. One file per noun; `entry` puts them together."""
+"""The command `turnlog`: one file for each noun; `entry` puts them together.
+
+Thin: everything a command does is in the library. Nothing imports this room.
+"""
 
 from __future__ import annotations
 

@@ -15,8 +15,6 @@ from ..requests.standalone import aimed
 from ..session.session import Session
 from .terminal import say
 
-__all__ = ["add_target", "add_terms", "aim_of", "last_model", "tokens", "usual_aim"]
-
 _SPEAKS = {"openai": "openai-responses", "anthropic": "anthropic", "google": "google"}
 """Whose request a model's own provider takes, where nobody says."""
 

@@ -6,8 +6,6 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["checked"]
-
 
 def checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
     """What reads an argument with `read`, which raises ValueError; `allowed` says what it takes."""

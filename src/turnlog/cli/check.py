@@ -13,8 +13,6 @@ from ..requests.standalone import check, detect
 from .documents import json_object
 from .terminal import counted, out_json, out_line, say
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""

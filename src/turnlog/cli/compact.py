@@ -15,8 +15,6 @@ from .decisions import decision_json, decision_lines, fates, saving, span
 from .stores import opened
 from .terminal import counted, out_json, out_line, say
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""

@@ -10,11 +10,9 @@ from typing import Any
 import msgspec
 
 from .._platform.units import age_text
-from ..session.settings import keys
-from ..session.settings_files import loaded, project_file, unknown_variables, user_file
+from ..config.settings import keys
+from ..session.settings import loaded, project_file, unknown_variables, user_file
 from .terminal import out_json, out_line, say
-
-__all__ = ["add_to"]
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

@@ -14,8 +14,6 @@ from .drawing import bar, clipped, colours, fitted, marker_line, room, stacked
 from .request import session_of
 from .terminal import Piece, out_json, out_line, out_pieces, say
 
-__all__ = ["add_to"]
-
 _COLOURS: dict[Kind, str] = {
     "system": "36",
     "tools": "34",

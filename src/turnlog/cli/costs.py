@@ -8,10 +8,9 @@ from typing import Any
 from msgspec.structs import asdict
 
 from ..export import dollars
+from ..log.bills import Bills, total_usage
 from ..models.catalog import own_file
-from ..models.pricing import Bills, cost, total_cost, total_usage
-
-__all__ = ["bill_json", "bill_lines"]
+from ..models.pricing import cost, total_cost
 
 
 def bill_lines(bills: Bills) -> Iterator[str]:

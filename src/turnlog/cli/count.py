@@ -18,8 +18,6 @@ from .documents import document
 from .request import session_of
 from .terminal import out_json, out_line
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""

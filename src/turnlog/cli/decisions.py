@@ -14,8 +14,6 @@ from ..view.decisions import HIDING, Rewinds
 from ..view.explain import Account, Explanation, Fate, Ruling
 from .terminal import counted, say
 
-__all__ = ["decision_json", "decision_lines", "fates", "newest_of", "rewinds_of", "saving", "span"]
-
 _ORDER: tuple[Fate, ...] = ("kept", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound")
 
 

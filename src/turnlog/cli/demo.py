@@ -30,8 +30,6 @@ from ..view.types import Edit, Loss
 from .show import lines
 from .terminal import out, shorten
 
-__all__ = ["ANSWER_EDIT", "ANSWER_TESTS", "TARGETS", "add_to", "run_demo"]
-
 TARGETS = {
     "anthropic": "claude-sonnet-4-5",
     "openai-chat": "gpt-4o",

@@ -10,8 +10,6 @@ import sys
 from ..session.open import open as open_session
 from .demo import ANSWER_TESTS
 
-__all__ = ["main"]
-
 
 def main(store: str, session_id: str) -> None:
     """Run the tool until killed."""

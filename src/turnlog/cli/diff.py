@@ -19,8 +19,6 @@ from .decisions import rewinds_of
 from .stores import opened
 from .terminal import counted, is_terminal, out, out_bytes, out_coloured, out_json, say
 
-__all__ = ["add_to"]
-
 _Found = tuple[NetChange, FileDiff | str]
 """A change, and its difference or why there is none."""
 

@@ -21,8 +21,6 @@ from ..view.turns import LEFT_OPEN
 from .stores import opened
 from .terminal import counted, out_json, out_line, say
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""

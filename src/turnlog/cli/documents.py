@@ -10,8 +10,6 @@ from .._platform.encoding import plain_utf8
 from ..errors import FormatError, InputError
 from .terminal import stdin_bytes
 
-__all__ = ["document", "json_object"]
-
 
 def document(name: str) -> bytes:
     """The bytes of a file; `-` is standard input. Raises InputError if it cannot be read."""

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from ..export import visible
 from .terminal import is_terminal
 
-__all__ = ["bar", "clipped", "colours", "fitted", "marker_line", "room", "stacked"]
-
 _EIGHTHS = "▏▎▍▌▋▊▉█"
 
 

@@ -16,8 +16,6 @@ from ..models.target import UnknownModelWarning
 from .stores import KEY_VARIABLE, VARIABLE
 from .terminal import discard_output, flush, out, say
 
-__all__ = ["EXIT_CODES", "build_parser", "main"]
-
 EXIT_CODES = {
     0: "done",
     1: "findings: violations, problems, secrets, something left out of an export",

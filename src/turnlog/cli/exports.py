@@ -15,8 +15,6 @@ from ..stores import is_part_of, local_path
 from .stores import opened, place
 from .terminal import out_bytes, say
 
-__all__ = ["add_to"]
-
 _FEW = 3
 """So many problems that differ in an id alone have a line each."""
 

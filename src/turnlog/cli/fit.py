@@ -12,8 +12,6 @@ from .documents import json_object
 from .request import sentence
 from .terminal import as_json, counted, out_bytes, say
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""

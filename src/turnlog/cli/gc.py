@@ -11,12 +11,11 @@ import msgspec
 
 from .._platform.units import AGES, SIZES, read_age, read_size, size_text
 from ..errors import InputError
-from ..session.retention import Collected, Limits, collect, limits_of
+from ..session.collect import collect, limits_of
+from ..stores.retention import Collected, Limits
 from .arguments import checked
 from .stores import is_missing, opened, place, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say
-
-__all__ = ["add_to"]
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

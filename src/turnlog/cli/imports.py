@@ -30,8 +30,6 @@ from .arguments import checked
 from .stores import opened, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say, stdin_bytes
 
-__all__ = ["add_to", "transcripts"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""

@@ -27,8 +27,6 @@ from .aims import add_terms
 from .stores import is_missing, opened, place, whole_id
 from .terminal import as_json, counted, out_bytes, out_json, out_line, say, shorten, stdin_bytes
 
-__all__ = ["add_to", "changes", "gist", "sentence", "session_of"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""

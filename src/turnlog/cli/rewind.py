@@ -18,8 +18,6 @@ from .request import gist
 from .stores import opened
 from .terminal import counted, out_json, out_line, say
 
-__all__ = ["add_to"]
-
 _GONE = ("left out", "rewound", "summarised")
 """What became of messages of which a request shows nothing."""
 

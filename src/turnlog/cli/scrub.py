@@ -15,8 +15,6 @@ from ..redaction.scrub import Leak, scan, scrub
 from .stores import is_missing, opened, place, settings_of
 from .terminal import counted, is_terminal, out_json, out_line, say
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""

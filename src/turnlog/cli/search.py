@@ -15,8 +15,6 @@ from .decisions import rewinds_of
 from .stores import is_missing, is_writable, opened, place, whole_id
 from .terminal import counted, out, out_json, say
 
-__all__ = ["add_to"]
-
 _MARKS = "»", "«"
 
 

@@ -13,8 +13,9 @@ import msgspec
 from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..export import dollars, visible
 from ..importers.drafting import title_from
+from ..log.bills import Bills, total_usage
 from ..log.store import SessionInfo, Store
-from ..models.pricing import Bills, total_cost, total_usage
+from ..models.pricing import total_cost
 from ..session.reader import SOURCES, source_of, was_resumed
 from ..view.fold import as_shown
 from ..view.types import starts_turn
@@ -22,8 +23,6 @@ from .costs import bill_json
 from .stores import is_missing, opened, place, settings_of
 from .tables import Column, laid_out
 from .terminal import counted, is_terminal, out_json, out_line, say
-
-__all__ = ["add_to"]
 
 _BEGINNING = 8
 """So many records are looked at for what the user said first."""

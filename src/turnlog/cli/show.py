@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import CorruptRecord
 from ..export import in_short, record_json, said_of, visible
+from ..log.bills import Bills
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, compact_json
 from ..log.records import (
     Configuration,
@@ -20,7 +21,6 @@ from ..log.records import (
     SummaryRecord,
 )
 from ..log.store import Store
-from ..models.pricing import Bills
 from ..session.reader import SessionLog, source_of
 from ..view.decisions import Rewinds
 from .costs import bill_json, bill_lines
@@ -28,8 +28,6 @@ from .decisions import rewinds_of
 from .stores import opened
 from .terminal import counted, out, out_bytes, out_json, out_line, say, shorten
 from .turns import show_tools, show_turns
-
-__all__ = ["add_to", "lines"]
 
 _Row = tuple[str, str]
 """What a piece is, and its text. Words in brackets are for what no model is sent."""

@@ -13,8 +13,6 @@ from ..stores import copy_store, open_store, rekey_store
 from .stores import KEY_VARIABLE, is_missing, key_at, key_of, opened, place
 from .terminal import counted, say
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""

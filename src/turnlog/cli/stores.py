@@ -9,25 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from getpass import getpass
 
+from ..config.settings import Settings
 from ..errors import CorruptRecord, InputError, SessionNotFound, StoreError
 from ..log.store import Store
-from ..session.settings import Settings
-from ..session.settings_files import load_settings
+from ..session.settings import load_settings
 from ..stores import ASK, KeySource, Passphrase, default_path, local_path, open_store
 from .terminal import is_terminal, say
-
-__all__ = [
-    "KEY_VARIABLE",
-    "VARIABLE",
-    "is_missing",
-    "is_writable",
-    "key_at",
-    "key_of",
-    "opened",
-    "place",
-    "settings_of",
-    "whole_id",
-]
 
 VARIABLE = "TURNLOG_STORE"
 """Environment variable that names the store where `--store` does not."""

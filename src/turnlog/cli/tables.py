@@ -12,8 +12,6 @@ from msgspec.structs import replace
 from .drawing import clipped
 from .terminal import is_terminal
 
-__all__ = ["Column", "laid_out"]
-
 _TEXT = 20
 """Columns that the text has before others give way to it."""
 

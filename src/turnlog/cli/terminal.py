@@ -13,25 +13,6 @@ from typing import IO, Any
 from ..errors import InputError
 from ..export import visible
 
-__all__ = [
-    "Piece",
-    "as_json",
-    "counted",
-    "discard_output",
-    "flush",
-    "is_terminal",
-    "out",
-    "out_bytes",
-    "out_coloured",
-    "out_json",
-    "out_line",
-    "out_pieces",
-    "say",
-    "shorten",
-    "stdin_bytes",
-]
-
-
 Piece = tuple[str, str]
 """A text and the ANSI style that it is shown in."""
 

@@ -12,8 +12,6 @@ from ..view.turns import TurnInfo
 from .costs import bill_json
 from .terminal import out_json, out_line
 
-__all__ = ["show_tools", "show_turns"]
-
 _WIDEST = 60
 """So many characters a cell of a table has at most."""
 

@@ -10,8 +10,6 @@ import msgspec
 from .stores import opened
 from .terminal import counted, out_json, out_line, say
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""

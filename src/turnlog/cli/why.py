@@ -19,8 +19,6 @@ from .request import gist, session_of
 from .tables import Column, laid_out
 from .terminal import out_json, out_line
 
-__all__ = ["add_to"]
-
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""

@@ -1,5 +1,7 @@
-"""Sessions out of a store: as JSON, as JSON lines that turnlog reads back, as a request for each provider, as Markdown
-or a page of HTML for people."""
+"""Sessions out of a store: JSON, JSON Lines that turnlog reads back, provider requests, Markdown, one HTML page.
+
+Imported by `cli`.
+"""
 
 from __future__ import annotations
 

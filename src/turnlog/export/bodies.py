@@ -12,10 +12,8 @@ from ..requests.build import prepare
 from ..requests.standalone import aimed
 from ..view.decisions import active_decisions
 from ..view.fold import as_decided, as_shown
-from ..view.ledger import fate_of
+from ..view.tool_calls import fate_of
 from ..view.types import Edit, Loss
-
-__all__ = ["as_body"]
 
 _BY_THE_USER = frozenset({"clear", "rewind"})
 """Decisions that say what the conversation is; all others only save room, and an export has room."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["visible"]
-
 # Format characters (Unicode category Cf) that scripts and emoji need in order to be written at all:
 # the two joiners, the Arabic and Syriac number and abbreviation signs, the soft hyphen.
 _NEEDED = frozenset("\u200c\u200d\u00ad\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f")

@@ -18,8 +18,6 @@ from .lines import as_json, as_jsonl
 from .markdown import as_markdown
 from .page import as_html
 
-__all__ = ["FORMATS", "save"]
-
 _Format = Callable[[Store, str, list[Problem]], Iterator[bytes]]
 
 FORMATS: dict[str, _Format] = {

@@ -18,8 +18,6 @@ from ..log.records import Record
 from ..log.store import Problem, Store
 from ..stores.drafts import blob_names
 
-__all__ = ["as_json", "as_jsonl", "record_json"]
-
 # How the header and the lines with media begin; `turnlog.importers.turnlog_export` knows them by it.
 _HEADER_START = b'{"turnlog_export":'
 _BLOB_START = b'{"blob":'

@@ -17,8 +17,6 @@ from ..stores.drafts import kind_of
 from ..view.decisions import Rewinds
 from .escapes import visible
 
-__all__ = ["as_markdown"]
-
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@$^])")
 
 

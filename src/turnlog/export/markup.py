@@ -11,8 +11,6 @@ from typing import NewType
 
 from .escapes import visible
 
-__all__ = ["Markup", "end", "join", "start", "tag", "text"]
-
 Markup = NewType("Markup", str)
 """Text that a browser may read as HTML."""
 

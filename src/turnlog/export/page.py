@@ -29,8 +29,6 @@ from .page_parts import PartWriter, link
 from .page_records import RecordWriter
 from .wording import in_short
 
-__all__ = ["as_html"]
-
 _STYLE = Path(__file__).parent / "data" / "page.css"
 _TITLE = 120
 

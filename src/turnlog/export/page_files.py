@@ -10,8 +10,6 @@ from ..log.store import Store
 from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines
 from .markup import Markup, end, start, tag, text
 
-__all__ = ["changed_files"]
-
 _STYLES = {b"+": "add", b"-": "del", b"@": "hunk"}
 
 

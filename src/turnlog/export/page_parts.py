@@ -14,8 +14,6 @@ from ..view.repair.sniff import image_type
 from ..view.tool_calls import CallInfo
 from .markup import Markup, end, start, tag, text
 
-__all__ = ["PartWriter", "data", "folded", "link", "preformatted", "sized"]
-
 _LONG = 8_000
 """Characters from which a text is folded, so that one does not hide the rest of the conversation."""
 

@@ -25,8 +25,6 @@ from .markup import Markup, end, start, tag, text
 from .page_parts import PartWriter, data, folded, link, preformatted, sized
 from .wording import said_of
 
-__all__ = ["RecordWriter"]
-
 _KNOWN_DETAIL = frozenset({"before", "after", "replacement", "texts", "cuts", "kept", "standing", "at", "changes_from"})
 
 

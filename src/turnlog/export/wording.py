@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..log.bills import Bills, total_usage
 from ..log.records import (
     Approval,
     FileChange,
@@ -16,9 +17,7 @@ from ..log.records import (
     UsageRecord,
 )
 from ..models.catalog import find_model
-from ..models.pricing import Bills, Cost, cost, total_cost, total_usage
-
-__all__ = ["dollars", "in_short", "said_of", "tokens_of"]
+from ..models.pricing import Cost, cost, total_cost
 
 
 def dollars(found: Cost) -> str:

@@ -16,8 +16,6 @@ from ..providers.openai_chat.response import usage_of
 from ..redaction import cut_title
 from .drafting import Drafting, result_text, without_repeats
 
-__all__ = ["Answer", "add_answer", "add_configuration", "strings_of", "task_title", "texts_of", "usage_record"]
-
 _READ = frozenset({"id", "object", "created", "model", "usage", "choices"})
 _READ_OF_CHOICE = frozenset({"message", "index", "finish_reason"})
 _DETAILS = "reasoning_details"

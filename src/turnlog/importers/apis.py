@@ -7,8 +7,6 @@ from typing import Any
 
 from ..providers.google.keys import DATA, camel
 
-__all__ = ["LIST_KEYS", "api_of", "api_of_messages", "is_body", "is_message"]
-
 LIST_KEYS = {
     "openai-chat": "messages",
     "anthropic": "messages",

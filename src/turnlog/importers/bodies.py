@@ -25,8 +25,6 @@ from .drafting import Drafting, title_from
 from .lines import Line, json_document, json_lines
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 
-__all__ = ["Bodies", "IMPORTER"]
-
 _MARKS = re.compile(rb'"(messages|contents|input|role|traj)"\s*:')
 _WRAPPERS = ("request", "body")
 _RUN_ID_KEYS = ("task_id", "trial")

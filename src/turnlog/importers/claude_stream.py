@@ -27,8 +27,6 @@ from .lines import Line, json_lines
 from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name, session_id_of
 from .salvage import document_or_rest
 
-__all__ = ["ClaudeStream", "IMPORTER"]
-
 _FORMAT = "claude-stream-json"
 
 _KINDS = frozenset({"system", "assistant", "user", "result", "stream_event", "control_request", "control_response"})

@@ -26,8 +26,6 @@ from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name
 from .salvage import document_or_rest
 from .wire_message import read_message
 
-__all__ = ["Cline", "IMPORTER"]
-
 _FORMAT = "cline-session"
 
 _HISTORY = "api_conversation_history.json"

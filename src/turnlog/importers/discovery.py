@@ -13,8 +13,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-__all__ = ["Found", "PLACES", "discover"]
-
 
 class Found(Struct, frozen=True, order=True):
     """A file that an agent wrote, where that agent keeps its sessions."""

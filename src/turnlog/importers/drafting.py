@@ -16,8 +16,6 @@ from ..redaction import cut_title
 from .file_changes import ChangedFiles
 from .protocol import Damage
 
-__all__ = ["Drafting", "as_utc", "is_empty", "result_text", "title_from", "without_repeats"]
-
 
 def as_utc(value: Any) -> str:
     """A time as records hold it (UTC, ISO 8601, milliseconds), or "" if `value` is none.

@@ -13,8 +13,6 @@ from ..errors import InputError
 from ..log.records import Body, FileChange
 from ..workspace.diff import Hunk, apply_hunks, place_of, read_hunks, reverse_hunks, write_hunks
 
-__all__ = ["ChangedFiles", "hunks_of", "is_patch"]
-
 
 def hunks_of(patch: Any) -> tuple[Hunk, ...]:
     """The hunks of a unified diff, or of Claude Code's list of such; empty where it is none."""

@@ -22,8 +22,6 @@ from .drafting import Drafting, title_from, without_repeats
 from .lines import Line, json_document, json_lines
 from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name
 
-__all__ = ["GeminiResponses", "IMPORTER"]
-
 _METHOD = re.compile(rb'"method"\s*:\s*"(generateContent|generateContentStream|countTokens|embedContent)"')
 _RESPONSE = re.compile(rb'"response"\s*:')
 _BARE = re.compile(rb'\A\[?\s*\{\s*"candidates"\s*:\s*\[')

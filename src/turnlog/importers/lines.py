@@ -11,8 +11,6 @@ from msgspec import Struct
 from .._platform.encoding import plain_utf8
 from .protocol import Damage
 
-__all__ = ["Line", "json_document", "json_lines"]
-
 
 class Line(Struct, frozen=True):
     """A JSON value and the line that it stood on, from 1."""

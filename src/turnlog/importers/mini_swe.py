@@ -22,8 +22,6 @@ from .lines import json_document
 from .protocol import Imported, Origin, contents, origin_name, session_id_of
 from .wire_message import read_message
 
-__all__ = ["IMPORTER", "MiniSwe"]
-
 _FORMAT = "mini-swe-traj"
 
 _KEYS = re.compile(rb'"mini_version"\s*:\s*"|"trajectory_format"\s*:\s*"mini-swe')

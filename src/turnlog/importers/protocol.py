@@ -16,8 +16,6 @@ from ..errors import ImportFailed, SessionIdError
 from ..log.messages import compact_json, sha256_hex
 from ..log.store import Draft, check_session_id
 
-__all__ = ["Damage", "Imported", "Importer", "Origin", "contents", "hashed_id", "origin_name", "session_id_of"]
-
 Origin = Path | bytes
 """Where a transcript comes from: a file (for some formats a folder), or its bytes."""
 

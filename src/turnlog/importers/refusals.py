@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import zlib
 
-__all__ = ["refusal"]
-
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "data compressed with Zstandard; unpack it first (zstd -d) and give the file that was in it"),
     (b"SQLite format 3\0", "a SQLite database; export its sessions with the program that wrote it"),

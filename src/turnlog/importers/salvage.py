@@ -10,8 +10,6 @@ from .._platform.encoding import plain_utf8
 from .lines import json_document
 from .protocol import Damage
 
-__all__ = ["document_or_rest"]
-
 _decoder = json.JSONDecoder()
 _GAP = re.compile(r"[\s,\0]*")
 

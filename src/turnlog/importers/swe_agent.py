@@ -27,8 +27,6 @@ from .lines import json_document
 from .protocol import Imported, Origin, contents, origin_name, session_id_of
 from .wire_message import read_message
 
-__all__ = ["IMPORTER", "SweAgent"]
-
 _FORMAT = "swe-agent-traj"
 
 _HISTORY = re.compile(rb'"history"\s*:\s*\[')

@@ -35,8 +35,6 @@ from .protocol import Damage, Imported, Origin, contents, origin_name, session_i
 from .salvage import document_or_rest
 from .wire_message import read_message
 
-__all__ = ["IMPORTER", "Tarko"]
-
 _FORMAT = "tarko-events"
 
 _KINDS = frozenset(

@@ -26,8 +26,6 @@ from ..view.decisions import misfit
 from .drafting import as_utc
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 
-__all__ = ["IMPORTER", "TurnlogExport"]
-
 # How an export and the lines with media begin, as `turnlog.export` writes them; other programs may lay JSON out anew.
 _HEADER_START = re.compile(rb'\s*\{\s*"turnlog_export"\s*:')
 _BLOB_START = b'{"blob":'

@@ -23,8 +23,6 @@ from .protocol import Imported, Origin, contents, origin_name, session_id_of
 from .salvage import document_or_rest
 from .wire_message import read_message
 
-__all__ = ["IMPORTER", "WebVoyager"]
-
 _NAME = "interact_messages.json"
 _TASK = "Now given a task: "
 _PLACEHOLDER = "{b64_img}"

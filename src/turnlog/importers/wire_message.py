@@ -12,8 +12,6 @@ from ..log.messages import Message, Opaque, Part
 from ..providers.protocol import Provider
 from .drafting import Drafting
 
-__all__ = ["read_message"]
-
 
 def read_message(
     provider: Provider, wire: Mapping[str, Any], log: Drafting, line: int, *, opaque: bool = True

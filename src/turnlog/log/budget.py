@@ -13,8 +13,6 @@ from msgspec import Struct
 
 from ..errors import InputError
 
-__all__ = ["Budget", "Marks", "PRESETS", "Strategy", "Terms", "read_budget", "read_strategy"]
-
 _UNKNOWN_TRIGGER = 100_000
 """Tokens at which to act for a model whose window is a guess."""
 

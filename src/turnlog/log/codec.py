@@ -21,8 +21,6 @@ from ..errors import CorruptRecord, InputError
 from .messages import Message, Part, Text, ToolResult, Unknown
 from .records import Body, MessageRecord, Record, UnknownRecord
 
-__all__ = ["DEPTH_LIMIT", "FORMAT_VERSION", "as_message", "decode_record", "encode_record"]
-
 FORMAT_VERSION = 1
 """Version of the record format. A reader keeps what a newer one wrote and it does not know."""
 

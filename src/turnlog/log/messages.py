@@ -17,38 +17,6 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-__all__ = [
-    "ARGUMENTS_DEPTH",
-    "Form",
-    "Media",
-    "Message",
-    "Opaque",
-    "Outcome",
-    "Part",
-    "Reasoning",
-    "Role",
-    "Text",
-    "Tool",
-    "ToolCall",
-    "ToolResult",
-    "Unknown",
-    "compact_json",
-    "extra_keys",
-    "free_text",
-    "images_in",
-    "is_finite_json",
-    "media_in",
-    "media_kind",
-    "media_parts",
-    "nested_deeper",
-    "not_json",
-    "parse_arguments",
-    "sha256_hex",
-    "shown_apart",
-    "text_of",
-    "unchanged",
-]
-
 ARGUMENTS_DEPTH = 100
 """Levels of nesting that arguments may have and still be taken apart. A record holds 200, its own
 envelope and the marks of docs/format.md included; text holds any."""

@@ -14,32 +14,6 @@ from msgspec import Struct
 from .budget import Budget, Strategy
 from .messages import Form, Message, Outcome, Part, Tool
 
-__all__ = [
-    "Approval",
-    "Body",
-    "Configuration",
-    "Count",
-    "Decision",
-    "Environment",
-    "FileChange",
-    "MessageRecord",
-    "Note",
-    "PartialAnswer",
-    "Record",
-    "SealedRecord",
-    "SessionOpened",
-    "StreamCheckpoint",
-    "SummaryRecord",
-    "ToolFinished",
-    "ToolStarted",
-    "TurnClosed",
-    "TurnOpened",
-    "UnknownRecord",
-    "Usage",
-    "UsageRecord",
-    "tokens_billed",
-]
-
 
 class Count(Struct, frozen=True, gc=False, omit_defaults=True):
     """Tokens of a message as one counter saw them when it was recorded; never recomputed.

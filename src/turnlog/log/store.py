@@ -16,33 +16,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from ..errors import SessionIdError
-from ..models.pricing import Bills
+from .bills import Bills
 from .records import Body, Configuration, Decision, Record, SealedRecord, SummaryRecord
-
-__all__ = [
-    "BlobStore",
-    "Draft",
-    "Held",
-    "Hit",
-    "Inventory",
-    "Packable",
-    "Packed",
-    "Piece",
-    "Problem",
-    "RecordStore",
-    "Retained",
-    "SWEEP_GRACE_SECONDS",
-    "Searchable",
-    "SessionIndex",
-    "SessionInfo",
-    "Store",
-    "Swept",
-    "check_parent",
-    "check_session_id",
-    "is_landmark",
-    "utc_now",
-]
-
 
 _LANDMARKS = frozenset({"configuration", "decision", "summary", "system"})
 

@@ -18,8 +18,6 @@ from .codec import decode_record, encode_record
 from .messages import Message, Opaque, ToolCall
 from .records import Body, Configuration, Decision, Note, PartialAnswer, Record, StreamCheckpoint
 
-__all__ = ["admitted", "check_readable"]
-
 
 def admitted(body: Body) -> Body:
     """`body` as a log gives it back, if one can hold it: whoever made it may go on to change what it was made of, as

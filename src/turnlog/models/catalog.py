@@ -23,8 +23,6 @@ from .._platform.msgspec_init import ready
 from .._platform.paths import config_folder
 from ..errors import InputError, text_given
 
-__all__ = ["CacheRules", "Found", "ModelFacts", "Prices", "VARIABLE", "find_model", "model_facts", "own_file"]
-
 VARIABLE = "TURNLOG_MODELS"
 """Environment variable that names the user's own file."""
 

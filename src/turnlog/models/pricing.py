@@ -7,20 +7,15 @@ regions, the hire of tools, media that are priced apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import Decimal
 from functools import reduce
 
 from msgspec import Struct
 
 from ..errors import InputError
-from ..log.records import Record, Usage, UsageRecord
+from ..log.bills import Bills
+from ..log.records import Usage
 from .catalog import Prices, find_model
-
-__all__ = ["Bills", "Cost", "cost", "total_cost", "total_usage", "usage_by_model"]
-
-Bills = dict[str, Usage]
-"""What was billed, summed for each model by its name."""
 
 _MILLION = 1_000_000
 _ZERO = Decimal(0)
@@ -97,20 +92,6 @@ def cost(usage: Usage, model: str) -> Cost:
 def total_cost(bills: Bills) -> Cost:
     """What all of `bills` cost, each at its own model's prices."""
     return reduce(Cost.__add__, (cost(usage, model) for model, usage in bills.items()), Cost())
-
-
-def total_usage(bills: Bills) -> Usage:
-    """All of `bills`, summed."""
-    return reduce(Usage.__add__, bills.values(), Usage())
-
-
-def usage_by_model(records: Iterable[Record]) -> Bills:
-    """What the usage records among `records` say, summed for each model."""
-    bills: Bills = {}
-    for record in records:
-        if isinstance(body := record.body, UsageRecord):
-            bills[body.model] = bills[body.model] + body.usage if body.model in bills else body.usage
-    return bills
 
 
 def _price(tokens: int, per_million: _Amount) -> _Amount:

@@ -15,8 +15,6 @@ from msgspec import Struct
 from ..errors import InputError, UnknownProvider
 from .catalog import find_model, own_file
 
-__all__ = ["DEFAULT_MODELS", "Target", "UnknownModelWarning", "check_settings", "target"]
-
 DEFAULT_MODELS = {
     "openai-chat": "gpt-4o",
     "openai-responses": "gpt-5",

@@ -1,4 +1,7 @@
-"""The wire formats that turnlog speaks, by name."""
+"""The wire formats, one folder each: parse, render, sanitize, stream, rules.
+
+`provider(name)` returns one. Shared machinery lies beside the folders. Imported by `requests` and above.
+"""
 
 from __future__ import annotations
 

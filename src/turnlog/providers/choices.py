@@ -11,8 +11,6 @@ from ..view.repair.clean import sendable_name
 from ..view.rules import Rules
 from .protocol import Provider
 
-__all__ = ["beside_choice", "chosen_as_sent", "settings_of_choice"]
-
 
 def chosen_as_sent(to: Provider, settings: dict[str, Any], tools: Sequence[Tool], rules: Rules) -> dict[str, Any]:
     """Settings whose tool choice names tools as they are declared."""

@@ -18,18 +18,6 @@ from ..models.target import Target
 from ..view.rules import Rules
 from ..view.types import Edit, Loss, Shown
 
-__all__ = [
-    "Assembler",
-    "BlobReader",
-    "OPENAI_SETTINGS",
-    "Parsed",
-    "Provider",
-    "Rendered",
-    "Renderer",
-    "Reply",
-    "SettingPaths",
-]
-
 BlobReader = Callable[[str], bytes]
 """Media bytes by hex SHA-256; raises BlobMissing."""
 

@@ -8,8 +8,6 @@ from typing import Any
 from ..errors import FormatError
 from .values import brief
 
-__all__ = ["is_refusal", "refuse_error"]
-
 _ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "content")
 """What answers stand under: bodies that have any of them and an error too are answers that broke off."""
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from ..errors import FormatError
 
-__all__ = ["advice", "plain", "plain_body"]
-
 _DUMPS = ("model_dump", "to_dict", "dict")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEPEST = 200

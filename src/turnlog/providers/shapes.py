@@ -28,28 +28,6 @@ from msgspec import Struct
 
 from ..view.rules import NO_LIMIT
 
-__all__ = [
-    "ANY",
-    "Each",
-    "Either",
-    "FLAG",
-    "INTEGER",
-    "Keys",
-    "Loose",
-    "Many",
-    "NUMBER",
-    "OBJECT",
-    "Record",
-    "STRING",
-    "Shape",
-    "Tagged",
-    "Value",
-    "Words",
-    "maybe",
-    "record",
-    "words",
-]
-
 _Check = Callable[[Any], bool]
 
 

@@ -17,8 +17,6 @@ from typing import Any
 
 from ..log.messages import Form
 
-__all__ = ["difference", "formed", "same", "spell"]
-
 
 def same(left: Any, right: Any) -> bool:
     """Equality that tells 1 from True and 1 from 1.0, at every depth."""

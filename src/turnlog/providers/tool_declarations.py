@@ -12,8 +12,6 @@ from . import provider
 from .anthropic.shapes import TOOL as ANTHROPIC_TOOL
 from .google.shapes import TOOL as GOOGLE_TOOL
 
-__all__ = ["read_tools"]
-
 
 def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
     """Canonical tools from canonical ones, or from dicts in the shape of any provider.

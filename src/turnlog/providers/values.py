@@ -22,19 +22,6 @@ from ..log.messages import nested_deeper, unchanged
 from ..view.types import Edit
 from .shapes import ANY, Each, Either, Keys, Loose, Many, Shape, Tagged, Value, Words
 
-__all__ = [
-    "Later",
-    "REFUSED",
-    "brief",
-    "check_depth",
-    "check_types",
-    "fit",
-    "fits",
-    "made",
-    "misfit",
-    "prune",
-]
-
 REFUSED = object()
 """What `fit` returns for a value of which nothing can be sent."""
 

@@ -1,4 +1,8 @@
-"""Secrets: found in what is to be recorded, and replaced by marks before anything reaches a disk."""
+"""Secrets: find them in what is about to be recorded, and replace them with marks before anything reaches a disk.
+
+`RedactingStore` stands in front of a store. `scrub` removes secrets from logs that exist. Imported by `view` (for
+tool names) and above.
+"""
 
 from __future__ import annotations
 

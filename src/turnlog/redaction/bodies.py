@@ -47,8 +47,6 @@ from ..log.records import (
 from .json_text import begun, read
 from .redactor import Counts, Redactor
 
-__all__ = ["TEXTS", "VALUES", "redacted", "redacted_bytes"]
-
 _S = TypeVar("_S", bound=Struct)
 _B = TypeVar("_B", bound=Body)
 

@@ -17,8 +17,6 @@ from .bodies import redacted, redacted_bytes
 from .redactor import Counts, Redactor
 from .truncated import Attentive
 
-__all__ = ["Cleaned", "Renamed", "TELLING", "redacted_draft", "redacted_drafts", "redacted_next", "renamed_blobs"]
-
 TELLING = (Decision, SummaryRecord)
 """Records that tell of others, of which what they quote may be cut off."""
 

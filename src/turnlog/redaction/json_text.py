@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from ..log.messages import compact_json
 
-__all__ = ["ARGUMENTS", "Begun", "Cut", "EXACT", "MARK", "apart_by", "begun", "cuts", "decoded", "read"]
-
 EXACT = frozenset(
     "id call_id item_id tool_call_id tool_use_id file_id response_id previous_response_id signature "
     "thought_signature thoughtSignature encrypted_content encryptedContent encrypted_index sha256 "

@@ -16,8 +16,6 @@ from typing import NamedTuple
 from .json_text import MARK
 from .shapes import Expression
 
-__all__ = ["Named", "entropy", "find_named", "has_name", "is_placeholder", "looks_random", "name_kind", "plausible"]
-
 
 class Named(NamedTuple):
     """A secret in a text: its kind, and where it begins and ends."""

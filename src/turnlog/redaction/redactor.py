@@ -22,8 +22,6 @@ from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
 from .shapes import LONG, RUN, SHAPES, Shape
 
-__all__ = ["Counts", "Finding", "Redactor", "apart", "has_mark", "marks_in"]
-
 Counts = dict[str, int]
 """How many secrets were replaced, by kind."""
 

@@ -32,8 +32,6 @@ from . import (
     redacted_title,
 )
 
-__all__ = ["Leak", "SCRUBBED", "Scrubbed", "scan", "scrub"]
-
 SCRUBBED = "scrubbed"
 """The topic of the notes that say what was done."""
 

@@ -15,8 +15,6 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-__all__ = ["Expression", "LONG", "RUN", "SHAPES", "Shape"]
-
 
 @cache
 def _compiled(expression: str, flags: int = 0) -> re.Pattern[str]:

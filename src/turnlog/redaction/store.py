@@ -15,8 +15,6 @@ from .drafts import TELLING, Cleaned, redacted_next
 from .redactor import Redactor
 from .truncated import Attentive
 
-__all__ = ["RedactingStore"]
-
 
 class RedactingStore:
     """Puts marks in place of secrets in records, text files and titles, then hands them to `store`.

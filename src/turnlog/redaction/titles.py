@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from .redactor import Counts, Redactor, marks_in
 from .truncated import Attentive
 
-__all__ = ["cut_title", "is_cut", "redacted_title"]
-
 _LONGEST = 80
 _CUT = "…"
 _ENOUGH = 20

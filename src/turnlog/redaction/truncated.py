@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 from .redactor import Finding, Redactor, apart
 
-__all__ = ["Attentive", "Pieces"]
-
 _LEAST, _ENOUGH = 6, 12
 """So many characters of a random secret tell something of it, and with so many it is that one and no other."""
 _OF_WORDS = 8

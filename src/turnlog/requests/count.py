@@ -16,8 +16,6 @@ from ..tokens.counters import checked_counter, counter_for
 from .size import choice_of, schemas_of
 from .standalone import as_json, detect
 
-__all__ = ["TokenCount", "count", "count_conversation"]
-
 
 class TokenCount(Struct, frozen=True):
     """Input tokens of a request and how far to trust them.

@@ -29,12 +29,11 @@ from ..view.repair.media_room import held, longest_side, media_of, room_for
 from ..view.rules import Rules
 from ..view.sent import as_spelled
 from ..view.types import Edit, Loss, Shown
-from .build import Plan, Prepared, follow, messages_of, plan, spelled, tools_for
+from .build import Prepared, follow, messages_of, spelled, tools_for
 from .prompt_cache import cache_prices, marks_of
 from .size import as_declared, choice_of, schemas_of
 from .standalone import aimed, as_json, detect
-
-__all__ = ["CountBody", "Fitted", "Fitter", "fit"]
+from .translate import Plan, plan
 
 CountBody = Callable[[list[Any]], int]
 """Tokens of a provider's own messages, however the caller counts them."""

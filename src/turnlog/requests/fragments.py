@@ -7,8 +7,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["around", "encoded", "joined"]
-
 
 def around(request: dict[str, Any], key: str) -> tuple[bytes, bytes]:
     """The JSON of a request up to the messages that stand under `key`, and behind them."""

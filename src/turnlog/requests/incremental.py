@@ -23,10 +23,9 @@ from ..view.repair.arrange import Fate
 from ..view.repair.media_room import Held, held, longest_side, media_of, room_for
 from ..view.repair.repair import close, declare_tools, mend
 from ..view.types import Edit, Loss, Shown
-from .build import Plan, Prepared, as_known, as_text, follow
+from .build import Prepared, as_known, as_text, follow
 from .fragments import around, encoded, joined
-
-__all__ = ["Piece", "assemble", "settled"]
+from .translate import Plan
 
 _plan_of = attrgetter("plan")
 

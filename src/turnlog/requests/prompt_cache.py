@@ -15,9 +15,8 @@ from ..view.added import ENDS, Passing
 from ..view.compaction.blocks import Item
 from ..view.compaction.situation import CachePrices
 from ..view.types import Shown
-from .build import CacheUse, Plan, Prepared, messages_of, spelled
-
-__all__ = ["Sent", "cache_prices", "marked", "marks_of", "use_of"]
+from .build import CacheUse, Prepared, messages_of, spelled
+from .translate import Plan
 
 _SMALLEST = 1_024
 """Tokens of a prefix below which no provider caches, where a model's own minimum is not known."""

@@ -20,9 +20,8 @@ from ..view.repair.media_room import Room, held, longest_side, room_for
 from ..view.rules import Rules
 from ..view.sent import Known
 from ..view.types import Shown
-from .build import Plan, as_known
-
-__all__ = ["Sizing", "as_declared", "choice_of", "given_choice", "schemas_of"]
+from .build import as_known
+from .translate import Plan
 
 _REMEMBERED = 20_000
 """So many sizes are remembered that no record has."""

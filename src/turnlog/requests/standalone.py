@@ -22,8 +22,6 @@ from ..providers.values import check_depth
 from ..view.types import Edit, Loss, Shown, starts_turn
 from .build import Prepared, prepare
 
-__all__ = ["Violation", "aimed", "as_json", "check", "convert", "detect", "repair", "shown_messages"]
-
 
 class Violation(Struct, frozen=True):
     """Something the provider would refuse: a stable `kind`, a sentence, the messages concerned."""

@@ -14,8 +14,6 @@ from ..log.records import Body, Decision, MessageRecord, PartialAnswer, Record, 
 from ..providers.protocol import Reply
 from ..view.decisions import active_decisions
 
-__all__ = ["CHECKPOINT_SECONDS", "Checkpoints", "KILLED", "as_interrupted", "unfinished_stream"]
-
 CHECKPOINT_SECONDS = 1.0
 """At least so long lies between two checkpoints of a stream, and before the first."""
 

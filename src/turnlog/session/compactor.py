@@ -23,8 +23,6 @@ from ..view.decisions import failures_of, told
 from ..view.types import Edit
 from .state import Context, Summarise
 
-__all__ = ["Compaction", "Compactor"]
-
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 

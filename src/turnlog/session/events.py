@@ -34,8 +34,6 @@ from ..redaction import Redactor, redacted
 from ..view.compaction.ladder import SIZING
 from ..view.decisions import failures_of
 
-__all__ = ["Appended", "Event", "EventKind", "Events", "Feed"]
-
 EventKind = Literal[
     "session_opened",
     "session_resumed",

@@ -1,12 +1,8 @@
-"""Going back in a conversation: to before the last turns, or to a record. A record says so; another takes that back.
-
-What was said since leaves every view with the decisions made since; the log keeps both, and what it cost. Tools and
-settings stay as they are, and so do files on disk: `Rewind.files` names those.
-"""
+"""Edits of the history that can be undone: rewinding to an earlier record, pinning messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -15,14 +11,13 @@ from msgspec import Struct
 from ..errors import Conflict, InputError
 from ..log.messages import ToolResult
 from ..log.records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, TurnOpened
+from ..log.store import RecordStore
 from ..view.compaction.ladder import SIZING
 from ..view.decisions import Rewinds, active_decisions
 from ..view.fold import select
 from ..view.tool_calls import CallInfo, calls_of
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes, root_of
-
-__all__ = ["Rewind", "Rewinder"]
 
 _SHAPING = SIZING | {"clear"}
 """Actions of decisions that leave something out of what is said between a rewind and its undoing."""
@@ -256,3 +251,21 @@ def _shown(records: Sequence[Record]) -> dict[int, None]:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def pin_for(store: RecordStore, session_id: str, n: int, why: str) -> Decision:
+    """The decision that pins message record `n`. Raises InputError if there is no such message, or it was rewound."""
+    found = list(store.read(session_id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
+    if not found or found[0].message is None:
+        raise InputError(f"record {n!r} of session {session_id!r} is no message that could be pinned")
+    if gone := Rewinds.of(store.landmarks(session_id)).by(n):
+        raise InputError(f"record {n} of session {session_id!r} was taken back by decision {gone}: go back to it first")
+    return Decision("pin", first=n, last=n, why=why)
+
+
+def unpins_for(decisions: Mapping[int, Decision], n: int) -> list[Decision]:
+    """The decisions that take back the pins of message record `n`. Raises InputError if there is none."""
+    pins = [number for number, decision in decisions.items() if (decision.action, decision.first) == ("pin", n)]
+    if not pins:
+        raise InputError(f"record {n!r} is not pinned")
+    return [Decision("undo", why="no longer pinned", supersedes=number) for number in pins]

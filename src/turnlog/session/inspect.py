@@ -12,19 +12,17 @@ from ..log.messages import Message
 from ..log.records import Decision
 from ..log.store import Store
 from ..models.target import Target
-from ..requests.build import plan
 from ..requests.size import Sizing, as_declared, given_choice, schemas_of
+from ..requests.translate import plan
 from ..tokens.counters import count_message, counter_for
 from ..view.added import added_to
 from ..view.breakdown import Breakdown, shares_of
 from ..view.explain import Explanation, explain
 from ..view.fold import select
-from ..view.ledger import fate_of
 from ..view.repair.repair import declare_tools
 from ..view.sent import as_sent
+from ..view.tool_calls import fate_of
 from .state import Context
-
-__all__ = ["broken_down", "explained"]
 
 
 def explained(store: Store, session_id: str, aim: Target | None, also: Mapping[int, Decision] | None) -> Explanation:

@@ -15,20 +15,16 @@ from ..log.records import Configuration, MessageRecord, Record, SessionOpened
 from ..log.store import Store
 from ..redaction import RedactingStore, Redactor
 from ..view.decisions import Rewinds
-from ..view.ledger import LEDGER, fate_of
 from ..view.repair.arrange import synthetic_result
-from ..view.tool_calls import CallInfo
+from ..view.tool_calls import LEDGER, CallInfo, fate_of
 from ..workspace.watch import FileRecorder, Watches
 from .events import Appended, Event, Events, Feed
 from .reader import SessionLog
 from .recorder import Journal
-from .recovery import Change, Recovered, Resumed, changes_between, changes_since, environment_of
+from .recovery import Change, Recovered, Resumed, changes_between, changes_since, environment_of, recover
 from .resources import Services
-from .resuming import recover
 from .state import Context
 from .turn import Turn
-
-__all__ = ["Lifecycle"]
 
 _UNBEGUN = (
     "a turn was made and never begun, so what the user said in it is not on record: "

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from ..config.settings import Settings
 from ..errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError, text_given
 from ..log.budget import Budget, Strategy, read_budget, read_strategy
 from ..log.messages import Tool
@@ -24,16 +25,14 @@ from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore, Redactor
 from ..stores import KeySource, MemoryStore, SealedStore, default_path, local_path, open_store, store_given
 from ..stores.drafts import blob_names
+from ..stores.retention import Limits, is_over
 from ..summarize import Complete, Summarizer, as_ladder
 from .checkpoint import CHECKPOINT_SECONDS
-from .exchange import target_of
+from .collect import collect, limits_of
+from .inputs import target_of
 from .reader import SOURCES
-from .retention import Limits, collect, is_over, limits_of
 from .session import Session
-from .settings import Settings
-from .settings_files import settings_for
-
-__all__ = ["open"]
+from .settings import settings_for
 
 _LOG = logging.getLogger("turnlog")
 

@@ -11,10 +11,8 @@ from ..log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCa
 from ..log.records import Configuration
 from ..log.store import RecordStore
 from ..models.target import DEFAULT_MODELS, target
-from ..requests.build import plan
+from ..requests.translate import plan
 from ..view.decisions import Rewinds
-
-__all__ = ["READ_BACK", "read_back", "read_back_for", "read_back_tool"]
 
 _LINE = 1_000
 """Characters from which on a line counts as several."""

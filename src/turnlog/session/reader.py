@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..errors import CorruptRecord, InputError, text_given
+from ..log.bills import total_usage
 from ..log.records import Record, SessionOpened, StreamCheckpoint, Usage
 from ..log.store import RecordStore, Store
-from ..models.pricing import Cost, total_cost, total_usage
+from ..models.pricing import Cost, total_cost
 from ..view.consistency import Inconsistency, inconsistencies
 from ..view.tool_calls import CallInfo, ToolUse, calls_of, tools_used, unanswered
 from ..view.turns import TurnInfo, turns_of
-
-__all__ = ["SOURCES", "SessionLog", "source_of", "was_resumed"]
 
 SOURCES = ("interactive", "non-interactive", "embedded-server")
 """From where a session may be opened: see `SessionOpened`."""

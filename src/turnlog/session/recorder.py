@@ -21,11 +21,10 @@ from ..providers.sdk_objects import advice
 from ..redaction import has_mark
 from ..tokens.counters import count_message, counter_for
 from ..view.repair.clean import sendable_name
+from .answer import Answer, is_stream, told_apart, whole_of
 from .checkpoint import Checkpoints
-from .exchange import Answer, Content, is_stream, parts_of, told_apart, whole_of
+from .inputs import Content, parts_of
 from .state import Context
-
-__all__ = ["Journal"]
 
 _RACES = 8
 """So often somebody else may append first to what names its own number."""

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError, described
 
-__all__ = ["Services"]
-
 
 class _Closer(NamedTuple):
     """How a service is closed: what `aclose` gives may have to be awaited. `close` is None where nothing else does."""

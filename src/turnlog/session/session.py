@@ -21,7 +21,8 @@ from ..log.store import SessionInfo, Store
 from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
-from ..requests.build import Prepared, plan, translate
+from ..requests.build import Prepared
+from ..requests.translate import plan, translate
 from ..summarize import TIMEOUT, Complete, Summarizer
 from ..tokens.calibration import Drift, Prediction
 from ..view.breakdown import Breakdown
@@ -29,18 +30,16 @@ from ..view.explain import Explanation
 from ..view.fold import select
 from ..view.types import Loss, Shown
 from ..workspace.watch import FileRecorder, folder_given
+from .answer import Answer
 from .checkpoint import CHECKPOINT_SECONDS
 from .compactor import Compaction, Compactor
-from .exchange import Answer, Content, media_of, message_given, messages_of, parts_of, settings_given, target_of
-from .history_edits import Rewind, Rewinder
+from .history_edits import Rewind, Rewinder, pin_for, unpins_for
+from .inputs import Content, media_of, message_given, messages_of, parts_of, settings_given, target_of
 from .inspect import broken_down, explained
 from .lifecycle import Lifecycle
-from .pinning import pin_for, unpins_for
 from .read_back import read_back, read_back_for
 from .recovery import environment_of
 from .turn import Turn
-
-__all__ = ["Session"]
 
 
 class Session(Lifecycle):

@@ -1,246 +1,239 @@
-"""What a user sets once and not at every call: each key, what it takes, and what it is for.
+"""Where settings are written, and which place wins.
 
-Where keys are written, and which place wins, is `configuration.py`'s matter. A new key is one field of
-`Settings` with its `Key`; docs/configuration.md has to have a row for it (a test compares them).
+Arguments come before environment variables, these before the project's file, that before the user's, and what nobody
+says is the default. A key stands in a place or does not; of `redact_patterns` the tables are put together, and what a
+project calls as you do is yours.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from datetime import timedelta
-from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
+import difflib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
-from .._platform.units import AGES, SIZES, read_age, read_size
+from .._platform.paths import config_folder
+from ..config.settings import Settings, keys, read_key
 from ..errors import InputError
-from ..log.budget import Budget, read_budget, read_strategy
-from ..models.target import Target, target
-from ..providers import PROVIDERS
-from ..redaction import Redactor
-from ..stores import KEY_PLACES, is_key_place
-from ..summarize import TIMEOUT
+from ..stores import leads_out, local_path, placed, placed_key
 
-__all__ = ["Key", "Kind", "Settings", "keys", "read_key"]
+VARIABLE = "TURNLOG_CONFIG"
+"""Environment variable that names the user's file."""
+
+PROJECT_FILE = "turnlog.toml"
+"""Name of a project's file."""
+
+_PREFIX = "TURNLOG_"
+_VARIABLES = "environment"
+_MERGED = "redact_patterns"
+_OTHER_VARIABLES = (VARIABLE, "TURNLOG_MODELS")
+_SHOWN = 200  # characters of what is no TOML at all
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
-class Kind(NamedTuple):
-    """What a key takes: `allowed` in words, and `read`, which makes a value of it or raises ValueError or InputError.
+class Loaded(Struct, frozen=True):
+    """Settings, and where each was said: `default`, `user file PATH`, `project file PATH`, the name of a variable,
+    or `argument`."""
 
-    `of_text` makes of a text, as environment variables have it, what `read` takes. What is `hidden` is not shown where
-    it is wrong: it may be a secret that stands where only its place should.
+    settings: Settings
+    origins: dict[str, str]
+
+
+class _Place(NamedTuple):
+    """Where keys are said: what it is called, what it says by key, and whether it is a project's file."""
+
+    name: str
+    said: dict[str, Any]
+    of_project: bool = False
+
+
+def load_settings(**arguments: Any) -> Settings:
+    """The settings in force. `arguments` win over every other place; None says nothing.
+
+    Raises InputError, which names the file or variable, the key, what was found and what is allowed.
     """
-
-    allowed: str
-    read: Callable[[Any], Any]
-    of_text: Callable[[str], Any] = str
-    hidden: bool = False
+    return loaded(arguments).settings
 
 
-class Key(NamedTuple):
-    """A key: what it takes and what it is for. One that is `of_store` decides what is kept of sessions, and what
-    for how long; a project may say that of its own store only."""
-
-    kind: Kind
-    meaning: str
-    of_store: bool = False
+def settings_for(store: object) -> Settings:
+    """The settings in force for `store`, a path or a Store; None is the one that they name. What a project says of its
+    own store does not count of one that is given. Raises as `load_settings`."""
+    return loaded(store_given=store is not None).settings
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError
-    return value
-
-
-def _key_place(value: Any) -> str:
-    if not is_key_place(_text(value)):
-        raise ValueError
-    return str(value)
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def _flag_of(text: str) -> bool:
-    words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-    found = words.get(text.strip().lower())
-    if found is None:
-        raise ValueError
-    return found
-
-
-def _number_of(text: str) -> int | str:
-    return int(text) if text.strip().isdecimal() else text
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError
-    return value
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, str):
-        value = read_age(value).total_seconds()
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-        raise ValueError
-    return float(value)
-
-
-def _seconds_of(text: str) -> float | str:
+def loaded(
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    store_given: bool = False,
+) -> Loaded:
+    """The settings in force, and where each was said. `environment` stands for the process's own, `folder` for
+    its working directory; with `store_given` they are for another store than any that is named. Raises as
+    `load_settings`."""
+    around = os.environ if environment is None else environment
+    places = [*_files(around, folder), _variables(around), _place("argument", arguments or {})]
+    naming = (place for place in reversed(places) if place.said.get("store"))
+    names_store = None if store_given else next(naming, None)
+    said: dict[str, Any] = {}
+    origins = dict.fromkeys(keys(), "default")
+    for place in places:
+        for key, value in place.said.items():
+            if place.of_project and keys()[key].of_store and place is not names_store:
+                continue  # said of the project's own store, and this is another
+            said[key] = _merged(said.get(key, {}), value, place) if key == _MERGED else value
+            origins[key] = f"{_PREFIX}{key.upper()}" if place.name == _VARIABLES else place.name
     try:
-        return float(text)
-    except ValueError:
-        return text
+        return Loaded(Settings(**said), origins)
+    except InputError as error:  # keys that are right one by one and do not go together
+        key = str(error).partition(":")[0]
+        raise InputError(f"{origins.get(key, 'settings')}: {error}") from error
 
 
-def _one_of(*words: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        if value not in words:
-            raise ValueError
-        return str(value)
-
-    return read
+def _merged(before: dict[str, str], more: dict[str, str], place: _Place) -> dict[str, str]:
+    """Patterns of one more place. A project's file adds to what the user has named: whoever wrote it must not switch a
+    pattern of the user's off by giving another the same name."""
+    return {**before, **{kind: each for kind, each in more.items() if not (place.of_project and kind in before)}}
 
 
-def _strategy(value: Any) -> str:
-    return _given(_text(value), read_strategy) if value else _text(value)
-
-
-def _given(value: Any, check: Callable[[Any], object]) -> Any:
-    """`value` itself, once `check` has taken it."""
-    check(value)
-    return value
-
-
-def _patterns(value: Any) -> dict[str, str]:
-    if not isinstance(value, Mapping) or not all(isinstance(item, str) for pair in value.items() for item in pair):
-        raise ValueError
-    Redactor(value)
-    return dict(value)
-
-
-def _table_of(text: str) -> Any:
-    """A value as TOML spells it, for what is no single word."""
-    import tomllib  # 5 ms of import, which only few variables need
-
-    return tomllib.loads(f"value = {text}")["value"]
-
-
-def _or_none(kind: Kind) -> Kind:
-    def read(value: Any) -> Any:
-        return None if value is None or value == "none" else kind.read(value)
-
-    def of_text(text: str) -> Any:
-        return "none" if text.strip() == "none" else kind.of_text(text)
-
-    return Kind(f'{kind.allowed}; or "none"', read, of_text, kind.hidden)
-
-
-def _budget(value: Any) -> int | Budget:
-    return read_budget(value) if isinstance(value, dict) else _given(value, read_budget)
-
-
-def _budget_of(text: str) -> Any:
-    return _table_of(text) if "{" in text else _number_of(text)
-
-
-_PLACE = Kind("a file, `files:FOLDER` or `:memory:`; empty: your own", _text)
-_FLAG = Kind("true or false", _flag, _flag_of)
-_DURABILITY = Kind("`normal` or `full`", _one_of("normal", "full"))
-_PROVIDER = Kind(f"{', '.join(f'`{name}`' for name in PROVIDERS)}; or empty", _one_of("", *PROVIDERS))
-_MODEL = Kind("a model's name, or empty", _text)
-_STRATEGY = Kind("the name of a preset, or empty", _strategy)
-_TIMEOUT = Kind("seconds, or a time such as 5s, more than 0", _seconds, _seconds_of)
-_PATTERNS = Kind("a table of regular expressions by kind", _patterns, _table_of)
-_AGE = _or_none(Kind(AGES, read_age))
-_SIZE = _or_none(Kind(SIZES, read_size))
-_KEY = _or_none(Kind(f"where a key is: {KEY_PLACES}", _key_place, hidden=True))
-_COUNT = _or_none(Kind("a number from 1", _count, _number_of))
-_BUDGET = _or_none(Kind("tokens of a whole request, or a table of the fields of a Budget", _budget, _budget_of))
-
-
-class Settings(Struct, frozen=True, kw_only=True):
-    """Everything that can be configured, with what holds if nobody says otherwise.
-
-    Values may be given as they are written in a file (`max_size="500MB"`). Raises InputError, which names the key,
-    what was found and what is allowed.
-    """
-
-    store: Annotated[str, Key(_PLACE, "where sessions are kept")] = ""
-    durability: Annotated[
-        Literal["normal", "full"], Key(_DURABILITY, "what an append survives: a killed process, or a power cut too")
-    ] = "normal"
-    key: Annotated[
-        str | None, Key(_KEY, "opens an encrypted store; a new store becomes an encrypted one", of_store=True)
-    ] = None
-    save_history: Annotated[
-        bool, Key(_FLAG, "whether sessions are stored; if not, they live in memory and nothing of them is on disk")
-    ] = True
-    provider: Annotated[str, Key(_PROVIDER, "with `model`, what a new session makes requests for")] = ""
-    model: Annotated[str, Key(_MODEL, "with `provider`, what a new session makes requests for")] = ""
-    budget: Annotated[int | Budget | None, Key(_BUDGET, "the budget of a new session")] = None
-    strategy: Annotated[str, Key(_STRATEGY, "what gives way first in a new session")] = ""
-    summary_timeout: Annotated[float, Key(_TIMEOUT, "how long a model may take for a summary")] = TIMEOUT
-    redact: Annotated[
-        bool, Key(_FLAG, "whether marks take the place of secrets before anything is stored", of_store=True)
-    ] = True
-    redact_patterns: Annotated[
-        dict[str, str], Key(_PATTERNS, "what is a secret too; tables of several places are put together")
-    ] = {}
-    max_age: Annotated[
-        timedelta | None, Key(_AGE, "`gc` deletes sessions that nothing was added to for longer", of_store=True)
-    ] = None
-    max_size: Annotated[
-        int | None, Key(_SIZE, "`gc` deletes the oldest sessions until the store takes no more on disk", of_store=True)
-    ] = None
-    max_sessions: Annotated[
-        int | None, Key(_COUNT, "`gc` deletes the oldest sessions until no more are left", of_store=True)
-    ] = None
-    compress_after: Annotated[
-        timedelta | None, Key(_AGE, "`gc` packs sessions that nothing was added to for longer", of_store=True)
-    ] = None
-    gc_on_open: Annotated[
-        bool, Key(_FLAG, "whether `turnlog.open` does what `gc` does, when a limit is passed", of_store=True)
-    ] = False
-
-    def __post_init__(self) -> None:
-        for name in keys():
-            msgspec.structs.force_setattr(self, name, read_key(name, getattr(self, name)))
-        if bool(self.provider) != bool(self.model):
-            has, lacks = ("provider", "model") if self.provider else ("model", "provider")
-            raise InputError(f"{has}: found {getattr(self, has)!r}, but no `{lacks}`; set both, or neither")
-
-    @property
-    def target(self) -> Target | None:
-        """What a new session makes requests for, if that is set."""
-        return target(self.provider, self.model) if self.provider else None
-
-    @property
-    def redactor(self) -> Redactor | None:
-        """What puts marks in place of secrets, if that is wanted."""
-        return Redactor(self.redact_patterns) if self.redact else None
-
-
-def read_key(name: str, value: Any) -> Any:
-    """The value of a key as `Settings` has it. Raises InputError."""
-    kind = keys()[name].kind
+def user_file(environment: Mapping[str, str] | None = None) -> Path:
+    """The user's file: what TURNLOG_CONFIG names, else `config.toml` in the user's configuration folder.
+    Raises InputError for the home of a user that there is not."""
+    named = (os.environ if environment is None else environment).get(VARIABLE)
     try:
-        return kind.read(value)
-    except (ValueError, TypeError, OverflowError, InputError) as error:
-        why = f" ({error})" if isinstance(error, InputError) else ""
-        found = "something that is not shown here" if kind.hidden else repr(value)
-        raise InputError(f"{name}: found {found}, allowed is {kind.allowed}{why}") from error
+        return Path(named).expanduser() if named else config_folder() / "config.toml"
+    except RuntimeError as error:
+        raise InputError(f"{VARIABLE}: found {named!r}, allowed is a file; there is no such home") from error
 
 
-@cache
-def keys() -> dict[str, Key]:
-    """Every key of `Settings` by name, in order."""
-    hints = get_type_hints(Settings, include_extras=True)
-    return {name: hints[name].__metadata__[0] for name in Settings.__struct_fields__}
+def project_file(folder: Path | None = None) -> Path | None:
+    """The file of the project that `folder` (None: the working directory) belongs to: `turnlog.toml` in it, or in the
+    nearest folder above it, up to the top of its Git working tree."""
+    try:
+        start = Path.cwd() if folder is None else folder.absolute()
+    except FileNotFoundError:  # the working directory was deleted
+        return None
+    above = [start, *start.parents]
+    top = next((n for n, each in enumerate(above) if (each / ".git").exists()), 0)
+    return next((path for each in above[: top + 1] if (path := each / PROJECT_FILE).is_file()), None)
+
+
+def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Variables that begin as ours do, in capitals or not, and are none of them. One that is nearly one of them is an
+    error where settings are loaded: whoever mistyped TURNLOG_SAVE_HISTORY must not have a history kept."""
+    around = os.environ if environment is None else environment
+    known = _known_variables()
+    return sorted(name for name in around if name.upper().startswith(_PREFIX) and name not in known)
+
+
+def _known_variables() -> list[str]:
+    return [*(f"{_PREFIX}{key.upper()}" for key in keys()), *_OTHER_VARIABLES]
+
+
+def _files(environment: Mapping[str, str], folder: Path | None) -> Iterator[_Place]:
+    """The user's file and the project's, as far as they are there."""
+    own, named = user_file(environment), bool(environment.get(VARIABLE))
+    if named or own.is_file():
+        yield _place(f"user file {own}", _read(own, f" ({VARIABLE} names this file)" if named else ""), own.parent)
+    path = project_file(folder)
+    if path is not None:
+        place = _place(f"project file {path}", _read(path, ""), path.parent, of_project=True)
+        _check_project(place, path.parent)
+        yield place
+
+
+def _read(path: Path, why: str) -> dict[str, Any]:
+    import tomllib  # 5 ms of import, which only who has such a file pays
+
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}{why}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: no TOML: {error}") from error
+
+
+def _place(name: str, said: Mapping[str, Any], folder: Path | None = None, *, of_project: bool = False) -> _Place:
+    """What a place says, each value checked. Stores and keys that a file names are found from its
+    `folder`."""
+    where = name.removeprefix("user file ").removeprefix("project file ")
+    found: dict[str, Any] = {}
+    for spelled, value in said.items():
+        key = _CAPITAL.sub(r"_\1", spelled).lower()  # maxSize is max_size
+        if key not in keys():
+            raise InputError(f"{where}: there is no key {spelled!r}; {_nearest(key, keys())}")
+        if key in found:
+            raise InputError(f"{where}: {key} is said twice, as {spelled!r} too; take one of them out")
+        if value is None:
+            continue
+        try:
+            found[key] = read_key(key, value)
+            if key == "store" and folder is not None and value:
+                found[key] = placed(value, folder)
+            elif key == "key" and folder is not None and found[key]:
+                found[key] = placed_key(value, folder)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+    return _Place(name, found, of_project)
+
+
+def _variables(environment: Mapping[str, str]) -> _Place:
+    """What the environment says. An empty variable says nothing."""
+    for name in unknown_variables(environment):
+        capitals = name.upper()
+        near = difflib.get_close_matches(capitals, [f"{_PREFIX}{key.upper()}" for key in keys()], 1, 0.85)
+        if capitals in _known_variables() or near:
+            meant = capitals if capitals in _known_variables() else near[0]
+            raise InputError(f"there is no variable {name}; did you mean {meant}?")
+    found: dict[str, Any] = {}
+    for key, about in keys().items():
+        variable = f"{_PREFIX}{key.upper()}"
+        text = environment.get(variable)
+        if not text:
+            continue
+        try:
+            found[key] = read_key(key, about.kind.of_text(text))
+            if key == "store":
+                found[key] = placed(text, Path())
+        except (ValueError, RecursionError, InputError) as error:  # TOMLDecodeError is a ValueError
+            raise InputError(f"{variable}: {_said_of(key, text, error)}") from error
+    return _Place(_VARIABLES, found)
+
+
+def _said_of(key: str, text: str, error: Exception) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return f"{key}: found {short!r}, allowed is {keys()[key].kind.allowed}"
+
+
+def _check_project(place: _Place, folder: Path) -> None:
+    """Whoever works in a folder that others wrote must not have sessions deleted, or secrets kept, by what stands
+    there: a project says that of a store inside it, and of no other. Raises InputError."""
+    where = place.name.removeprefix("project file ")
+    store = place.said.get("store")
+    if store is not None and store != ":memory:":
+        path = local_path(store) if store else None
+        try:
+            outside = leads_out(path, folder) if path else None
+        except OSError as error:
+            raise InputError(f"{where}: store: {error.filename} cannot be looked into: {error.strerror}") from error
+        if path is None or outside == path:
+            raise InputError(f"{where}: store: found {store!r}, allowed is a place inside the project's folder")
+        if outside:
+            raise InputError(f"{where}: store: {outside} leads out of the project's folder; take that link away")
+    for key in place.said:
+        if keys()[key].of_store and not store:
+            raise InputError(
+                f"{where}: {key}: a project says this of its own store only; name one with `store` in this file, or "
+                f"write it to {user_file()}"
+            )
+
+
+def _nearest(key: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(key, known, 1, 0.5)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

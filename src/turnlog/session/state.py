@@ -16,10 +16,11 @@ from ..log.messages import Media, images_in, media_parts
 from ..log.records import Configuration, Count, Decision, Record, UsageRecord
 from ..log.store import Store
 from ..models.target import Target
-from ..requests.build import Plan, Prepared, follow, plan
+from ..requests.build import Prepared, follow
 from ..requests.incremental import Piece, assemble, settled
 from ..requests.prompt_cache import Sent, cache_prices, marked, use_of
 from ..requests.size import Sizing
+from ..requests.translate import Plan, plan
 from ..tokens.calibration import Calibration, calibrated
 from ..tokens.counted import Counter
 from ..tokens.counters import counter_for
@@ -29,12 +30,9 @@ from ..view.compaction.ladder import situation_of
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown
-from ..view.ledger import LEDGER, Standing, fate_after, fate_of, open_calls
+from ..view.tool_calls import LEDGER, Standing, fate_after, fate_of, open_calls
 from ..view.types import Shown, starts_turn
-from .landmarks import LandmarkReader
-from .loader import Window, gap_tokens, reach_for, read_window, usual_reach
-
-__all__ = ["Context", "Summarise"]
+from .loader import LandmarkReader, Window, gap_tokens, reach_for, read_window, usual_reach
 
 Summarise = Callable[[Wanted], Summary]
 """Writes a summary."""

@@ -29,11 +29,10 @@ from ..view.tool_calls import CallInfo, calls_of, unanswered
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes
 from ..workspace.watch import FileRecorder
-from .exchange import Answer, Content, is_stream, parts_of
+from .answer import Answer, is_stream
+from .inputs import Content, parts_of
 from .recorder import Journal
 from .recovery import told
-
-__all__ = ["Desk", "ToolRun", "Turn"]
 
 _DENIED = "The user did not allow this call; it did not run."
 _NOT_BEGUN = "the turn has not begun: use it as `with session.turn(...) as turn`"

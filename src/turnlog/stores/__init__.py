@@ -1,4 +1,8 @@
-"""Stores: where logs live. `open_store` takes a path or a URL and returns one."""
+"""Where logs are kept: SQLite, JSON lines, memory, and an encrypting store in front of them.
+
+`open_store` takes a path and returns a store. Imported by `redaction` and above. A new store is one module that
+implements `log.store.Store` and passes `turnlog.testing.check_store`.
+"""
 
 from __future__ import annotations
 

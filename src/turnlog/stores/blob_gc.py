@@ -19,8 +19,6 @@ from .jsonl.lines import lines_forwards, read_line
 from .jsonl.packs import open_packed, size_of
 from .sqlite.packs import held
 
-__all__ = ["logged", "records_in", "records_of", "sweep_database", "unused"]
-
 
 def unused(blobs: Mapping[str, Put], records: Iterable[bytes], grace: float) -> tuple[set[str], Swept]:
     """The blobs that `records`, all that there are, do not refer to and that may go; and what to say of it."""

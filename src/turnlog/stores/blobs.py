@@ -14,8 +14,6 @@ from ..errors import BlobMissing, CorruptRecord
 from ..log.messages import sha256_hex
 from .folders import refusals
 
-__all__ = ["BlobFolder", "Put", "SEALED_HEAD", "fits", "is_blob_name", "named", "names_in", "whole_blob"]
-
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 

@@ -11,8 +11,6 @@ from ..log.records import Record
 from ..log.store import Draft, SessionInfo, Store
 from .blobs import names_in
 
-__all__ = ["copy_store"]
-
 _BATCH = 500
 
 

@@ -12,19 +12,6 @@ from ..log.messages import compact_json, media_parts
 from ..log.records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
 from ..log.store import Draft, utc_now
 
-__all__ = [
-    "blob_names",
-    "check_unchanged",
-    "fork_point",
-    "holds_any",
-    "is_said",
-    "kind_finder",
-    "kind_of",
-    "number_drafts",
-    "row_kind",
-    "storable",
-]
-
 
 def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
     """`drafts` as the records that follow number `after`, each with its bytes in `raw`.

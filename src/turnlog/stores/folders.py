@@ -9,8 +9,6 @@ from pathlib import Path
 
 from ..errors import StoreError
 
-__all__ = ["make_private", "refusals", "write_whole"]
-
 
 @contextmanager
 def refusals(path: Path, *, missing: bool = False) -> Iterator[None]:

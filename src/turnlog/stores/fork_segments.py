@@ -8,8 +8,6 @@ from typing import NamedTuple
 from ..errors import CorruptRecord
 from .sqlite.schema import CHAIN_START, SessionRow, record_id
 
-__all__ = ["Segment", "checksum_at", "count_messages", "segments_of"]
-
 
 class Segment(NamedTuple):
     """Records `first` to `last`, kept with session number `no`."""

@@ -25,8 +25,6 @@ try:
 except ImportError:  # Windows: nobody can tell; `taken` says so
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Hold", "HoldFolder"]
-
 _TRIES = 100
 """How often a folder may be taken away while a file is made in it: more often nobody else is the reason."""
 

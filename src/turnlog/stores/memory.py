@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound, StoreError
+from ..log.bills import Bills, usage_by_model
 from ..log.codec import decode_record
 from ..log.messages import sha256_hex
 from ..log.records import Record
@@ -30,16 +31,12 @@ from ..log.store import (
     is_landmark,
     utc_now,
 )
-from ..models.pricing import Bills, usage_by_model
 from .blob_gc import unused
 from .blobs import Put, named
 from .drafts import blob_names, fork_point, is_said, kind_finder, kind_of, number_drafts
 from .locks import Hold
 from .scan import Search, Source, scan
 from .totals import usages_one_by_one
-
-__all__ = ["MemoryStore"]
-
 
 _ALONE = -1
 """Holders of a session that one has alone."""

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["is_part_of", "leads_out"]
-
 _DEPTH = 2
 """How deep a store of files goes: its folders, and the files in these."""
 

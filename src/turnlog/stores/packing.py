@@ -11,8 +11,6 @@ from msgspec import Struct
 from ..errors import CorruptRecord, SessionNotFound
 from ..log.store import Inventory, SessionInfo, Store
 
-__all__ = ["Compressed", "is_older", "packed_all", "time_of", "to_pack", "would_pack"]
-
 
 class Compressed(Struct, frozen=True):
     """A session that was packed, or would be: the bytes of its records before, and after (0: not done yet)."""

@@ -11,8 +11,6 @@ from ..log.records import Record
 from ..log.store import Hit
 from .words import Finder, ToolNames, entry_of, matches, may_match, parse_query
 
-__all__ = ["Search", "Source", "parts_to_search", "scan"]
-
 _TIME = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
 
 

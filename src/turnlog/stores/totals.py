@@ -6,10 +6,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from ..errors import SessionNotFound
+from ..log.bills import Bills
 from ..log.store import SessionInfo
-from ..models.pricing import Bills
-
-__all__ = ["usages_one_by_one"]
 
 
 class _Billed(Protocol):

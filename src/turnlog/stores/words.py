@@ -22,20 +22,6 @@ from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCa
 from ..log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, Record, ToolFinished, ToolStarted
 from .drafts import kind_of
 
-__all__ = [
-    "Entry",
-    "Finder",
-    "Term",
-    "ToolNames",
-    "entry_of",
-    "fold",
-    "indexed",
-    "matches",
-    "may_match",
-    "parse_query",
-    "role_and_text",
-]
-
 _SNIPPET_CHARACTERS = 160
 # Combining marks belong to the word that they stand in. Those of Hebrew and Arabic are vowels that most leave out.
 _MARK = (

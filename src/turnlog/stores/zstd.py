@@ -7,8 +7,6 @@ from typing import Any
 
 from ..errors import CorruptRecord, InputError
 
-__all__ = ["FRAME_BYTES", "compressed", "decompressed", "groups", "joined", "library", "parted", "size_of_frame"]
-
 FRAME_BYTES = 1 << 18
 """About how many bytes of records go into one frame: more gains little, and one record costs reading all of them."""
 

@@ -1,4 +1,7 @@
-"""Summaries: many messages said in few words, by a model or without one, and never paid for twice."""
+"""Summaries of what leaves a view: by a model, or without one by the digest. Each is paid for once.
+
+Takes the messages of a view. Imported by `requests` (for plain bodies) and `session`.
+"""
 
 from .attempts import TIMEOUT, Attempt, attempt
 from .background import Background

@@ -16,8 +16,6 @@ from .protocol import Material, Summarizer
 from .running import Run
 from .verdict import SummaryFailure, fault_of
 
-__all__ = ["Attempt", "TIMEOUT", "attempt"]
-
 TIMEOUT = 5.0
 """Seconds that a summarizer has, while a request waits."""
 

@@ -8,8 +8,6 @@ from .protocol import Material, Summarizer
 from .running import Run
 from .verdict import SummaryFailure
 
-__all__ = ["Background"]
-
 
 class Background:
     """At most one summarizer at work beside a session. No thread is there before the first `start`.

@@ -41,8 +41,6 @@ from .sections import (
 )
 from .speakers import with_calls
 
-__all__ = ["Digest"]
-
 _TITLE = "Digest of records {} to {}; [n] is record n"
 _TITLED = re.compile(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # under the heading that a view gives it
 _BARE = re.compile(r"\[\d+\] \S+:$")  # a heading that says nothing by itself

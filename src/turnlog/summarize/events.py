@@ -13,8 +13,6 @@ from ..log.messages import Outcome, ToolCall
 from .file_edits import BY_SHELL, last_program, words_of
 from .reading import Said, clip
 
-__all__ = ["acts", "changes_things", "ended", "error_of", "errors", "files", "open_ends", "tasks_of"]
-
 _ENDS = 1500  # characters at either end of a text in which an event is looked for
 _STATUS = 300  # the same for a status
 # A status that is told: not what a call in a program would exit with, nor what a manual says of one.

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 
 from .transcript import Entry, Voice
 
-__all__ = ["excerpt", "fitted"]
-
 _SHARE: dict[Voice, int] = {"tool": 1, "assistant": 3, "system": 6, "user": 12, "notes": 12}
 """How much longer a part may stay than a tool's before it is cut. A judgement: tools say most and need least,
 the user's words are the task, and notes are short of words already."""

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from ..log.messages import ToolCall
 from .reading import clip
 
-__all__ = ["BY_SHELL", "changes_of", "last_program", "words_of"]
-
 _ENDS = 1500  # characters of a command that are looked at
 _PATH_KEY = re.compile(r"(?:^|_)(?:path|file|filename|filepath)$")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # where a word begins in `filePath`

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 
 from .reading import Said
 
-__all__ = ["Seen", "Vocabulary", "find_word"]
-
 _WORD = re.compile(r"https?://[^\s\"'<>)\]}]+|[\w~./@$+-]{3,}")
 _APART = "".join(chr(code) if re.match(r"[\w~./@$+-]", chr(code)) else " " for code in range(128))
 """Leaves of a plain text what `_WORD` takes: twice as fast as looking for that."""

@@ -9,8 +9,6 @@ from math import fsum
 
 from .reading import clip
 
-__all__ = ["decisions_of", "gives_orders", "line_of", "most_telling"]
-
 _LINE = 300  # characters of what the user said at once
 _HEAD, _ORDERS, _TAIL = 110, 130, 50  # the same where orders stand in the midst: their shares
 _SEARCHED = 5_000  # characters at either end of a long text in which orders are looked for

@@ -22,8 +22,6 @@ from ..log.store import Draft, RecordStore
 from .protocol import Material
 from .verdict import SummaryFailure
 
-__all__ = ["Ledger", "LogLedger", "MemoryLedger", "claim", "key_of", "outcome_of", "settle"]
-
 
 class Ledger(Protocol):
     """The summary records of one log."""

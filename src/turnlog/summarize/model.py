@@ -13,8 +13,6 @@ from .digest import Digest
 from .prompt import PROMPT_VERSION, prompt_for
 from .protocol import Material, Summarizer
 
-__all__ = ["Complete", "ModelSummarizer", "as_ladder"]
-
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 Complete = Callable[[str], str]

@@ -18,8 +18,6 @@ from .instructions import decisions_of, gives_orders, line_of
 from .reading import Note, Said, clip, laid_out, read, spelled, texts_of
 from .speakers import REFUSED, refusal_of
 
-__all__ = ["Memory", "Reader"]
-
 
 class _Entry(Struct, gc=False):
     """The notes of a message, made looking at `limit` characters of each text, the longest of which has `longest`."""

@@ -16,8 +16,6 @@ from .excerpts import fitted
 from .protocol import Material
 from .transcript import Entry, entries_of, notes_of, requests_of
 
-__all__ = ["PROMPT_VERSION", "prompt_for"]
-
 PROMPT_VERSION = 2
 """Goes up when a prompt changes: summaries are kept by it."""
 

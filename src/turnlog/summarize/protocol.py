@@ -10,8 +10,6 @@ from msgspec import Struct
 from ..view.compaction.situation import Wanted
 from ..view.types import Shown
 
-__all__ = ["Material", "Summarizer"]
-
 
 class Material(Struct, frozen=True, kw_only=True):
     """What is to be summarised, and how long the text may be.

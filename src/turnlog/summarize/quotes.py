@@ -13,8 +13,6 @@ from .identifiers import find_word
 from .notes import Reader
 from .reading import Place, Quote, Said
 
-__all__ = ["Choice", "Excerpt", "Heading", "excerpts"]
-
 _LINE = 160  # characters of a line that are quoted
 _PATIENCE = 200  # quotes in a row that do not fit: then it is looked whether any could
 _FRAME = 3  # characters or so that a line costs besides its text

@@ -15,8 +15,6 @@ from msgspec import Struct, field
 from ..log.messages import Media, Message, Text, ToolCall, ToolResult
 from ..view.types import Shown
 
-__all__ = ["Note", "Place", "Quote", "Said", "Who", "clip", "flat_lines", "laid_out", "read", "spelled", "texts_of"]
-
 Who = Literal["user", "assistant", "call", "result"]
 
 _LOOK = 1_200_000  # characters of all texts together that are looked at; beyond it each is cut to its two ends

@@ -9,8 +9,6 @@ from .ledger import Ledger, settle
 from .protocol import Material, Summarizer
 from .verdict import SummaryFailure, fault_of
 
-__all__ = ["Run"]
-
 
 class Run:
     """Started when it is made, for a key that its maker has claimed.

@@ -7,25 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-__all__ = [
-    "ASKED",
-    "DECIDED",
-    "DONE",
-    "EARLIER",
-    "ERRORS",
-    "FILES",
-    "HEADING",
-    "Line",
-    "OPEN",
-    "about_of",
-    "fitting",
-    "in_order",
-    "newest_first",
-    "path_of",
-    "quoted",
-    "read_lines",
-]
-
 EARLIER = "## From an earlier summary"
 ASKED = "## Asked"
 FILES = "## Files changed"

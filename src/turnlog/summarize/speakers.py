@@ -11,8 +11,6 @@ from msgspec.structs import replace
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..view.types import Shown
 
-__all__ = ["REFUSED", "refusal_of", "with_calls"]
-
 REFUSED = "refused by the user"
 
 _ENDS = 2_000  # characters at the beginning of a result in which a refusal is looked for

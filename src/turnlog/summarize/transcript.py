@@ -11,8 +11,6 @@ from msgspec import Struct
 from ..log.messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult, compact_json, text_of
 from ..view.types import Shown, starts_turn
 
-__all__ = ["Entry", "Voice", "entries_of", "notes_of", "requests_of"]
-
 Voice = Literal["user", "assistant", "system", "tool", "notes"]
 """Whose words an entry holds; `notes` are those of the summary before."""
 

@@ -10,8 +10,6 @@ from msgspec import Struct
 from .protocol import Material
 from .transcript import entries_of
 
-__all__ = ["Fault", "SummaryFailure", "fault_of"]
-
 Fault = Literal["exception", "timeout", "not text", "empty", "refusal", "inflated", "remembered", "claimed", "ledger"]
 """Why there is no text. `remembered`: it failed before. `claimed`: somebody else was first, and has no text
 yet. `ledger`: the log could not be read or written."""

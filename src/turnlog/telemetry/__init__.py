@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry for what happens in a session: turns, answers of models, tools.
+"""OpenTelemetry spans for what happens in a session: turns, model answers, tools.
 
-They follow the semantic conventions for generative AI (`names`). Needs the extra `otel`; where spans go is said to
-OpenTelemetry's SDK, not here.
+They follow the semantic conventions for generative AI (`names`). Needs the extra `otel`; your OpenTelemetry SDK decides
+where the spans go. Nothing imports this room.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ from typing import Any
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown, compact_json
 from ..redaction import Redactor
 
-__all__ = ["Contents", "utf8"]
-
 _REASON = 300
 """So many characters of a reason are kept."""
 

@@ -7,42 +7,6 @@ What begins with `turnlog.` is our own.
 
 from __future__ import annotations
 
-__all__ = [
-    "AGENT_NAME",
-    "ARGUMENTS",
-    "CACHE_READ",
-    "CACHE_WRITE",
-    "CALL_ID",
-    "CHAT",
-    "CONVERSATION",
-    "ERROR_TYPE",
-    "EXECUTE_TOOL",
-    "FINISH_REASONS",
-    "INPUT_MESSAGES",
-    "INPUT_TOKENS",
-    "INVOKE_AGENT",
-    "OPERATION",
-    "OTHER_ERROR",
-    "OUTCOME",
-    "OUTPUT_MESSAGES",
-    "OUTPUT_TOKENS",
-    "PROVIDER",
-    "PROVIDERS",
-    "REASONING_TOKENS",
-    "RECORD",
-    "REQUEST_MODEL",
-    "RESPONSE_ID",
-    "RESPONSE_MODEL",
-    "RESULT",
-    "SCHEMA_URL",
-    "SETTINGS",
-    "TOOL_NAME",
-    "TOOL_TYPE",
-    "TURN_ID",
-    "TURN_STATUS",
-    "VERSION",
-]
-
 VERSION = "1.44.0"
 """Which version of the conventions this is."""
 

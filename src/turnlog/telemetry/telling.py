@@ -35,8 +35,6 @@ from ..view.compaction.ladder import SIZING
 from . import names
 from .content import Contents, utf8
 
-__all__ = ["SessionSpans"]
-
 _KEPT = 200
 """So many open calls, and so many messages and events until the next answer, are kept; the oldest go first."""
 

@@ -1,6 +1,6 @@
-"""Checks that come with the package, for those who write a part of it of their own.
+"""Checks shipped with the package, for people who write their own store or provider.
 
-`turnlog.testing.strategies` has the Hypothesis strategies; it needs Hypothesis.
+`turnlog.testing.strategies` has the Hypothesis strategies and needs Hypothesis. The product never imports this room.
 """
 
 from __future__ import annotations

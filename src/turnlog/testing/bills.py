@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from ..errors import SessionNotFound
+from ..log.bills import usage_by_model
 from ..log.messages import Message, Text
 from ..log.records import MessageRecord, Usage, UsageRecord
 from ..log.store import Draft, Store
-from ..models.pricing import usage_by_model
-
-__all__ = ["check_usage"]
 
 
 def check_usage(store: Store) -> None:

@@ -13,8 +13,6 @@ import msgspec
 from ..log.messages import Media, Message, Part, Reasoning, Role, Text, ToolCall, ToolResult, Unknown
 from .histories import PROVIDER_NAMES, History, HistoryWriter, own_item
 
-__all__ = ["DAMAGES", "damaged_history"]
-
 
 class _Damager:
     """Damages a conversation in place; each damage says whether it found something to damage."""

@@ -16,8 +16,6 @@ from ..log.messages import sha256_hex
 from ..log.records import FileChange, Record
 from ..workspace.diff import make_hunks, write_hunks
 
-__all__ = ["Edits", "File", "edit_sequence", "git_judges", "has_git"]
-
 _NAMES = (
     "a.txt",
     "b.py",

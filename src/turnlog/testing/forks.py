@@ -7,8 +7,6 @@ from ..log.records import Note
 from ..log.store import Draft, Store
 from .probing import raises, said, texts
 
-__all__ = ["check_delete", "check_forks"]
-
 
 def check_forks(store: Store) -> None:
     """A fork begins with the records of its parent and then goes its own way; so do forks of forks."""

@@ -25,8 +25,6 @@ from ..log.messages import (
     sha256_hex,
 )
 
-__all__ = ["History", "HistoryWriter", "PIXEL", "PROVIDER_NAMES", "own_item", "sound_history"]
-
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc000"
     "000301010018dd8db00000000049454e44ae426082"

@@ -33,8 +33,6 @@ from ..log.records import (
 )
 from ..log.store import Draft, Store
 
-__all__ = ["HOSTILE", "NEEDLE", "hostile_body", "hostile_session", "hostile_text"]
-
 NEEDLE = "needlework"
 """A plain word that hostile text holds too, to search for."""
 

@@ -10,8 +10,6 @@ from ..log.records import Body, Configuration, Decision, FileChange, MessageReco
 from ..log.store import Draft, Store, is_landmark
 from ..stores.drafts import kind_of
 
-__all__ = ["check_kinds", "check_landmarks"]
-
 _SYSTEM = MessageRecord(Message("system", (Text("Be brief."),)))
 _BODIES: tuple[Body, ...] = (
     TurnOpened("t1"),

@@ -10,8 +10,6 @@ from ..log.messages import Message, Text
 from ..log.records import MessageRecord, Record
 from ..log.store import Draft, Store
 
-__all__ = ["content", "raises", "said", "texts"]
-
 _Refusal = TypeVar("_Refusal", bound=TurnlogError)
 
 

@@ -10,12 +10,11 @@ from ..log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
 from ..log.records import Configuration
 from ..models.target import Target
 from ..providers.protocol import Provider
-from ..requests.build import Prepared, follow, plan
+from ..requests.build import Prepared, follow
+from ..requests.translate import plan
 from ..view.types import Shown
 from .damages import damaged_history
 from .histories import History, sound_history
-
-__all__ = ["PROVIDER_CHECKS", "check_provider"]
 
 
 def check_provider(provider: Provider, target: Target, *, histories: int = 50) -> None:

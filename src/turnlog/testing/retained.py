@@ -10,8 +10,6 @@ from ..log.records import MessageRecord
 from ..log.store import Draft, Held, Store
 from .probing import raises, said, texts
 
-__all__ = ["check_holds", "check_inventory", "check_reclaim"]
-
 
 def check_holds(store: Store) -> None:
     """A session is in use while anybody holds it; who has it alone lets nobody else in."""

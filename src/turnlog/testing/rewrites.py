@@ -8,8 +8,6 @@ from ..log.messages import Media, Message, Text
 from ..log.records import MessageRecord, Record
 from ..log.store import Draft, Store, Swept
 
-__all__ = ["check_rewrite"]
-
 
 def check_rewrite(store: Store) -> None:
     """Rewritten records are other records, for forks too; all else is as it was, and `verify` agrees."""

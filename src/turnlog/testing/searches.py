@@ -9,8 +9,6 @@ from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import MessageRecord, Note
 from ..log.store import Draft, Store
 
-__all__ = ["check_search"]
-
 _TIME = "2026-01-02T03:04:05.678Z"
 
 

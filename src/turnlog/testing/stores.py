@@ -48,9 +48,6 @@ from .rewrites import check_rewrite
 from .searches import check_search
 from .sweeps import check_blobs, check_sweep
 
-__all__ = ["STORE_CHECKS", "check_store"]
-
-
 _TIME = "2026-01-02T03:04:05.678Z"
 
 

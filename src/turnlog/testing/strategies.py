@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from .damages import damaged_history
 from .histories import History, sound_history
 
-__all__ = ["damaged_histories", "sound_histories"]
-
 
 def damaged_histories() -> st.SearchStrategy[History]:
     """Conversations with three to eight kinds of damage each."""

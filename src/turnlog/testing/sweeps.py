@@ -8,8 +8,6 @@ from ..log.messages import Media, Message, ToolResult, sha256_hex
 from ..log.records import FileChange, MessageRecord, Note, Record, UnknownRecord
 from ..log.store import Draft, Store, Swept
 
-__all__ = ["check_blobs", "check_sweep"]
-
 _BIG = 100_000
 
 

@@ -1,4 +1,7 @@
-"""Counting tokens: counters by family of models, and what bills teach them."""
+"""Count tokens: counters by model family, and corrections learned from bills.
+
+Takes canonical messages and tools. Imported by `view` and above; needs only `log`.
+"""
 
 from .approximate import FactoredCounter
 from .calibration import Calibration, Drift, Prediction, calibrated

@@ -14,8 +14,6 @@ from .media import count_media, media_text
 from .tool_schemas import flat_json, names_only, nested_objects, spaced_json
 from .vocabulary import count_pieces
 
-__all__ = ["FactoredCounter"]
-
 _VOCABULARY = "o200k_base"
 
 # A run this long without a space is an encoded blob, or might as well be one: no language's words are.

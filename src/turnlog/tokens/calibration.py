@@ -14,8 +14,6 @@ from msgspec.structs import replace
 from ..log.records import Count, Record, UsageRecord
 from .counted import Certainty
 
-__all__ = ["Calibration", "Drift", "MARGINS", "Prediction", "calibrated"]
-
 _REMEMBERED = 20
 """Requests that the ratio is learned from."""
 

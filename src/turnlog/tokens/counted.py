@@ -11,8 +11,6 @@ from msgspec import Struct
 from ..errors import InputError
 from ..log.messages import Message, Tool, ToolResult
 
-__all__ = ["BlobReader", "CERTAINTIES", "Certainty", "Choice", "Counter", "Tally", "last_turn", "tokens_said"]
-
 Certainty = Literal["exact", "calibrated", "estimated"]
 """`exact`: what the provider bills, as far as was ever seen. `calibrated`: an estimate corrected by
 what was billed before. `estimated`: neither."""

@@ -14,17 +14,6 @@ from .counted import CERTAINTIES, BlobReader, Choice, Counter, Tally, tokens_sai
 from .families import claude_family, gemini_family, openai_family, unknown_family
 from .openai import OpenAICounter
 
-__all__ = [
-    "WORD",
-    "checked_counter",
-    "count_at_once",
-    "count_frame",
-    "count_message",
-    "count_tools",
-    "counter_for",
-    "joins_results",
-]
-
 WORD = Message("user", (Text("a word"),))
 """What counters are tried on."""
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["dimensions", "pages"]
-
 
 def dimensions(data: bytes) -> tuple[int, int] | None:
     """Width and height in pixels, or None if `data` is no PNG, JPEG, GIF or WebP, or ends too early."""

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["encrypted_in", "texts_in"]
-
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
 """Bytes as base64, here: no word is as long."""
 

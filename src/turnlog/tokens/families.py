@@ -14,17 +14,6 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-__all__ = [
-    "FactoredFamily",
-    "Images",
-    "OpenAIFamily",
-    "VERSION",
-    "claude_family",
-    "gemini_family",
-    "openai_family",
-    "unknown_family",
-]
-
 VERSION = "2"
 
 

@@ -10,8 +10,6 @@ from .counted import BlobReader
 from .dimensions import dimensions, pages
 from .families import Images
 
-__all__ = ["count_media", "image_tokens", "media_text"]
-
 _COMMON = (1024, 768)
 """Sides that an image is taken to have when nothing is known of it, in pixels."""
 

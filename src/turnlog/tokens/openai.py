@@ -27,8 +27,6 @@ from .media import count_media, media_text
 from .typescript import typescript
 from .vocabulary import count_pieces
 
-__all__ = ["OpenAICounter"]
-
 
 class OpenAICounter:
     """Counts for one family of OpenAI's models, over the chat or the Responses API. There, a call is an item of its

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["Following", "mapping"]
-
 _DEPTH = 6
 _MOST = 5_000
 

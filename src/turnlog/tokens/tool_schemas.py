@@ -9,8 +9,6 @@ from typing import Any
 from ..log.messages import Tool, compact_json
 from .schemas import Following, mapping
 
-__all__ = ["flat_json", "names_only", "nested_objects", "spaced_json"]
-
 _UNSEEN = frozenset(
     "$defs definitions $schema additionalProperties title pattern minLength maxLength minItems maxItems uniqueItems "
     "minimum maximum prefixItems".split()

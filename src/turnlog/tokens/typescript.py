@@ -12,8 +12,6 @@ from typing import Any
 from ..log.messages import Tool
 from .schemas import Following, mapping
 
-__all__ = ["typescript"]
-
 
 def typescript(tools: Sequence[Tool]) -> str:
     """The namespace of these tools."""

@@ -16,8 +16,6 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-__all__ = ["VOCABULARIES", "count_pieces", "cut"]
-
 # The patterns of tiktoken_ext/openai_public.py, tiktoken 0.14.0 (MIT).
 _CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 VOCABULARIES = {

@@ -1,0 +1,4 @@
+"""What a model is shown: pure functions from records to messages.
+
+No clock, no disk, no provider's name: rules come in as data (`rules`). Imported by `providers` and above.
+"""

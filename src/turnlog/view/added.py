@@ -24,8 +24,6 @@ from .rules import Rules
 from .sent import Known, apart, as_sent, is_plain
 from .types import Shown
 
-__all__ = ["Added", "ENDS", "Gauge", "Passing", "added_to", "with_added"]
-
 _Count = Callable[[Message], int]
 
 Passing = dict[int, tuple[int, tuple[Hashable, ...]]]

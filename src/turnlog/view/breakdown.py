@@ -12,8 +12,6 @@ from ..log.messages import Message, ToolCall, ToolResult
 from ..tokens.counted import BlobReader, Certainty, Counter, Tally
 from .types import Shown
 
-__all__ = ["Breakdown", "Kind", "Share", "shares_of"]
-
 Kind = Literal["system", "tools", "summary", "user", "assistant", "tool results", "images", "framing"]
 """`tools` are their declarations, `tool results` those of one tool, `images` all media, `framing` what a provider puts
 around a request."""

@@ -16,8 +16,6 @@ from .fold import as_shown
 from .tool_calls import CallInfo, calls_of, pairs_of
 from .turns import LEFT_OPEN
 
-__all__ = ["Inconsistency", "inconsistencies"]
-
 
 class Inconsistency(Struct, frozen=True):
     """Something that does not go together: a short stable `kind`, a sentence, the records concerned."""

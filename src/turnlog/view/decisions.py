@@ -28,24 +28,6 @@ from ..log.messages import Message, Part, Text, ToolResult
 from ..log.records import Decision, Record
 from .types import Edit, Shown, Treatment
 
-__all__ = [
-    "Effects",
-    "HIDING",
-    "Hiding",
-    "Rewinds",
-    "active_decisions",
-    "cut_text",
-    "ended_decisions",
-    "failures_of",
-    "is_cut",
-    "lasting",
-    "misfit",
-    "stand_in_sizes",
-    "stand_ins",
-    "told",
-    "untold",
-]
-
 HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
 """Actions of decisions that leave records out of the conversation."""
 

@@ -16,8 +16,6 @@ from .decisions import Effects, Rewinds, active_decisions, ended_decisions, stan
 from .fold import as_decided, as_shown
 from .types import Shown
 
-__all__ = ["Account", "Explanation", "Fate", "Ruling", "explain"]
-
 Fate = Literal["kept", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound"]
 """`kept`: shown as it is on record. `masked`: its tool results are a line each. `cut`: giant outputs show beginning
 and end. `placeholder`: images are a line each. `summarised`: a summary that is shown stands for it. `left out`:

@@ -15,8 +15,6 @@ from ..log.records import Decision, MessageRecord, PartialAnswer, Record
 from .decisions import Effects, active_decisions, lasting, stand_ins, told
 from .types import Edit, Shown
 
-__all__ = ["INTERRUPTED", "as_decided", "as_shown", "select"]
-
 INTERRUPTED = "[This answer was interrupted here.]"
 """Stands at the end of an answer that did not come to its end, so that a model does not take half
 a sentence for a whole one."""

@@ -6,8 +6,6 @@ import re
 
 from ..log.messages import Message, Text
 
-__all__ = ["is_of_program", "is_preface"]
-
 # What Claude Code and Codex put on record in the user's name: the whole of a message is made of such.
 _ELEMENT = re.compile(
     r"\s*(?:<(local-command-(?:caveat|stdout|stderr)|command-(?:name|message|contents)|system-reminder|turn_aborted"

@@ -13,8 +13,6 @@ from msgspec import Struct
 
 from ..log.messages import ToolCall
 
-__all__ = ["NO_LIMIT", "Rules"]
-
 NO_LIMIT = 1 << 62
 
 

@@ -12,9 +12,6 @@ from .repair.repair import as_users
 from .rules import Rules
 from .types import Shown
 
-__all__ = ["Known", "apart", "as_sent", "as_spelled", "is_plain"]
-
-
 Known = Callable[[Sequence[Shown]], Sequence[Shown]]
 """Messages with media as their bytes have it, and without what the provider would not know."""
 

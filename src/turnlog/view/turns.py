@@ -12,13 +12,12 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from ..log.bills import Bills, total_usage, usage_by_model
 from ..log.messages import Reasoning, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, Usage
-from ..models.pricing import Bills, Cost, total_cost, total_usage, usage_by_model
+from ..models.pricing import Cost, total_cost
 from .decisions import Rewinds
 from .tool_calls import CallInfo, calls_of
-
-__all__ = ["LEFT_OPEN", "TurnInfo", "TurnStatus", "turn_spans", "turns_of"]
 
 TurnStatus = Literal["processing", "awaiting_approval", "awaiting_tool_result", "completed", "failed", "cancelled"]
 """Where a turn stands: the first three while it is open."""

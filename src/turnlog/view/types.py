@@ -8,8 +8,6 @@ from msgspec import Struct
 
 from ..log.messages import Form, Message, ToolResult, extra_keys
 
-__all__ = ["Edit", "Loss", "Shown", "Treatment", "starts_turn", "without_extras"]
-
 Treatment = Literal[
     "verbatim", "repaired", "joined", "synthetic", "cut", "masked", "placeholder", "replaced", "summarised"
 ]

@@ -19,8 +19,6 @@ from msgspec.structs import replace
 
 from ..log.messages import sha256_hex
 
-__all__ = ["Folder", "Seen", "differences"]
-
 _FILES_LIMIT = 50_000
 
 _RACY_NS = 2_000_000_000

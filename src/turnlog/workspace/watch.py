@@ -24,8 +24,6 @@ from ..log.records import Body, FileChange, Note, Record
 from .diff import is_inside, place_of, relative_to
 from .snapshot import Folder, Seen, differences
 
-__all__ = ["FILE_LIMIT", "FileRecorder", "IGNORED", "LeftOut", "TOTAL_LIMIT", "Watched", "Watches", "folder_given"]
-
 IGNORED = (
     *(".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"),
     *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".gradle", ".DS_Store"),

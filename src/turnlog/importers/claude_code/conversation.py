@@ -15,8 +15,6 @@ from ..drafting import Drafting, result_text, title_from, without_repeats
 from .steps import Entry, Step, Steps, blocks_of, is_results, message_of
 from .tools import after_results, judged
 
-__all__ = ["draft_conversation"]
-
 _IDENTITY = frozenset(
     {
         *("type", "message", "uuid", "parentUuid", "logicalParentUuid", "sessionId", "timestamp", "requestId"),

@@ -14,8 +14,6 @@ from msgspec import Struct
 from ..lines import Line
 from ..protocol import Damage
 
-__all__ = ["Entry", "Step", "Steps", "blocks_of", "entries_of", "is_results", "message_of"]
-
 
 class Entry(Struct, frozen=True):
     """A record and its line."""

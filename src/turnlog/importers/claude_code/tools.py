@@ -12,8 +12,6 @@ from ...log.records import Approval, ToolFinished
 from ..drafting import Drafting, result_text, without_repeats
 from ..file_changes import is_patch
 
-__all__ = ["after_results", "judged"]
-
 _INTERRUPTED = "[Request interrupted by user"
 _REFUSED = (
     "The user doesn't want to proceed with this tool use",

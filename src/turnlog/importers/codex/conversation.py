@@ -18,8 +18,6 @@ from ..drafting import Drafting, result_text, title_from
 from .events import IDE_REQUEST, Events
 from .patches import edits_in, record_edits
 
-__all__ = ["Entry", "Facts", "draft_rollout"]
-
 
 class Entry(Struct, frozen=True):
     """A line of a rollout: what kind it is, and its payload."""

@@ -22,8 +22,6 @@ from ...providers.openai_responses import PROVIDER
 from ..drafting import Drafting, is_empty, title_from, without_repeats
 from ..file_changes import hunks_of, is_patch
 
-__all__ = ["Events", "IDE_REQUEST"]
-
 _Payload = Mapping[str, Any]
 
 _ECHOES = {

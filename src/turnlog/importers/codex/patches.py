@@ -15,8 +15,6 @@ from msgspec import Struct
 from ...log.messages import ToolCall
 from ..file_changes import ChangedFiles
 
-__all__ = ["Edit", "edits_in", "record_edits"]
-
 _PATCH = re.compile(r"^\*\*\* Begin Patch[ \r]*\n(.*?)^\*\*\* End Patch", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r"\bapply_?patch\b")
 _FILE = re.compile(r"\*\*\* (Add|Delete|Update) File: (.+?)\s*")

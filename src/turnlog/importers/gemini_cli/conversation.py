@@ -13,8 +13,6 @@ from ..drafting import Drafting, is_empty, title_from, without_repeats
 from .entries import Entry, texts_of
 from .tools import calls_of, judged, record_run, response_parts
 
-__all__ = ["draft_session"]
-
 _NOTICES = frozenset({"info", "warning", "error"})
 """What gemini-cli tells the user; no model sees it."""
 

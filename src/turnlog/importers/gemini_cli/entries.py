@@ -19,8 +19,6 @@ from ..drafting import is_empty, without_repeats
 from ..lines import Line, json_document, json_lines
 from ..protocol import Damage
 
-__all__ = ["Entry", "Session", "read_session", "texts_of"]
-
 _HEADER = frozenset({"sessionId", "projectHash", "startTime", "kind"})
 _BY_ID = frozenset({"id", "type"})
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')

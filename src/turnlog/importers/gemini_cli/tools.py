@@ -13,8 +13,6 @@ from ...log.records import Approval, ToolFinished
 from ..drafting import Drafting, result_text, without_repeats
 from ..file_changes import is_patch
 
-__all__ = ["calls_of", "judged", "record_run", "response_parts"]
-
 _OUTCOMES: dict[str, Outcome] = {"success": "ok", "error": "failed", "cancelled": "canceled"}
 """Statuses of a call that ended; others (scheduled, executing, awaiting_approval) are no end."""
 

@@ -13,8 +13,6 @@ from ...log.messages import Message, Text
 from ...log.records import Decision
 from ..drafting import Drafting
 
-__all__ = ["Sight"]
-
 
 class _Seen(Struct, frozen=True):
     """A message that the model sees: its record, and the events it came from."""

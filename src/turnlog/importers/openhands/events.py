@@ -20,8 +20,6 @@ from ..drafting import Drafting, without_repeats
 from ..wire_message import read_message
 from .condensation import Sight
 
-__all__ = ["Events", "event_id", "is_event"]
-
 _ENDINGS = frozenset({"finish", "reject"})
 """Actions that end the run: without a call behind them they are the agent's last words."""
 

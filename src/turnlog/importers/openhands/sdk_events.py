@@ -21,8 +21,6 @@ from ..lines import Line
 from ..wire_message import read_message
 from .condensation import Sight
 
-__all__ = ["SdkEvents", "is_sdk_event"]
-
 _COUNTS = {
     "input": "prompt_tokens",
     "output": "completion_tokens",

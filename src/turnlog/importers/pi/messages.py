@@ -12,8 +12,6 @@ from ...log.messages import Media, Message, Part, Reasoning, Text, ToolCall, Too
 from ...log.records import Usage, UsageRecord, tokens_billed
 from ..drafting import Drafting
 
-__all__ = ["CUT_SHORT", "provider_of", "read_answer", "read_entry", "usage_of", "word"]
-
 CUT_SHORT = frozenset({"aborted", "error"})
 """Stop reasons of an answer that did not come to its end."""
 

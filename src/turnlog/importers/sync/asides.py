@@ -28,8 +28,6 @@ from ...log.records import (
 from ...log.store import Draft
 from ...view.turns import LEFT_OPEN
 
-__all__ = ["Asides", "is_aside", "may_be_moved", "may_follow", "unnumbered"]
-
 _WORDLESS = (Configuration, Decision, Note, SessionOpened, SummaryRecord)
 
 

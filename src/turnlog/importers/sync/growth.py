@@ -22,8 +22,6 @@ from .. import Imported
 from ..answers import texts_of
 from .asides import unnumbered
 
-__all__ = ["is_older", "is_outgrown", "names_its_place"]
-
 
 def is_outgrown(kept: Sequence[Record], imported: Imported, known: int, clocks: Iterable[str]) -> bool:
     """Whether the transcript says all that `kept` does, and none of that came from anybody else.

@@ -29,8 +29,6 @@ from ..drafting import title_from
 from .asides import Asides, is_aside, may_be_moved, may_follow
 from .growth import is_older, is_outgrown, names_its_place
 
-__all__ = ["Kept", "keep", "without_secrets"]
-
 _RACES = 8
 """So often somebody else may import the same at the same time."""
 

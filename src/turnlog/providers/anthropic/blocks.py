@@ -16,25 +16,6 @@ from typing import Any
 from ...log.messages import Form, Media, Reasoning, Text, ToolCall, ToolResult
 from ..spelling import spell
 
-__all__ = [
-    "NAME",
-    "NO_OUTPUT",
-    "call_block",
-    "content_shape",
-    "content_word",
-    "decoded",
-    "document_text",
-    "is_inline",
-    "media_block",
-    "own_shape",
-    "plain_content",
-    "reasoning_block",
-    "result_block",
-    "result_content",
-    "spelled",
-    "text_block",
-]
-
 NAME = "anthropic"
 
 NO_OUTPUT = "[no output]"

@@ -9,8 +9,6 @@ from ...view.types import Edit
 from ..values import misfit
 from .values import MARK
 
-__all__ = ["MAX_MARKS", "mark_cache", "tidy_marks", "with_sound_mark"]
-
 MAX_MARKS = 4
 """Most marks of one request, the automatic one at top level included."""
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from ...errors import InputError
 
-__all__ = ["tool_choice", "with_tool_choice"]
-
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _TYPES = {word: kind for kind, word in _CHOICES.items()}
 

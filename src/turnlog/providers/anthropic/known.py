@@ -9,8 +9,6 @@ from ..values import misfit
 from .shapes import BLOCK, IN_RESULT
 from .values import INSIDE, OWN
 
-__all__ = ["is_block", "knows", "misfit_inside"]
-
 _TRUSTED = ("_tool_use", "_tool_result")
 
 

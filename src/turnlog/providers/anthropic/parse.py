@@ -41,8 +41,6 @@ from .blocks import (
     text_block,
 )
 
-__all__ = ["parse", "read_blocks"]
-
 _NOT_SETTINGS = frozenset({"model", "messages", "system", "tools"})
 _ROLES = ("user", "assistant", "system")
 

@@ -44,8 +44,6 @@ from .blocks import (
 from .known import is_block
 from .rules import IMAGE_MAX_BASE64, IMAGE_MAX_SIDE
 
-__all__ = ["render"]
-
 _Blocks = list[dict[str, Any]]
 
 _TOP = 'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter.'

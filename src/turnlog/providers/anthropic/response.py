@@ -16,8 +16,6 @@ from ..values import check_depth, prune
 from .parse import read_blocks
 from .shapes import BLOCK
 
-__all__ = ["INPUT", "parse_response", "read_reply", "replayable", "string", "usage_of"]
-
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
 INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")

@@ -15,8 +15,6 @@ from ...models.target import Target
 from ...view.rules import Rules
 from .blocks import NAME, NO_OUTPUT
 
-__all__ = ["IMAGE_MAX_BASE64", "IMAGE_MAX_SIDE", "NO_SAMPLING", "ONE_SAMPLING", "rules", "thinking_type"]
-
 # "This model does not support assistant message prefill. The conversation must end with a user message."
 _NO_PREFILL = re.compile(r"claude-(fable|mythos|opus-4[-.][6-9]|opus-5|sonnet-4[-.]6|sonnet-5)")
 # Role "system" inside `messages`: after a user turn, before an assistant turn or last.

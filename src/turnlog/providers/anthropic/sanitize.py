@@ -22,8 +22,6 @@ from .sanitize_tools import tidy_tools
 from .shapes import BODY, NOT_NULL
 from .values import SETTINGS
 
-__all__ = ["required_settings", "tidy", "without_thinking"]
-
 _DEFAULT_MAX_TOKENS = 8192
 """Answer length where nobody asked for one, in tokens; less if the model's limit is lower."""
 _MIN_BUDGET = 1024

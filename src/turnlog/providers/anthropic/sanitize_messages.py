@@ -20,8 +20,6 @@ from .cache_marks import with_sound_mark
 from .known import misfit_inside
 from .values import OPTIONAL
 
-__all__ = ["tidy_blocks"]
-
 _Block = dict[str, Any]
 _Edits = list[Edit]
 

@@ -13,8 +13,6 @@ from .cache_marks import with_sound_mark
 from .shapes import TOOL
 from .values import TOOL_KEYS, TOOLS
 
-__all__ = ["tidy_tools"]
-
 _Tool = dict[str, Any]
 _Edits = list[Edit]
 

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 
 from ..shapes import ANY, Keys, Many, Shape, Tagged
 
-__all__ = ["BLOCK", "BODY", "IN_RESULT", "NOT_NULL", "TOOL"]
-
 NOT_NULL = frozenset(
     "mcp_servers metadata output_config service_tier stop_sequences stream system thinking tool_choice tools".split()
 )

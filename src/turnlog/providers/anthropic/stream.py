@@ -20,8 +20,6 @@ from ..sdk_objects import plain
 from .blocks import NAME
 from .response import INPUT, read_reply, string
 
-__all__ = ["StreamAssembler"]
-
 _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 
 

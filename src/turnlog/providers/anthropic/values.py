@@ -17,9 +17,6 @@ from msgspec import Meta
 
 from ..values import Later, made
 
-__all__ = ["INSIDE", "MARK", "OPTIONAL", "OWN", "SETTINGS", "TOOLS", "TOOL_KEYS"]
-
-
 _ABSENT = object()
 
 

@@ -8,8 +8,6 @@ from ...errors import FormatError
 from ..values import check_depth
 from .keys import FREE, camel
 
-__all__ = ["check_json", "typed"]
-
 
 def check_json(value: Any, path: str = "") -> None:
     """Raises FormatError for a key that stands there in both spellings, so that nobody knows which one

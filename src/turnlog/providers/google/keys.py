@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-__all__ = ["DATA", "FREE", "NAME", "camel", "camel_deep", "find", "role_of", "snake"]
-
 NAME = "google"
 """The public name of this provider."""
 

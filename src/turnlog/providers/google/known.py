@@ -5,8 +5,6 @@ from __future__ import annotations
 from ...log.messages import Opaque
 from .keys import DATA, camel
 
-__all__ = ["knows"]
-
 _WHOLE = ("audioTranscription", "codeExecutionResult", "executableCode", "toolCall", "toolResponse")
 """Data that has no canonical kind; a part with any other is kept whole because it could not be read."""
 

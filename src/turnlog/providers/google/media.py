@@ -10,8 +10,6 @@ from ...log.messages import Media, media_kind, sha256_hex
 from ..protocol import BlobReader
 from .keys import NAME
 
-__all__ = ["LITERAL", "base64_text", "decode", "file_media", "file_uri", "mime_of", "plain_mime", "spelling_of"]
-
 LITERAL = "literal:"
 """Shape of a base64 text that no encoder writes: the text is a blob of its own, its hash follows."""
 

@@ -17,8 +17,6 @@ from .keys import NAME, camel_deep, find, role_of
 from .parts import PartReader
 from .tools import read_tools
 
-__all__ = ["parse"]
-
 _CONTENT = ("contents", "systemInstruction", "tools", "model")
 
 

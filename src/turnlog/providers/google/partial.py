@@ -11,8 +11,6 @@ from ...log.messages import ToolCall, compact_json
 from .checked import typed
 from .keys import NAME
 
-__all__ = ["PartialCall", "starts_partial"]
-
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
 _ESCAPED = re.compile(r"\\(['\"\\/])")
 _DIGITS, _STEPS = 5, 100

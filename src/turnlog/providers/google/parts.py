@@ -29,8 +29,6 @@ from .keys import DATA, NAME, camel, find
 from .media import decode, file_media, plain_mime, spelling_of
 from .results import read_response
 
-__all__ = ["PartReader"]
-
 _P = TypeVar("_P", Media, Reasoning, Text, ToolCall, ToolResult)
 
 

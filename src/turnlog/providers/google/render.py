@@ -33,8 +33,6 @@ from .rules import is_gemini_3
 from .tools import write_tools
 from .wire import own, shape_of, spelled
 
-__all__ = ["render"]
-
 
 class _Call(Struct):
     """A call as it was sent: its canonical id, the id on the wire (may be empty), its name."""

@@ -23,8 +23,6 @@ from .keys import FREE, NAME, camel
 from .partial import PartialCall, starts_partial
 from .parts import PartReader
 
-__all__ = ["ResponseAssembler", "parse_response"]
-
 _KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "modelVersion", "responseId"})
 _BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"})
 """What else a response holds. A chunk of a stream may hold nothing but that, or nothing at all."""

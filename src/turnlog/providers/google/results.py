@@ -14,8 +14,6 @@ from typing import Any
 from ...log.messages import Form, Outcome, Text, compact_json
 from .keys import NAME
 
-__all__ = ["BARE", "read_response", "response_of"]
-
 _WRAPPERS = frozenset({"output", "error", "result", "return_value"})
 """Keys that say nothing of the answer itself; `return_value` is what pydantic-ai sends."""
 

@@ -12,8 +12,6 @@ from ...view.rules import Rules
 from . import wire
 from .keys import NAME, camel_deep
 
-__all__ = ["SETTING_PATHS", "is_gemini_3", "rules", "tool_choice", "with_tool_choice"]
-
 SETTING_PATHS: Mapping[str, tuple[str, ...]] = {
     "max_output_tokens": ("generationConfig", "maxOutputTokens"),
     "seed": ("generationConfig", "seed"),

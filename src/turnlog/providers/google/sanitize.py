@@ -19,8 +19,6 @@ from .shapes import BODY, is_google_schema
 from .tools import lower_types
 from .values import drop_misfits
 
-__all__ = ["tidy"]
-
 _STOPS = 5
 _TEMPERATURE = (0, 2)
 _CACHED = ("systemInstruction", "tools", "toolConfig")

@@ -17,8 +17,6 @@ from .media import decode, file_media, mime_of
 from .values import drop_misfits
 from .wire import STAND_INS
 
-__all__ = ["tidy_content"]
-
 _Object = dict[str, Any]
 _Edits = list[Edit]
 

@@ -8,8 +8,6 @@ from typing import Any
 from ...view.types import Edit
 from .keys import find
 
-__all__ = ["tidy_ids"]
-
 _At = tuple[int, int]
 _Object = dict[str, Any]
 

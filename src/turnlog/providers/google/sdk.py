@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["sdk_arguments"]
-
 
 def sdk_arguments(request: Mapping[str, Any], model: str) -> dict[str, Any]:
     """What to splat into `Client.models.generate_content` (or `generate_content_stream`) of

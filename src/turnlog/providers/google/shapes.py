@@ -14,8 +14,6 @@ from ..values import misfit
 from .keys import camel, snake
 from .values import SCHEMA
 
-__all__ = ["BODY", "TOOL", "is_google_schema"]
-
 
 def _keys(plain: str, **nested: Shape) -> Keys:
     """An object with the `plain` keys (camelCase, anything inside) and the `nested` ones."""

@@ -22,8 +22,6 @@ from .checked import typed
 from .keys import NAME, camel, find
 from .wire import own, shape_of, spelled
 
-__all__ = ["lower_types", "read_tools", "write_tools"]
-
 
 def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
     """The tools of a body. Raises FormatError."""

@@ -14,8 +14,6 @@ from ...view.types import Edit
 from ..values import misfit
 from .keys import FREE, camel
 
-__all__ = ["SCHEMA", "drop_misfits"]
-
 _OBJECT = dict[str, Any]
 
 

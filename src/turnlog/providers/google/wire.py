@@ -12,8 +12,6 @@ from .keys import NAME
 from .media import base64_text, file_uri, mime_of
 from .results import response_of
 
-__all__ = ["STAND_INS", "arguments_of", "call", "media", "own", "reasoning", "result", "shape_of", "spelled"]
-
 STAND_INS = frozenset(
     {
         "skip_thought_signature_validator",

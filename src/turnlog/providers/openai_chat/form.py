@@ -21,8 +21,6 @@ from ...log.messages import Form
 from ..spelling import spell
 from .shapes import NAME
 
-__all__ = ["spelled", "words"]
-
 
 def words(form: Form | None) -> list[str]:
     """The words of this provider's form, none if it is another's."""

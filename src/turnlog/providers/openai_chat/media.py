@@ -16,8 +16,6 @@ from ..spelling import formed
 from .form import spelled, words
 from .shapes import NAME
 
-__all__ = ["decode_base64", "media_wire", "read_media"]
-
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
 _AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _AUDIO_FORMATS = {

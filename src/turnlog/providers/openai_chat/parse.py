@@ -30,8 +30,6 @@ from .media import read_media
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
 from .shapes import MEDIA_TYPES, NAME, OPAQUE_FIELDS, READABLE_MESSAGE, READABLE_TOOL, REASONING_FIELDS, TEXT_TYPES
 
-__all__ = ["MessageReader", "parse", "read_call"]
-
 _TOOLS = Many(READABLE_TOOL)
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 

@@ -8,8 +8,6 @@ from ...log.messages import Text, Tool, ToolCall, compact_json, free_text
 from .form import spelled, words
 from .shapes import NAME
 
-__all__ = ["call_wire", "envelope", "function_wire", "text_wire", "tool_wire"]
-
 
 def envelope(role: str, **keys: str) -> dict[str, Any]:
     """A message without its content: the role and whichever of `keys` say something."""

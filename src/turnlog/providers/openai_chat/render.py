@@ -31,8 +31,6 @@ from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
 from .rules import takes_custom
 from .shapes import NAME, OPAQUE_FIELDS, takes_reasoning
 
-__all__ = ["render"]
-
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
     """The request body for a view, and what it could not express. Never repairs, never raises on a

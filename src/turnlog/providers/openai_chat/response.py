@@ -19,8 +19,6 @@ from .media import decode_base64
 from .parse import MessageReader
 from .shapes import NAME, OPAQUE_FIELDS, READABLE_SOUND, REASONING_FIELDS
 
-__all__ = ["error_text", "first_choice", "parse_response", "read_answer", "usage_of"]
-
 _ANSWER_KEYS = ("content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS, *OPAQUE_FIELDS)
 _PADDED = re.compile("[^=]+=*")
 _CUT_SHORT = ("", "length", "content_filter")

@@ -15,8 +15,6 @@ from ...models.target import Target
 from ...view.rules import Rules
 from .shapes import NAME, takes_reasoning
 
-__all__ = ["TOOLS_MAX", "fixed_sampling", "no_stop", "no_system", "renamed_limit", "rules", "takes_custom"]
-
 TOOLS_MAX = 128
 """Most tools of one request ("Invalid 'tools': array too long. Expected an array with maximum length 128")."""
 

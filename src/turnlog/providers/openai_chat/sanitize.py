@@ -14,8 +14,6 @@ from .rules import TOOLS_MAX, fixed_sampling, no_stop, renamed_limit
 from .sanitize_messages import finished, mended
 from .shapes import request_shape, takes_reasoning
 
-__all__ = ["tidy"]
-
 _SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
 """Sampling settings and the only value that models with fixed sampling take."""
 

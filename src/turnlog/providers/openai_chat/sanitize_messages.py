@@ -14,8 +14,6 @@ from ...view.types import Edit
 from .rules import no_system
 from .shapes import TEXT_TYPES, takes_reasoning
 
-__all__ = ["finished", "mended"]
-
 _NAME_MAX = 64
 _NOT_IN_NAME = re.compile(r"[\s<|\\/>]")
 _MAX_CALLS = 128

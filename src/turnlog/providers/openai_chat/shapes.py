@@ -7,23 +7,6 @@ from functools import lru_cache
 
 from ..shapes import ANY, OBJECT, STRING, Each, Either, Loose, Many, Shape, Tagged, Value, maybe, record, words
 
-__all__ = [
-    "CALL_OPTIONS",
-    "MEDIA_TYPES",
-    "NAME",
-    "OPAQUE_FIELDS",
-    "PART",
-    "PART_TYPES",
-    "READABLE_DELTA",
-    "READABLE_MESSAGE",
-    "READABLE_SOUND",
-    "READABLE_TOOL",
-    "REASONING_FIELDS",
-    "TEXT_TYPES",
-    "request_shape",
-    "takes_reasoning",
-]
-
 NAME = "openai-chat"
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")

@@ -13,8 +13,6 @@ from ..values import check_types
 from .response import error_text, first_choice, read_answer, usage_of
 from .shapes import READABLE_DELTA
 
-__all__ = ["ChatAssembler"]
-
 
 class ChatAssembler:
     """Collects chunks into the message that the whole response would have held.

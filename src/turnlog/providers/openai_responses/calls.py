@@ -27,18 +27,6 @@ from ..spelling import formed, spell
 from .parts import read_content, write_content, write_part
 from .wire import CALLS, NAME, RESULTS, has_word, own_delta, words
 
-__all__ = [
-    "call_type",
-    "is_client_call",
-    "is_client_result",
-    "read_call",
-    "read_result",
-    "result_type",
-    "said_type",
-    "write_call",
-    "write_result",
-]
-
 
 def is_client_call(item: Mapping[str, Any]) -> bool:
     """Whether an item is a call that the client must answer (a tool search may be the server's)."""

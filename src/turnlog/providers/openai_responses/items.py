@@ -18,8 +18,6 @@ from .parts import read_content, text_part, write_content
 from .shapes import READABLE_ITEM
 from .wire import NAME, ROLES, has_word, links, own_delta, word_value, words
 
-__all__ = ["check_item", "read_items", "read_output", "write_message", "write_reasoning"]
-
 _CANONICAL_ROLE: dict[str, Role] = {
     "assistant": "assistant",
     "user": "user",

@@ -7,8 +7,6 @@ from ..values import fits
 from .shapes import ITEM
 from .wire import ID_MAY_GO, has_word, id_fits, item_type
 
-__all__ = ["knows"]
-
 
 def knows(part: Opaque) -> bool:
     """Whether an item that was kept whole is of a known type and has what it needs: transcripts hold types

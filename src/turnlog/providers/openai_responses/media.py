@@ -16,8 +16,6 @@ from ..protocol import BlobReader
 from ..spelling import formed
 from .wire import NAME, has_word, word_value, words
 
-__all__ = ["DOCUMENT_ENDINGS", "MEDIA_TYPES", "read_media", "write_media"]
-
 MEDIA_TYPES = frozenset({"input_image", "input_file", "computer_screenshot"})
 
 DOCUMENT_ENDINGS = {

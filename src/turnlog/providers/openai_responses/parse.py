@@ -16,8 +16,6 @@ from .tool_shapes import READABLE_TOOL
 from .tools import read_tools
 from .wire import NAME, words
 
-__all__ = ["parse"]
-
 _READABLE: Mapping[str, Shape] = {"model": STRING, "instructions": STRING, "tools": Many(READABLE_TOOL)}
 
 

@@ -11,8 +11,6 @@ from ..spelling import formed, spell
 from .media import MEDIA_TYPES, read_media, write_media
 from .wire import NAME, has_word, own_delta, word_value
 
-__all__ = ["plain_texts", "read_content", "read_part", "text_part", "write_content", "write_part"]
-
 _TEXT_TYPES = frozenset({"input_text", "output_text", "text"})
 
 

@@ -32,8 +32,6 @@ from .shapes import ITEM
 from .tools import tool_extras, write_tool
 from .wire import CALLS, ID_MAY_GO, NAME, has_word, id_fits, word_value
 
-__all__ = ["render"]
-
 # Content that is no longer what the provider keeps under an item's id must not go by that id.
 _EDITED = frozenset({"cut", "masked", "placeholder", "replaced", "summarised", "synthetic"})
 

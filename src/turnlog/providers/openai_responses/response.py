@@ -17,8 +17,6 @@ from .items import check_item, read_output
 from .shapes import ITEM
 from .wire import CALLS, NAME, RESULTS
 
-__all__ = ["check_output", "parse_response", "read_response"]
-
 # Keys of output items that no input item takes: what the SDK's `parse` adds, and who made an item.
 _RESPONSE_ONLY = frozenset({"parsed_arguments", "parsed", "created_by"})
 _RESPONSE_ONLY_OF = {"custom_tool_call": frozenset({"status"})}

@@ -11,8 +11,6 @@ from ...view.rules import Rules
 from .media import DOCUMENT_ENDINGS
 from .wire import CALLS, ELSEWHERE, NAME
 
-__all__ = ["FIXED_SAMPLING", "SHOWS_REASONING", "TOOLS_MAX", "rules"]
-
 TOOLS_MAX = 128
 """Most tools of one request ("Invalid 'tools': array too long. Expected an array with maximum length 128")."""
 

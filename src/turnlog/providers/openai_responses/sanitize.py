@@ -16,8 +16,6 @@ from .sanitize_items import finished, mended
 from .shapes import REQUEST
 from .wire import ELSEWHERE
 
-__all__ = ["tidy"]
-
 
 def tidy(request: dict[str, Any], target: Target) -> Rendered:
     """The request without unknown keys, refused values and ids, and settings that exclude each

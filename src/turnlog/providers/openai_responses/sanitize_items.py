@@ -15,8 +15,6 @@ from .rules import SHOWS_REASONING
 from .shapes import ANSWER_PARTS, INPUT_PARTS
 from .wire import ID_MAY_GO, ID_PREFIX, id_fits, item_type
 
-__all__ = ["finished", "mended"]
-
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXT_PARTS = ("text", "input_text", "output_text")
 _EMPTY: dict[str, tuple[str, Any]] = {

@@ -21,8 +21,6 @@ from msgspec import Struct
 from ...view.types import Loss
 from .wire import ID_MAY_GO, RESULTS, id_fits, item_type
 
-__all__ = ["Entry", "settle"]
-
 
 class Entry(Struct):
     """An item on its way into a request.

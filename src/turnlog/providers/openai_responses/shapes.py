@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from ..shapes import INTEGER, OBJECT, STRING, Each, Either, Many, Shape, Tagged, Value, record, words
 from .tool_shapes import TOOL
 
-__all__ = ["ANSWER_PARTS", "CONTENT", "INPUT_PARTS", "ITEM", "READABLE_ITEM", "REQUEST"]
-
 # -- parts ---------------------------------------------------------------------------------------
 
 _STATUS = words("in_progress completed incomplete")

@@ -19,8 +19,6 @@ from .parts import text_part
 from .response import check_output, read_response
 from .wire import CALLS, NAME
 
-__all__ = ["StreamAssembler"]
-
 _CUT = "the stream ended before the response did"
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 # Event type -> (where its text belongs, the key of an index inside the item, the key of the text).

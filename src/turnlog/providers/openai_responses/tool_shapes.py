@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..shapes import OBJECT, STRING, Either, Many, Tagged, maybe, record, words
 
-__all__ = ["READABLE_TOOL", "TOOL"]
-
 _CALLERS = maybe(Many(words("direct programmatic")))
 _FUNCTION = record(
     "type! name! parameters:object? strict:flag? async:flag defer_loading:flag description? output_schema:object?",

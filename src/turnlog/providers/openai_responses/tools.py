@@ -11,8 +11,6 @@ from ...log.messages import Tool, extra_keys
 from ..spelling import formed, spell
 from .wire import NAME, own_delta
 
-__all__ = ["choice_in_common_words", "choice_on_the_wire", "read_tools", "tool_extras", "write_tool"]
-
 
 def read_tools(tools: list[Any]) -> tuple[Tool, ...]:
     """The tools of a request, objects of which `READABLE_TOOL` holds."""

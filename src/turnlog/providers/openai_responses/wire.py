@@ -13,24 +13,6 @@ from msgspec import Struct
 
 from ...log.messages import Form
 
-__all__ = [
-    "CALLS",
-    "CallType",
-    "ELSEWHERE",
-    "ID_MAY_GO",
-    "ID_PREFIX",
-    "NAME",
-    "RESULTS",
-    "ROLES",
-    "has_word",
-    "id_fits",
-    "item_type",
-    "links",
-    "own_delta",
-    "word_value",
-    "words",
-]
-
 NAME = "openai-responses"
 
 

@@ -21,8 +21,6 @@ from ...log.store import SessionInfo
 from ..drafts import storable
 from .vault import SALT_BYTES, Vault, new_salt
 
-__all__ = ["Card", "Piece", "forked_card", "new_card", "read_card", "spans", "titled", "written_card"]
-
 _MARK = "sealed:"
 
 

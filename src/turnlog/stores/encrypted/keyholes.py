@@ -9,8 +9,6 @@ from ..jsonl.files import LogFolder, marked, write_marker
 from ..sqlite.database import Database
 from ..sqlite.schema import LOCK_VERSION, version_of
 
-__all__ = ["FilesKeyhole", "SqliteKeyhole"]
-
 
 class SqliteKeyhole:
     """The lock of an SQLite store. `sealed`: it is opened by who has the key."""

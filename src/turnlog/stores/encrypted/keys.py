@@ -22,20 +22,6 @@ from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord, InputError, NewerStore, StoreKeyError
 from .vault import KEY_BYTES, SALT_BYTES, cipher, derived, extra
 
-__all__ = [
-    "ASK",
-    "KEY_PLACES",
-    "KeySource",
-    "Keyhole",
-    "LOCK_VERSION",
-    "Passphrase",
-    "is_key_place",
-    "new_key",
-    "new_lock",
-    "placed_key",
-    "unlocked",
-]
-
 ASK = "ask"
 """A place that only the command line knows: somebody is asked for a passphrase."""
 

@@ -20,8 +20,6 @@ from ..zstd import compressed, decompressed, groups, joined, parted
 from .cards import Card
 from .vault import Vault
 
-__all__ = ["Opener", "is_loose", "pack_from", "pack_of", "packed_bytes", "sealed_bytes", "sealed_draft"]
-
 
 def sealed_draft(vault: Vault, card: Card, record: Record) -> Draft:
     """A record as it is appended to the store behind."""

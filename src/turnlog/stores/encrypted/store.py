@@ -14,11 +14,11 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from ...errors import BlobMissing, Conflict, CorruptRecord, InputError, StoreKeyError
+from ...log.bills import Bills, usage_by_model
 from ...log.codec import decode_record
 from ...log.messages import sha256_hex
 from ...log.records import Record
 from ...log.store import SWEEP_GRACE_SECONDS, Draft, Held, Hit, Inventory, Packed, Problem, SessionInfo, Store, Swept
-from ...models.pricing import Bills, usage_by_model
 from ..blobs import is_blob_name
 from ..drafts import blob_names, fork_point, kind_of, number_drafts
 from ..scan import Search, Source, parts_to_search, scan
@@ -27,8 +27,6 @@ from .cards import Card, forked_card, new_card, read_card, spans, titled, writte
 from .keys import Keyhole, KeySource, new_lock, unlocked
 from .records import Opener, is_loose, pack_from, pack_of, packed_bytes, sealed_bytes, sealed_draft
 from .vault import BLOB_OVERHEAD, Vault
-
-__all__ = ["Locked", "Sealable", "SealedStore", "rekey"]
 
 
 class Sealable(Store, Protocol):

@@ -26,8 +26,6 @@ from ...errors import CorruptRecord, InputError
 from ...log.messages import sha256_hex
 from ..blobs import SEALED_HEAD
 
-__all__ = ["BLOB_OVERHEAD", "KEY_BYTES", "SALT_BYTES", "Vault", "cipher", "derived", "extra", "new_salt"]
-
 KEY_BYTES = 32
 """How long a key is."""
 

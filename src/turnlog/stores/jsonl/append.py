@@ -12,8 +12,6 @@ from ..drafts import is_said
 from .files import LogFolder
 from .lines import Tail, digest, write_line
 
-__all__ = ["write_records"]
-
 
 def write_records(folder: LogFolder, stem: str, file: BinaryIO, tail: Tail, records: Sequence[Record]) -> None:
     """Append records to a log, in one write, all or none. For those who hold its lock. Raises StoreError."""

@@ -45,17 +45,6 @@ try:
 except ImportError:  # Windows: threads of one process are told apart, processes are not
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "Card",
-    "FILES_VERSION",
-    "LogFolder",
-    "locked",
-    "marked",
-    "open_folder",
-    "start_sum",
-    "write_marker",
-]
-
 FILES_VERSION = 2
 """Version of the folder's layout. A reader leaves a newer one alone. A folder is of version 1 until it is encrypted
 or a session in it packed: older readers can use it up to then, and would take what they find for damage after that."""

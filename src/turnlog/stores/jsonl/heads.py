@@ -11,8 +11,6 @@ from pathlib import Path
 from ..folders import refusals
 from .lines import Tail
 
-__all__ = ["read_head", "write_head"]
-
 _HEAD = re.compile(rb"([0-9]{12}) ([0-9]{15}) ([0-9]{12}) ([0-9a-f]{64}) ([!-~]{1,40} *) ([0-9a-f]{16})\n")
 _TIME = re.compile("[!-~]{1,40}")
 

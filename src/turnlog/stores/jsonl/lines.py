@@ -20,19 +20,6 @@ from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.records import Record
 
-__all__ = [
-    "Line",
-    "Tail",
-    "checked",
-    "digest",
-    "find_tail",
-    "is_base64",
-    "lines_backwards",
-    "lines_forwards",
-    "read_line",
-    "write_line",
-]
-
 _CHUNK_BYTES = 1 << 16
 _PREFIX = re.compile(rb'\{"sum":"([0-9a-f]{64})","messages":(0|[1-9][0-9]*),"left":(0|[1-9][0-9]*),"(record|base64)":')
 

@@ -15,8 +15,6 @@ from typing import Any, BinaryIO, cast
 from ..folders import write_whole
 from ..zstd import compressed, decompressed, size_of_frame
 
-__all__ = ["PACKED", "PackedLog", "beside", "open_packed", "pack_log", "packed_path", "size_of", "thaw_log"]
-
 PACKED = "jsonl.zst"
 """What the name of a packed log ends in, after the stem."""
 

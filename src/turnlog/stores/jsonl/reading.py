@@ -13,9 +13,6 @@ from ..drafts import holds_any
 from .files import Card, LogFolder
 from .lines import Line, checked, is_base64, lines_backwards, lines_forwards, read_line
 
-__all__ = ["Piece", "line_at", "pieces_of", "read_backwards", "read_forwards", "read_landmarks", "read_some"]
-
-
 # In quotes they stand in every line that holds a landmark, however its JSON is spaced; base64 hides them.
 _LANDMARK_WORDS = (b'"configuration"', b'"decision"', b'"summary"', b'"system"', b'"base64"')
 

@@ -18,8 +18,6 @@ from .files import LogFolder
 from .reading import pieces_of
 from .rewrite import clear_half_done
 
-__all__ = ["FilesRetention"]
-
 
 class FilesRetention:
     """The part of `FilesStore` that takes away."""

@@ -26,8 +26,6 @@ from .files import Card, LogFolder, start_sum
 from .lines import checked, digest, lines_forwards, read_line, write_line
 from .reading import Piece
 
-__all__ = ["clear_half_done", "finish_rewrite", "half_made", "rewrite"]
-
 _PLAN = "rewrite.json"
 _HALF_DONE = re.compile(r"(.+)\.(?:jsonl|jsonl\.zst|json)(?:\.new)?\.(?:new|[0-9]+\.tmp)")
 """What a file of a stem is called before it is put in its place."""

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from ..._platform.paths import from_here
 from ...errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, SessionNotFound, StoreError
+from ...log.bills import Bills, usage_by_model
 from ...log.messages import sha256_hex
 from ...log.records import Record
 from ...log.store import Draft, Hit, Packed, Problem, SessionInfo, check_parent, check_session_id, utc_now
-from ...models.pricing import Bills, usage_by_model
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..drafts import check_unchanged, fork_point, kind_finder, kind_of, number_drafts, storable
 from ..encrypted.keyholes import FilesKeyhole
@@ -34,8 +34,6 @@ from .reading import Piece, line_at, pieces_of, read_backwards, read_forwards, r
 from .retention import FilesRetention
 from .rewrite import clear_half_done, finish_rewrite, rewrite
 from .verify import verify_folder
-
-__all__ = ["FilesStore"]
 
 
 class _Known(NamedTuple):

@@ -10,8 +10,6 @@ from pathlib import Path
 from ...errors import StoreError
 from ...log.store import utc_now
 
-__all__ = ["add_torn"]
-
 
 def add_torn(path: Path, held: bytes, *, records: int | None, acknowledged: int | None) -> None:
     """Set these bytes aside. `records` were in the log ahead of them, of `acknowledged` that had been; None where that

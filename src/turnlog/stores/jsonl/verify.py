@@ -17,8 +17,6 @@ from .packs import beside
 from .reading import line_at, pieces_of
 from .rewrite import half_made
 
-__all__ = ["verify_folder"]
-
 
 def verify_folder(folder: LogFolder, blobs: BlobFolder, stem: str | None) -> list[Problem]:
     """The damage found in the store, or in one session, what it shares, and the blobs it needs."""

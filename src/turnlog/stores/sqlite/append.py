@@ -16,8 +16,6 @@ from ..drafts import number_drafts, row_kind
 from .rows import damaged_row, intact
 from .schema import SessionRow, chain, seal
 
-__all__ = ["Appender"]
-
 _INSERT = "insert into records (id, kind, checksum, record) values (?, ?, ?, cast(? as text))"
 _ADVANCE = "update sessions set updated = ?, records = ?, messages = ?, head = ?, seal = ? where no = ? and seal = ?"
 _MESSAGES = frozenset({"message", "partial", "system"})

@@ -26,8 +26,6 @@ try:
 except ImportError:  # Windows: SQLite's own waiting has to do
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Database", "Durability", "Transaction", "limit_log", "store_error"]
-
 Durability = Literal["normal", "full"]
 """What an append has survived when it returns: `normal` a killed process, `full` a power cut too.
 

@@ -23,8 +23,6 @@ from .database import Database
 from .packs import held
 from .schema import COLUMNS, SessionRow, chain, record_id
 
-__all__ = ["catch_up", "forget", "is_behind", "renew_if_damaged", "reset", "word_for"]
-
 _BATCH_ROWS = 200
 _BATCH_BYTES = 1 << 20
 

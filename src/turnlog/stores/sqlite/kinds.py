@@ -10,8 +10,6 @@ from ..drafts import kind_of
 from ..fork_segments import Segment
 from .schema import LANDMARKS, record_id
 
-__all__ = ["of_kinds", "runs_of_kinds", "runs_of_landmarks"]
-
 _KINDS = "select id from records where id between ? and ? and kind in ({}) order by id"
 _LANDMARKS = f"select id from records where id between ? and ? and {LANDMARKS} order by id"
 

@@ -16,8 +16,6 @@ from ...log.store import Packed
 from ..zstd import compressed, decompressed, groups, joined, library, parted
 from .schema import LOCK_VERSION, SessionRow, record_id, version_of
 
-__all__ = ["check_packs", "drop_packs", "held", "lend_packs", "pack", "unpack"]
-
 _POINTER = struct.Struct(">QI")
 _REMEMBERED_PACKS = 4
 _LOOSE = """select id & 0xffffffff, cast(record as blob) from records

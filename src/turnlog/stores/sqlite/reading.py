@@ -13,8 +13,6 @@ from .packs import held
 from .rows import damaged_row, find
 from .schema import CHAIN_START, SessionRow, chain, record_id
 
-__all__ = ["Reader"]
-
 _BATCH_ROWS = 128
 _BATCH_BYTES = 1 << 20
 

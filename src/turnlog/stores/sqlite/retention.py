@@ -14,8 +14,6 @@ from .database import Database
 from .rows import find, prune, write
 from .schema import COLUMNS, KEPT_VERSION, SessionRow, version_of
 
-__all__ = ["SqliteRetention"]
-
 _FREED_PAGES = 1_000
 _INCREMENTAL = 2
 _ROOTS = "select count(*) from sqlite_master where rootpage > 0"  # each has a page of its own

@@ -20,8 +20,6 @@ from .packs import held, unpack
 from .rows import find, write
 from .schema import CHAIN_START, COLUMNS, SEARCH_VERSION, SessionRow, chain, record_id, seal, version_of
 
-__all__ = ["compact", "rewrite"]
-
 _ROWS = f"""select id & 0xffffffff, checksum, {held()} from records
     where id between ? and ? order by id"""
 _UPDATE = "update records set kind = ?, checksum = ?, record = cast(? as text) where id = ?"

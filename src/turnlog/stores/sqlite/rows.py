@@ -12,17 +12,6 @@ from .index import forget
 from .packs import drop_packs, unpack
 from .schema import COLUMNS, SessionRow, record_id, seal
 
-__all__ = [
-    "check_free",
-    "damaged_row",
-    "find",
-    "find_sealed",
-    "insert",
-    "intact",
-    "prune",
-    "write",
-]
-
 _FIND = f"select {COLUMNS}, seal from sessions where id = ?"
 _UPDATE = "update sessions set title = ?, updated = ?, records = ?, messages = ?, head = ?, seal = ? where no = ?"
 

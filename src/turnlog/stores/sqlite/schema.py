@@ -20,29 +20,6 @@ import msgspec
 from ...errors import NewerStore, StoreError
 from ...log.store import SessionInfo
 
-__all__ = [
-    "APPLICATION_ID",
-    "CHAIN_START",
-    "COLUMNS",
-    "KEPT_VERSION",
-    "LANDMARKS",
-    "LANDMARK_VERSION",
-    "LOCK_VERSION",
-    "SCHEMA_VERSION",
-    "SEARCH_VERSION",
-    "SPAN_VERSION",
-    "SYSTEM_VERSION",
-    "SessionRow",
-    "USAGE",
-    "chain",
-    "needs_upgrade",
-    "record_id",
-    "seal",
-    "table_definitions",
-    "upgrade",
-    "version_of",
-]
-
 APPLICATION_ID = 0x746C6F67
 """`PRAGMA application_id` of a turnlog store ("tlog"), so that no other database is taken for one."""
 

@@ -17,8 +17,6 @@ from .index import word_for
 from .packs import held
 from .schema import COLUMNS, SPAN_VERSION, SessionRow, record_id, version_of
 
-__all__ = ["find_hits"]
-
 # `cross join` keeps the order: what is of another time is left before its record is looked up.
 _FIND = f"""select sessions.id, {held("records.record")}
     from search {{}} cross join records on records.id = search.rowid

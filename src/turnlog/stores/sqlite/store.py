@@ -11,10 +11,10 @@ from time import time
 
 from ..._platform.paths import from_here
 from ...errors import InputError, StoreError, StoreKeyError
+from ...log.bills import Bills
 from ...log.messages import sha256_hex
 from ...log.records import Record
 from ...log.store import Draft, Hit, Packed, Problem, SessionInfo, check_parent, check_session_id, is_landmark, utc_now
-from ...models.pricing import Bills
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..drafts import check_unchanged, fork_point, storable
 from ..encrypted.keyholes import SqliteKeyhole
@@ -33,8 +33,6 @@ from .schema import CHAIN_START, COLUMNS, LANDMARK_VERSION, SEARCH_VERSION, Sess
 from .search import find_hits
 from .usage import read_usage, read_usages
 from .verify import verify_store
-
-__all__ = ["BLOB_FILE_BYTES", "SqliteStore"]
 
 BLOB_FILE_BYTES = 64 * 1024
 """Blobs of this size and more are files. SQLite is faster than files below 50 to 100 kB."""

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from ...errors import CorruptRecord
+from ...log.bills import Bills, usage_by_model
 from ...log.codec import decode_record
 from ...log.records import Record
-from ...models.pricing import Bills, usage_by_model
 from ..fork_segments import Segment, checksum_at, segments_of
 from .packs import held
 from .schema import COLUMNS, USAGE, SessionRow, chain, record_id
-
-__all__ = ["read_usage", "read_usages"]
 
 # A record is checked against the checksum before its own; the first of a segment has it elsewhere.
 _CHECKED = f"""select r.id & 0xffffffff, r.checksum, {held("r.record")}, before.checksum

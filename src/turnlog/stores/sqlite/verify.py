@@ -32,8 +32,6 @@ from .schema import (
     version_of,
 )
 
-__all__ = ["verify_store"]
-
 _MAX_INTEGRITY_ROWS = 100
 
 

@@ -16,18 +16,6 @@ from ..program_prefaces import is_preface
 from ..repair.pairing import pair
 from ..types import Shown, starts_turn
 
-__all__ = [
-    "Block",
-    "Item",
-    "blocks_of",
-    "has_open_call",
-    "newest_start",
-    "starts_block",
-    "total",
-    "turns_start",
-    "user_word",
-]
-
 
 class Item(Struct, frozen=True, eq=False, gc=False):
     """A message as a view would show it and its size in tokens.

@@ -19,8 +19,6 @@ from .steps.images import images_over
 from .steps.slide import turns_over
 from .steps.summarise import shortened
 
-__all__ = ["SIZING", "compact", "decide", "is_stalled", "situation_of"]
-
 SIZING = frozenset({"cap", "compact", "images", "mask", "priority", "slide"})
 """Actions of decisions that make a view smaller."""
 

@@ -15,19 +15,6 @@ from ..repair.media_room import Room
 from ..types import Shown
 from .blocks import Block, Item, blocks_of, total
 
-__all__ = [
-    "Ahead",
-    "CachePrices",
-    "Means",
-    "Situation",
-    "Summary",
-    "Wanted",
-    "applied",
-    "of_results",
-    "ranges_of",
-    "with_figures",
-]
-
 
 class CachePrices(Struct, frozen=True):
     """What a token costs that a prompt cache reads or writes, in prices of one that is simply read."""

@@ -1,1 +1,4 @@
-"""view.repair."""
+"""Make any view valid under a provider's rules: clean, pair, arrange, then the ends.
+
+`repair` runs the steps in order; each is a function from view to view that does not know the others.
+"""

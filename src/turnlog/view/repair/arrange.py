@@ -14,13 +14,11 @@ from itertools import groupby
 import msgspec
 
 from ...log.messages import Message, Outcome, Part, Text, ToolCall, ToolResult, unchanged
-from ..ledger import Standing
 from ..rules import Rules
+from ..tool_calls import Standing
 from ..types import Edit, Shown
 from .clean import sendable_name
 from .pairing import At, Pairs
-
-__all__ = ["Fate", "arrange", "fate_of_call", "synthetic_result", "with_parts"]
 
 Fate = Mapping[tuple[int, str], Standing]
 """What the log knows of calls without a result, by record number and call id."""

@@ -31,8 +31,6 @@ from ...redaction import has_mark
 from ..rules import Rules
 from ..types import Edit, Loss, Shown, without_extras
 
-__all__ = ["BLANK", "clean", "is_blank", "sendable_name"]
-
 BLANK = "[blank message]"
 
 _BELONGS_TO: dict[type, Role] = {ToolCall: "assistant", ToolResult: "user", Reasoning: "assistant"}

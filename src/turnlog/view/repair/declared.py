@@ -8,8 +8,6 @@ from ...log.messages import Tool
 from ..rules import Rules
 from ..types import Loss
 
-__all__ = ["as_many_as_taken"]
-
 _NAMED = 3
 """So many of those that are left out are named."""
 

@@ -14,8 +14,6 @@ from ..rules import NO_LIMIT, Rules
 from ..types import Loss, Shown, without_extras
 from .arrange import with_parts
 
-__all__ = ["Held", "Room", "base64_of", "beside_texts", "held", "longest_side", "media_of", "room_for", "within_room"]
-
 _BYTES_A_TOKEN = 6
 """Bytes of JSON that a token of text takes, at most about."""
 

@@ -15,8 +15,6 @@ from ..rules import Rules
 from ..types import Edit, Shown
 from .arrange import with_parts
 
-__all__ = ["is_paused", "own_calls"]
-
 
 def is_paused(last: Message, rules: Rules) -> bool:
     """Whether the provider goes on by itself from this last message: its answer ended with a call that it runs itself

@@ -13,8 +13,6 @@ from msgspec import Struct
 from ...log.messages import Message, ToolCall, ToolResult
 from ..types import Shown
 
-__all__ = ["At", "Pairing", "Pairs", "pair"]
-
 At = tuple[int, int]
 """Where a part stands: index of the message in the view, index of the part in the message."""
 

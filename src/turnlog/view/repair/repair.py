@@ -23,24 +23,6 @@ from .media_room import within_room
 from .own_calls import is_paused, own_calls
 from .pairing import pair
 
-__all__ = [
-    "CONTINUE",
-    "EARLIER",
-    "NOTHING",
-    "Repaired",
-    "added_ends",
-    "as_users",
-    "close",
-    "declare_tools",
-    "finish",
-    "has_results_alone",
-    "joined_runs",
-    "mend",
-    "named_tools",
-    "repair",
-    "signed_call",
-]
-
 EARLIER = "[The conversation began earlier.]"
 NOTHING = "[No message yet.]"
 CONTINUE = "Please continue."

@@ -15,8 +15,6 @@ from ...log.messages import Media, Part, Text, ToolResult, media_parts, unchange
 from ..types import Loss, Shown, without_extras
 from .arrange import with_parts
 
-__all__ = ["image_type", "sniff"]
-
 _CHECKED = frozenset({"", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 _NO_IMAGE = "application/octet-stream"
 _MOST_TEXT = 256 << 10

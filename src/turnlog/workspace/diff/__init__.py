@@ -1,4 +1,7 @@
-"""File changes as differences: what became of each file over a span of records, as git would write it."""
+"""File changes as diffs: what became of each file over a range of records, in git's format.
+
+Folds over `FileChange` records. No file is read from disk here.
+"""
 
 from __future__ import annotations
 

@@ -12,8 +12,6 @@ from ...errors import InputError
 from .hunks import Hunk, hunks_between
 from .matching import Run, shared_runs
 
-__all__ = ["compose"]
-
 _LINES = 1_000_000
 """How far into a file a patch may reach: what lies before is counted line by line."""
 

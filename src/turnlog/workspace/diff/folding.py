@@ -20,8 +20,6 @@ from .hunks import Hunk, apply_hunks, read_hunks, reverse_hunks
 from .patch import Action, FileDiff, diff_contents, diff_hunks
 from .paths import common_root, is_inside, place_of, relative_to
 
-__all__ = ["NetChange", "Step", "file_diff", "net_changes", "root_of"]
-
 _Blob = Callable[[str], bytes]
 
 

@@ -14,18 +14,6 @@ from msgspec import Struct
 from ...errors import InputError
 from .matching import Run, shared_runs
 
-__all__ = [
-    "CONTEXT",
-    "Hunk",
-    "apply_hunks",
-    "hunks_between",
-    "make_hunks",
-    "read_hunks",
-    "reverse_hunks",
-    "split_lines",
-    "write_hunks",
-]
-
 CONTEXT = 3
 """Unchanged lines shown on each side of a change, as git has it."""
 

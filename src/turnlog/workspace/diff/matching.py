@@ -15,8 +15,6 @@ from difflib import SequenceMatcher
 
 from msgspec import Struct
 
-__all__ = ["Run", "shared_runs"]
-
 _ROUNDS = 12
 """How often a piece is cut at lines that stand once in it. Each round looks at every line once."""
 

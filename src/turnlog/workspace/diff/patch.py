@@ -17,8 +17,6 @@ from .hunks import Hunk, make_hunks, split_lines, write_hunks
 from .matching import shared_runs
 from .paths import quoted
 
-__all__ = ["Action", "FileDiff", "diff_contents", "diff_hunks", "patch_lines"]
-
 Action = Literal["modified", "created", "deleted", "renamed"]
 
 _MODE = "100644"

@@ -10,8 +10,6 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-__all__ = ["common_root", "is_inside", "place_of", "quoted", "relative_to"]
-
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _TOP = re.compile(r"/?|[A-Za-z]:")
 _PARTS_AT_BACKSLASH = os.sep == "\\"

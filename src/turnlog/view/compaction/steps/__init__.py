@@ -1,6 +1,6 @@
-"""What can give way when a view is too large: one step a module, none knows another.
+"""The steps of a strategy, one module each: what can give way when a view is too large.
 
-A step sees a situation and proposes a decision, or None if it has nothing to give.
+A step looks at a situation and proposes a decision, or None if it has nothing to give. Steps do not know each other.
 """
 
 from __future__ import annotations

@@ -16,8 +16,6 @@ from ...decisions import cut_text, is_cut
 from ..blocks import Item
 from ..situation import Situation
 
-__all__ = ["cap", "capped_floor"]
-
 _LEAST = 60
 """Tokens below which no output is called a giant, and to fewer than which none is cut, however small the budget."""
 

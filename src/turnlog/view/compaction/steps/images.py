@@ -11,8 +11,6 @@ from ...repair.media_room import Held, Room, base64_of, media_of
 from ..blocks import Item, user_word
 from ..situation import Situation
 
-__all__ = ["images", "images_over", "placeholder"]
-
 _NEWEST = 3
 """Images that stay when the strategy names no number and the view is too large."""
 

@@ -9,8 +9,6 @@ from ....log.records import Decision
 from ..blocks import Block, Item
 from ..situation import Situation
 
-__all__ = ["mask"]
-
 _ARGUMENTS = 120
 """Characters of a call's arguments that the line quotes."""
 

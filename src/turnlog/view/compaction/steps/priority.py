@@ -16,8 +16,6 @@ from ..blocks import Block
 from ..situation import Situation
 from .slide import enough_beside, leave
 
-__all__ = ["priority"]
-
 _NAME = re.compile(r"[\w./:@-]*[\d_./:@-][\w./:@-]*")
 """A word that names something: with a digit or a sign inside, as paths, ids, versions and identifiers have."""
 

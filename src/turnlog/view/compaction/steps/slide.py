@@ -6,8 +6,6 @@ from ....log.records import Decision
 from ..blocks import Block
 from ..situation import Situation, of_results, ranges_of
 
-__all__ = ["enough_beside", "leave", "slide", "turns_over"]
-
 
 def slide(situation: Situation) -> Decision | None:
     """Leave out the oldest blocks that may go, until the goal is met; a summary goes last, see `enough_beside`."""

@@ -14,8 +14,6 @@ from ...decisions import Effects, stand_ins, untold
 from ..blocks import Block, has_open_call, newest_start, total, turns_start
 from ..situation import Ahead, Situation, Wanted, applied, of_results, ranges_of
 
-__all__ = ["shortened", "summarise", "summary_ahead"]
-
 _LEAST_SUMMARY = 24
 """Tokens below which a summary says nothing."""
 

@@ -1,4 +1,4 @@
-"""What goes into a session and comes out of it: content as people give it, answers as recorded."""
+"""What callers hand to a session: content, messages, targets and settings, checked and converted."""
 
 from __future__ import annotations
 
@@ -7,60 +7,18 @@ from difflib import get_close_matches
 from types import NoneType
 from typing import Any
 
-import msgspec
-
 from ..errors import FormatError, InputError
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
-from ..log.records import Configuration, MessageRecord, Record
-from ..models.pricing import Cost, cost
+from ..log.records import Configuration
 from ..models.target import Target, check_settings
 from ..providers import provider
-from ..providers.protocol import Parsed, Reply
-from ..providers.refusals import is_refusal
-from ..providers.sdk_objects import advice, plain_body
-
-__all__ = [
-    "Answer",
-    "Content",
-    "is_stream",
-    "media_of",
-    "message_given",
-    "messages_of",
-    "parts_of",
-    "settings_given",
-    "target_of",
-    "told_apart",
-    "whole_of",
-]
+from ..providers.protocol import Parsed
+from ..providers.sdk_objects import plain_body
 
 Content = str | Part | Sequence[str | Part]
 """What a message is given as: text, a part, or several."""
 
 _PARTS = (Text, Media, Reasoning, ToolCall, ToolResult, Opaque)
-
-
-class Answer:
-    """What `receive` recorded: the message, its tool calls, and whether it came to its end. `model` wrote
-    it, in the provider's words or, where it does not say, in those of the target (`asked`)."""
-
-    def __init__(self, reply: Reply, record: Record, asked: str) -> None:
-        self.record = record
-        self.message = reply.message
-        self.model = reply.model or asked
-        self.usage = reply.usage
-        self.complete = isinstance(record.body, MessageRecord)
-        self.tool_calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
-        self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
-
-    def __repr__(self) -> str:
-        calls = [call.name for call in self.tool_calls]
-        return f"Answer({self.text!r:.200}, tool_calls={calls}, complete={self.complete}, record={self.record.n})"
-
-    @property
-    def cost(self) -> Cost | None:
-        """What the request and this answer cost at list prices; None if the provider did not say what it
-        billed."""
-        return None if self.usage is None else cost(self.usage, self.model)
 
 
 def parts_of(content: Content) -> tuple[Part, ...]:
@@ -124,37 +82,6 @@ def settings_given(settings: Collection[str], held: Collection[str]) -> None:
         near = get_close_matches(name, ("tools", "budget", "strategy"), 1, 0.75)
         if near and name not in held:
             raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
-
-
-def is_stream(answer: Any) -> bool:
-    """Whether an answer comes in chunks: an iterable that is no whole response, nor a list of one error, nor, as
-    responses of `requests` are, iterable besides leading to an answer."""
-    if isinstance(whole_of(answer), (Mapping, str, bytes)) or hasattr(answer, "model_dump") or advice(answer):
-        return False
-    return hasattr(answer, "__iter__") or hasattr(answer, "__next__")
-
-
-def whole_of(answer: Any) -> Any:
-    """The answer itself, or the error in a list of one: what Google's REST API gives where a stream was asked for."""
-    return answer[0] if isinstance(answer, list) and len(answer) == 1 and is_refusal(answer[0]) else answer
-
-
-def told_apart(reply: Reply) -> Reply:
-    """The answer with ids of their own for calls in it that have none, or one that another has. Results go by ids:
-    given in another order than the calls, they would be taken for each other's."""
-    calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
-    taken = {call.id for call in calls}
-    if len(taken) == len(calls):
-        return reply
-    free = (name for i in range(len(calls) + len(taken)) if (name := f"call_{i}") not in taken)
-    parts: list[Part] = []
-    seen = {""}
-    for part in reply.message.parts:
-        if isinstance(part, ToolCall):
-            part = msgspec.structs.replace(part, id=next(free)) if part.id in seen else part
-            seen.add(part.id)
-        parts.append(part)
-    return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, parts=tuple(parts)))
 
 
 def media_of(data: bytes, mime: str, name: str = "") -> Media:

@@ -1,9 +1,8 @@
-"""What goes when a store has grown: whole sessions, the oldest first, until the limits are kept. Before that, what is
-old may be compressed.
+"""Limits on a store: old sessions are packed or deleted, the oldest first, until the store is within its limits.
 
-A plan is made of what the store says of itself, and carried out session by session. Never taken are sessions that
-are in use, that were marked to be kept, that are damaged, or whose records a fork that stays still reads. Each
-session is deleted whole or not at all, so that a crash on the way loses nothing that was not to go.
+A plan is made from the store's inventory and carried out session by session. Sessions stay if they are in use, marked
+to be kept or damaged, or if a fork that stays reads their records. Each session is deleted whole or not at all, so a
+crash in between loses nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -20,14 +18,9 @@ from msgspec.structs import force_setattr
 
 from .._platform.units import AGES, SIZES, age_text, read_age, read_size, size_text
 from ..errors import Conflict, InputError, SessionNotFound
-from ..log.store import SWEEP_GRACE_SECONDS, Inventory, SessionInfo, Store, Swept
-from ..stores import KeySource, default_path, open_store, store_given
-from ..stores.packing import Compressed, is_older, packed_all, time_of, to_pack, would_pack
-from ..stores.zstd import library
-from .settings import Settings
-from .settings_files import settings_for
-
-__all__ = ["Collected", "Gone", "Limits", "Plan", "Spared", "collect", "is_over", "limits_of", "plan"]
+from ..log.store import Inventory, SessionInfo, Store, Swept
+from .packing import Compressed, is_older, packed_all, time_of, to_pack, would_pack
+from .zstd import library
 
 _LATELY = timedelta(days=1)
 """Where it cannot be told whether a session is in use, one that was appended to within this time counts as such."""
@@ -122,51 +115,6 @@ class Collected(Struct, frozen=True):
     compressed: tuple[Compressed, ...] = ()
 
 
-def collect(
-    store: Store | str | Path | None = None,
-    limits: Limits | None = None,
-    *,
-    now: datetime | None = None,
-    dry_run: bool = False,
-    grace: float = SWEEP_GRACE_SECONDS,
-    key: KeySource | None = None,
-) -> Collected:
-    """Delete sessions until a store keeps its limits, and what media nobody refers to then.
-
-    `store` is a store, a path to one, or None for the one that the settings name; `limits` None are those of the
-    settings, of which what a project says counts of its own store only. `now` is the time that ages are counted to,
-    with its time zone (None: the clock's), `grace` as for `BlobStore.sweep`. With `dry_run` nothing is changed. `key`
-    is that of an encrypted store at a path, as for `turnlog.open`. Raises InputError without a limit or without a time
-    zone, CorruptRecord for a store with damage that keeps it from being told what may go.
-    """
-    if now is not None and (not isinstance(now, datetime) or now.utcoffset() is None):
-        raise InputError(f"now: found {now!r}, allowed is a time with its zone, such as datetime.now(UTC)")
-    if store is not None:
-        store_given(store)
-    if limits is not None and not isinstance(limits, Limits):
-        raise InputError(f"limits are turnlog.Limits, not {type(limits).__name__}")
-    if store is None or limits is None or isinstance(store, (str, Path)):
-        settings = settings_for(store)
-        key = settings.key if key is None else key
-        store = settings.store or default_path() if store is None else store
-        limits = limits_of(settings) if limits is None else limits
-    if not limits:
-        raise InputError("no limit is set: give max_age, max_size, max_sessions or compress_after, or configure one")
-    at = now or datetime.now(UTC)
-    if not isinstance(store, (str, Path)):
-        return _collected(store, limits, at, dry_run, grace)
-    opened = open_store(store, read_only=dry_run, key=None if key == "none" else key)
-    try:
-        return _collected(opened, limits, at, dry_run, grace)
-    finally:
-        opened.close()
-
-
-def limits_of(settings: Settings) -> Limits:
-    """The limits that settings have."""
-    return Limits(settings.max_age, settings.max_size, settings.max_sessions, settings.compress_after)
-
-
 def is_over(store: Store, limits: Limits, now: datetime) -> bool:
     """Whether a limit is passed: a look that reads no records."""
     infos = store.sessions()
@@ -198,7 +146,8 @@ def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, 
     return Plan(tuple(planner.gone), planner.spared)
 
 
-def _collected(store: Store, limits: Limits, now: datetime, dry_run: bool, grace: float) -> Collected:
+def collect_within(store: Store, limits: Limits, now: datetime, dry_run: bool, grace: float) -> Collected:
+    """Delete sessions of a store until it keeps `limits`, counting ages to `now`. `grace` as for `BlobStore.sweep`."""
     before = store.used()
     gone: list[Gone] = []
     packed: list[Compressed] = []

@@ -1,0 +1,244 @@
+"""Every setting: its key, the values it takes, and what it is for.
+
+`session/settings.py` loads settings from files and the environment. A new key is one field of `Settings` with its
+`Key`; docs/configuration.md has a row for each (a test compares them).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from .._platform.units import AGES, SIZES, read_age, read_size
+from ..errors import InputError
+from ..log.budget import Budget, read_budget, read_strategy
+from ..models.target import Target, target
+from ..providers import PROVIDERS
+from ..redaction import Redactor
+from ..stores import KEY_PLACES, is_key_place
+from ..summarize import TIMEOUT
+
+
+class Kind(NamedTuple):
+    """What a key takes: `allowed` in words, and `read`, which makes a value of it or raises ValueError or InputError.
+
+    `of_text` makes of a text, as environment variables have it, what `read` takes. What is `hidden` is not shown where
+    it is wrong: it may be a secret that stands where only its place should.
+    """
+
+    allowed: str
+    read: Callable[[Any], Any]
+    of_text: Callable[[str], Any] = str
+    hidden: bool = False
+
+
+class Key(NamedTuple):
+    """A key: what it takes and what it is for. One that is `of_store` decides what is kept of sessions, and what
+    for how long; a project may say that of its own store only."""
+
+    kind: Kind
+    meaning: str
+    of_store: bool = False
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    return value
+
+
+def _key_place(value: Any) -> str:
+    if not is_key_place(_text(value)):
+        raise ValueError
+    return str(value)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _flag_of(text: str) -> bool:
+    words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    found = words.get(text.strip().lower())
+    if found is None:
+        raise ValueError
+    return found
+
+
+def _number_of(text: str) -> int | str:
+    return int(text) if text.strip().isdecimal() else text
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError
+    return value
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, str):
+        value = read_age(value).total_seconds()
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise ValueError
+    return float(value)
+
+
+def _seconds_of(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _one_of(*words: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in words:
+            raise ValueError
+        return str(value)
+
+    return read
+
+
+def _strategy(value: Any) -> str:
+    return _given(_text(value), read_strategy) if value else _text(value)
+
+
+def _given(value: Any, check: Callable[[Any], object]) -> Any:
+    """`value` itself, once `check` has taken it."""
+    check(value)
+    return value
+
+
+def _patterns(value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping) or not all(isinstance(item, str) for pair in value.items() for item in pair):
+        raise ValueError
+    Redactor(value)
+    return dict(value)
+
+
+def _table_of(text: str) -> Any:
+    """A value as TOML spells it, for what is no single word."""
+    import tomllib  # 5 ms of import, which only few variables need
+
+    return tomllib.loads(f"value = {text}")["value"]
+
+
+def _or_none(kind: Kind) -> Kind:
+    def read(value: Any) -> Any:
+        return None if value is None or value == "none" else kind.read(value)
+
+    def of_text(text: str) -> Any:
+        return "none" if text.strip() == "none" else kind.of_text(text)
+
+    return Kind(f'{kind.allowed}; or "none"', read, of_text, kind.hidden)
+
+
+def _budget(value: Any) -> int | Budget:
+    return read_budget(value) if isinstance(value, dict) else _given(value, read_budget)
+
+
+def _budget_of(text: str) -> Any:
+    return _table_of(text) if "{" in text else _number_of(text)
+
+
+_PLACE = Kind("a file, `files:FOLDER` or `:memory:`; empty: your own", _text)
+_FLAG = Kind("true or false", _flag, _flag_of)
+_DURABILITY = Kind("`normal` or `full`", _one_of("normal", "full"))
+_PROVIDER = Kind(f"{', '.join(f'`{name}`' for name in PROVIDERS)}; or empty", _one_of("", *PROVIDERS))
+_MODEL = Kind("a model's name, or empty", _text)
+_STRATEGY = Kind("the name of a preset, or empty", _strategy)
+_TIMEOUT = Kind("seconds, or a time such as 5s, more than 0", _seconds, _seconds_of)
+_PATTERNS = Kind("a table of regular expressions by kind", _patterns, _table_of)
+_AGE = _or_none(Kind(AGES, read_age))
+_SIZE = _or_none(Kind(SIZES, read_size))
+_KEY = _or_none(Kind(f"where a key is: {KEY_PLACES}", _key_place, hidden=True))
+_COUNT = _or_none(Kind("a number from 1", _count, _number_of))
+_BUDGET = _or_none(Kind("tokens of a whole request, or a table of the fields of a Budget", _budget, _budget_of))
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Everything that can be configured, with what holds if nobody says otherwise.
+
+    Values may be given as they are written in a file (`max_size="500MB"`). Raises InputError, which names the key,
+    what was found and what is allowed.
+    """
+
+    store: Annotated[str, Key(_PLACE, "where sessions are kept")] = ""
+    durability: Annotated[
+        Literal["normal", "full"], Key(_DURABILITY, "what an append survives: a killed process, or a power cut too")
+    ] = "normal"
+    key: Annotated[
+        str | None, Key(_KEY, "opens an encrypted store; a new store becomes an encrypted one", of_store=True)
+    ] = None
+    save_history: Annotated[
+        bool, Key(_FLAG, "whether sessions are stored; if not, they live in memory and nothing of them is on disk")
+    ] = True
+    provider: Annotated[str, Key(_PROVIDER, "with `model`, what a new session makes requests for")] = ""
+    model: Annotated[str, Key(_MODEL, "with `provider`, what a new session makes requests for")] = ""
+    budget: Annotated[int | Budget | None, Key(_BUDGET, "the budget of a new session")] = None
+    strategy: Annotated[str, Key(_STRATEGY, "what gives way first in a new session")] = ""
+    summary_timeout: Annotated[float, Key(_TIMEOUT, "how long a model may take for a summary")] = TIMEOUT
+    redact: Annotated[
+        bool, Key(_FLAG, "whether marks take the place of secrets before anything is stored", of_store=True)
+    ] = True
+    redact_patterns: Annotated[
+        dict[str, str], Key(_PATTERNS, "what is a secret too; tables of several places are put together")
+    ] = {}
+    max_age: Annotated[
+        timedelta | None, Key(_AGE, "`gc` deletes sessions that nothing was added to for longer", of_store=True)
+    ] = None
+    max_size: Annotated[
+        int | None, Key(_SIZE, "`gc` deletes the oldest sessions until the store takes no more on disk", of_store=True)
+    ] = None
+    max_sessions: Annotated[
+        int | None, Key(_COUNT, "`gc` deletes the oldest sessions until no more are left", of_store=True)
+    ] = None
+    compress_after: Annotated[
+        timedelta | None, Key(_AGE, "`gc` packs sessions that nothing was added to for longer", of_store=True)
+    ] = None
+    gc_on_open: Annotated[
+        bool, Key(_FLAG, "whether `turnlog.open` does what `gc` does, when a limit is passed", of_store=True)
+    ] = False
+
+    def __post_init__(self) -> None:
+        for name in keys():
+            msgspec.structs.force_setattr(self, name, read_key(name, getattr(self, name)))
+        if bool(self.provider) != bool(self.model):
+            has, lacks = ("provider", "model") if self.provider else ("model", "provider")
+            raise InputError(f"{has}: found {getattr(self, has)!r}, but no `{lacks}`; set both, or neither")
+
+    @property
+    def target(self) -> Target | None:
+        """What a new session makes requests for, if that is set."""
+        return target(self.provider, self.model) if self.provider else None
+
+    @property
+    def redactor(self) -> Redactor | None:
+        """What puts marks in place of secrets, if that is wanted."""
+        return Redactor(self.redact_patterns) if self.redact else None
+
+
+def read_key(name: str, value: Any) -> Any:
+    """The value of a key as `Settings` has it. Raises InputError."""
+    kind = keys()[name].kind
+    try:
+        return kind.read(value)
+    except (ValueError, TypeError, OverflowError, InputError) as error:
+        why = f" ({error})" if isinstance(error, InputError) else ""
+        found = "something that is not shown here" if kind.hidden else repr(value)
+        raise InputError(f"{name}: found {found}, allowed is {kind.allowed}{why}") from error
+
+
+@cache
+def keys() -> dict[str, Key]:
+    """Every key of `Settings` by name, in order."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return {name: hints[name].__metadata__[0] for name in Settings.__struct_fields__}

@@ -1,0 +1,103 @@
+"""Tools and settings in the terms of the target: what is decided about a request before its conversation is built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..log.records import Configuration
+from ..models.target import Target
+from ..providers import provider
+from ..providers.choices import beside_choice, chosen_as_sent, settings_of_choice
+from ..providers.protocol import Provider, SettingPaths
+from ..view.repair.declared import as_many_as_taken
+from ..view.repair.media_room import beside_texts
+from ..view.rules import Rules
+from ..view.types import Loss
+
+
+class Plan(Struct, frozen=True, eq=False):
+    """How requests for a target are made: everything about one but its conversation.
+
+    `local` is the configuration in the provider's terms, `losses` what it has no word for. `complete` says that the
+    request is of our own making, not somebody's to be mended. `kept` is for what is kept from one request to the next.
+    """
+
+    provider: Provider
+    target: Target
+    local: Configuration
+    rules: Rules
+    losses: tuple[Loss, ...]
+    complete: bool
+    kept: dict[str, Any] = {}
+
+
+def plan(configuration: Configuration, target: Target, *, complete: bool = True) -> Plan:
+    """The plan for a target.
+
+    `configuration` holds tools and settings in the terms of any provider; what the target's provider
+    has no word for, or cannot run, is a loss. `target.settings` are laid over it. With `complete`, settings that no
+    request may be without are filled in; else their absence is mended as an edit.
+    """
+    to = provider(target.provider)
+    local, lost = translate(configuration, to)
+    settings = {**(to.required_settings(target) if complete else {}), **local.settings, **target.settings}
+    elsewhere = [tool for tool in local.tools if tool.kind == "hosted" and tool.provider != to.name]
+    lost += [Loss("tool", f"tool {tool.name!r} is run by {tool.provider or 'nobody'}: left out") for tool in elsewhere]
+    tools = tuple(tool for tool in local.tools if tool not in elsewhere)
+    rules = to.rules(target, settings)
+    if complete:  # else what is too much is somebody's mistake, and told as that
+        tools = as_many_as_taken(tools, to.tool_choice(settings) or "", rules, lost)
+        rules = beside_texts(rules, target.input_limit)
+    settings = chosen_as_sent(to, settings, tools, rules)
+    local = msgspec.structs.replace(local, model=target.model, settings=settings, tools=tools)
+    rules = msgspec.structs.replace(rules, results_together=rules.results_together and complete)
+    return Plan(to, target, local, rules, tuple(lost), complete)
+
+
+def translate(configuration: Configuration, to: Provider) -> tuple[Configuration, list[Loss]]:
+    """`configuration` in the terms of provider `to`: the settings that all share are carried over, each
+    other one is a loss."""
+    if not configuration.provider or configuration.provider == to.name:
+        return msgspec.structs.replace(configuration, provider=to.name), []
+    source = provider(configuration.provider)
+    settings: dict[str, Any] = {}
+    left = _leaves(configuration.settings, source.setting_paths)
+    for name, path in (*source.older_paths.items(), *source.setting_paths.items()):
+        if left.get(path) is not None and name in to.setting_paths:
+            _put(settings, to.setting_paths[name], _as_common(name, left.pop(path)))
+    choice = source.tool_choice(configuration.settings)
+    if choice is not None:
+        settings = to.with_tool_choice(settings, choice)
+        said = settings_of_choice(source, configuration.settings, choice)
+        left = {path: value for path, value in left.items() if path[0] not in said}
+        left.update(beside_choice(source, configuration.settings, said, choice))
+    lost = [".".join(path) for path in left if left[path] is not None]
+    losses = [Loss("setting", f"setting {name} of {source.name} left out") for name in lost]
+    local = Configuration(provider=to.name, model=configuration.model, settings=settings, tools=configuration.tools)
+    return local, losses
+
+
+def _leaves(settings: Mapping[str, Any], paths: SettingPaths) -> dict[tuple[str, ...], Any]:
+    """Settings by path; objects that hold a shared setting are opened, others are one leaf."""
+    openable = {path[:1] for path in paths.values() if len(path) > 1}
+    leaves: dict[tuple[str, ...], Any] = {}
+    for key, value in settings.items():
+        if (key,) in openable and isinstance(value, dict):
+            leaves.update({(key, inner): item for inner, item in value.items()})
+        else:
+            leaves[(key,)] = value
+    return leaves
+
+
+def _as_common(name: str, value: Any) -> Any:
+    return [value] if name == "stop" and isinstance(value, str) else value
+
+
+def _put(settings: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for key in path[:-1]:
+        settings = settings.setdefault(key, {})
+    settings[path[-1]] = value

@@ -1,0 +1,70 @@
+"""Answers of models as the log records them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ..log.messages import Part, Text, ToolCall
+from ..log.records import MessageRecord, Record
+from ..models.pricing import Cost, cost
+from ..providers.protocol import Reply
+from ..providers.refusals import is_refusal
+from ..providers.sdk_objects import advice
+
+
+class Answer:
+    """What `receive` recorded: the message, its tool calls, and whether it came to its end. `model` wrote
+    it, in the provider's words or, where it does not say, in those of the target (`asked`)."""
+
+    def __init__(self, reply: Reply, record: Record, asked: str) -> None:
+        self.record = record
+        self.message = reply.message
+        self.model = reply.model or asked
+        self.usage = reply.usage
+        self.complete = isinstance(record.body, MessageRecord)
+        self.tool_calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
+        self.text = "".join(part.text for part in reply.message.parts if isinstance(part, Text))
+
+    def __repr__(self) -> str:
+        calls = [call.name for call in self.tool_calls]
+        return f"Answer({self.text!r:.200}, tool_calls={calls}, complete={self.complete}, record={self.record.n})"
+
+    @property
+    def cost(self) -> Cost | None:
+        """What the request and this answer cost at list prices; None if the provider did not say what it
+        billed."""
+        return None if self.usage is None else cost(self.usage, self.model)
+
+
+def is_stream(answer: Any) -> bool:
+    """Whether an answer comes in chunks: an iterable that is no whole response, nor a list of one error, nor, as
+    responses of `requests` are, iterable besides leading to an answer."""
+    if isinstance(whole_of(answer), (Mapping, str, bytes)) or hasattr(answer, "model_dump") or advice(answer):
+        return False
+    return hasattr(answer, "__iter__") or hasattr(answer, "__next__")
+
+
+def whole_of(answer: Any) -> Any:
+    """The answer itself, or the error in a list of one: what Google's REST API gives where a stream was asked for."""
+    return answer[0] if isinstance(answer, list) and len(answer) == 1 and is_refusal(answer[0]) else answer
+
+
+def told_apart(reply: Reply) -> Reply:
+    """The answer with ids of their own for calls in it that have none, or one that another has. Results go by ids:
+    given in another order than the calls, they would be taken for each other's."""
+    calls = [part for part in reply.message.parts if isinstance(part, ToolCall)]
+    taken = {call.id for call in calls}
+    if len(taken) == len(calls):
+        return reply
+    free = (name for i in range(len(calls) + len(taken)) if (name := f"call_{i}") not in taken)
+    parts: list[Part] = []
+    seen = {""}
+    for part in reply.message.parts:
+        if isinstance(part, ToolCall):
+            part = msgspec.structs.replace(part, id=next(free)) if part.id in seen else part
+            seen.add(part.id)
+        parts.append(part)
+    return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, parts=tuple(parts)))

@@ -1,0 +1,58 @@
+"""Delete the oldest sessions of a store until it keeps its limits: the call that looks at settings and opens stores."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..config.settings import Settings
+from ..errors import InputError
+from ..log.store import SWEEP_GRACE_SECONDS, Store
+from ..stores import KeySource, default_path, open_store, store_given
+from ..stores.retention import Collected, Limits, collect_within
+from .settings import settings_for
+
+
+def collect(
+    store: Store | str | Path | None = None,
+    limits: Limits | None = None,
+    *,
+    now: datetime | None = None,
+    dry_run: bool = False,
+    grace: float = SWEEP_GRACE_SECONDS,
+    key: KeySource | None = None,
+) -> Collected:
+    """Delete sessions until a store keeps its limits, and what media nobody refers to then.
+
+    `store` is a store, a path to one, or None for the one that the settings name; `limits` None are those of the
+    settings, of which what a project says counts of its own store only. `now` is the time that ages are counted to,
+    with its time zone (None: the clock's), `grace` as for `BlobStore.sweep`. With `dry_run` nothing is changed. `key`
+    is that of an encrypted store at a path, as for `turnlog.open`. Raises InputError without a limit or without a time
+    zone, CorruptRecord for a store with damage that keeps it from being told what may go.
+    """
+    if now is not None and (not isinstance(now, datetime) or now.utcoffset() is None):
+        raise InputError(f"now: found {now!r}, allowed is a time with its zone, such as datetime.now(UTC)")
+    if store is not None:
+        store_given(store)
+    if limits is not None and not isinstance(limits, Limits):
+        raise InputError(f"limits are turnlog.Limits, not {type(limits).__name__}")
+    if store is None or limits is None or isinstance(store, (str, Path)):
+        settings = settings_for(store)
+        key = settings.key if key is None else key
+        store = settings.store or default_path() if store is None else store
+        limits = limits_of(settings) if limits is None else limits
+    if not limits:
+        raise InputError("no limit is set: give max_age, max_size, max_sessions or compress_after, or configure one")
+    at = now or datetime.now(UTC)
+    if not isinstance(store, (str, Path)):
+        return collect_within(store, limits, at, dry_run, grace)
+    opened = open_store(store, read_only=dry_run, key=None if key == "none" else key)
+    try:
+        return collect_within(opened, limits, at, dry_run, grace)
+    finally:
+        opened.close()
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits that settings have."""
+    return Limits(settings.max_age, settings.max_size, settings.max_sessions, settings.compress_after)
