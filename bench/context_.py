@@ -66,7 +66,7 @@ class View:
     def __call__(self, history: Messages) -> Messages:
         made = self.fitter.fit({"messages": history})
         self.marks = list(made.marks) or None
-        return [{**message, "content": message.get("content") or ""} for message in made.request["messages"]]
+        return [{**message, "content": message.get("content") or ""} for message in made.body["messages"]]
 
 
 def make(budget: int) -> View:

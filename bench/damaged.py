@@ -37,7 +37,7 @@ def unrepaired(view: Sequence[Shown], aim: Target, blob: BlobReader) -> dict[str
     rules = speaker.rules(aim, aim.settings)
     tools, _ = declare_tools(view, (), rules)
     configuration = Configuration(provider=aim.provider, model=aim.model, settings=aim.settings, tools=tools)
-    return speaker.tidy(speaker.render(view, configuration, aim, blob).request, aim).request
+    return speaker.sanitize(speaker.render(view, configuration, aim, blob).body, aim).body
 
 
 def work(seeds: range, shared: str, raw: bool) -> tuple[Counter[str], list[str]]:
@@ -66,9 +66,9 @@ def work(seeds: range, shared: str, raw: bool) -> tuple[Counter[str], list[str]]
                 continue
             try:
                 prepared = prepare(view, Configuration(), aim, history.blobs.__getitem__)
-                errors = judging.errors_of(oracle, aim, prepared.request)
+                errors = judging.errors_of(oracle, aim, prepared.body)
                 missing = accounting.unaccounted(
-                    enumerate(history.messages, 1), prepared.request, [*prepared.edits, *prepared.losses], history.blobs
+                    enumerate(history.messages, 1), prepared.body, [*prepared.edits, *prepared.losses], history.blobs
                 )
             except Exception as error:
                 errors, missing = [f"raised {error!r}"], []

@@ -42,7 +42,7 @@ def session(steps: int) -> Callable[[int], Any]:
         call = turnlog.ToolCall(f"c{n}", "read", {"path": "a.py"})
         made.add(turnlog.Message("assistant", (call,)))
         made.tool_result(call, OUTPUT.format(n=n))
-        return made.request().request
+        return made.request().body
 
     return step
 

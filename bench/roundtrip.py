@@ -68,7 +68,7 @@ def main() -> int:
             view = [Shown(record.message, (record.n,)) for record in records if record.message is not None]
             aim = target(speaker.name, configuration.model or "any")
             seen[speaker.name] += 1
-            same[speaker.name] += speaker.render(view, configuration, aim, store.get_blob).request == body
+            same[speaker.name] += speaker.render(view, configuration, aim, store.get_blob).body == body
         store.close()
     for name, count in seen.items():
         print(f"{name:18} {same[name]:>5,} of {count:>5,} come back equal ({same[name] / count:.2%})")

@@ -38,7 +38,7 @@ def send_histories(seeds: range, server_class: Any) -> list[str]:
                 history = damaged_history(random.Random(seed))
                 try:
                     view = judging.shown(history)
-                    request = prepare(view, Configuration(), aim, history.blobs.__getitem__).request
+                    request = prepare(view, Configuration(), aim, history.blobs.__getitem__).body
                     client.send(request, aim.model)
                 except Exception as error:
                     findings.append(f"{seed} {aim.provider}/{aim.model}: {error!r}")

@@ -44,7 +44,7 @@ def sizes(imported: Imported, aim: Target, budget: int) -> tuple[int, int]:
     session.switch(aim)
     if budget:
         session.configure(budget=budget)
-    request = session.request().request
+    request = session.request().body
     return session.token_count, turnlog.count(request, aim.model, provider=aim.provider).tokens
 
 

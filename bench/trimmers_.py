@@ -90,7 +90,7 @@ class Adapter:
             self.wrongly += fits
             raise
         self.wrongly += not fits and not self.cuts
-        return [to_neutral(message) for message in made.request["messages"]]
+        return [to_neutral(message) for message in made.body["messages"]]
 
 
 def row(bench: ModuleType, name: str, trimmer: Trimmer, budget: int) -> str:

@@ -162,7 +162,7 @@ def lines_of_mask(bench: ModuleType, history: Sequence[Neutral]) -> Line:
         strategy=Strategy(steps=("mask",), protect=0.0, goal=0.01),
         counter=lambda messages: int(bench.toks([to_neutral(message) for message in messages])),
     )
-    shown = [to_neutral(message) for message in fitted.request["messages"]]
+    shown = [to_neutral(message) for message in fitted.body["messages"]]
     texts = {message["call_id"]: message["text"] for message in shown if message["role"] == "tool"}
     return lambda result: str(texts[result["call_id"]])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from turnlog.log.messages import Message
 from turnlog.models.target import target
 from turnlog.providers import provider
-from turnlog.requests.build import Prepared
+from turnlog.requests.build import Request
 from turnlog.session.session import Session as TurnlogSession
 from turnlog.stores import open_store
 from turnlog.tokens import counter_for
@@ -40,18 +40,18 @@ class Session:
     def add(self, message: dict) -> None:
         self.session.add(self.read(message))
 
-    def request(self) -> Prepared:
+    def request(self) -> Request:
         return self.session.request()
 
-    def body(self, view: Prepared) -> bytes:
-        return view.body()
+    def body(self, view: Request) -> bytes:
+        return view.json()
 
-    def neutral(self, view: Prepared) -> list[dict]:
-        return view.request["messages"]
+    def neutral(self, view: Request) -> list[dict]:
+        return view.body["messages"]
 
     def reload(self) -> bytes:
         store = open_store(self.path)
         try:
-            return TurnlogSession(store, store.info("bench")).request(self.aim).body()
+            return TurnlogSession(store, store.info("bench")).request(self.aim).json()
         finally:
             store.close()

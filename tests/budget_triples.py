@@ -333,7 +333,7 @@ class Play:
             return
         if len(self.session.history()) != records:
             self.wrong("truth", "a request for another target left something on record")
-        self.judge(made.request, other)
+        self.judge(made.body, other)
 
     # -- the laws --------------------------------------------------------------------------------
 
@@ -367,7 +367,7 @@ class Play:
             if self.sound and len(log) % 4 == 0:
                 self.broken_down()
             self.as_derived(made, log, after)
-            self.judge(made.request, self.aim)
+            self.judge(made.body, self.aim)
         self.within(made, lines, after, before, thorough)
         self.begins_with_the_last(made, closed, bool(decisions))
         self.figures(lines, after, before, decisions)
@@ -395,9 +395,9 @@ class Play:
         shown = [Shown(line.message, (line.record,), "summarised" if line.summary else "verbatim") for line in after]
         config = [record.body for record in log if isinstance(record.body, Configuration)][-1]
         expected = follow(plan(config, made.target), shown, self.store.get_blob, fate_of(log))
-        if unmarked(expected.request) != unmarked(made.request):
+        if unmarked(expected.body) != unmarked(made.body):
             self.wrong("view", "the request is not what the log's decisions leave of the conversation")
-        if msgspec.json.decode(made.body()) != msgspec.json.decode(msgspec.json.encode(made.request)):
+        if msgspec.json.decode(made.json()) != msgspec.json.decode(msgspec.json.encode(made.body)):
             self.wrong("view", "body and request differ")
 
     def refused(self, error: BudgetError, lines: Sequence[model.Line], log: Sequence[Record]) -> None:
@@ -445,7 +445,7 @@ class Play:
         size = self.size(after)
         if size > self.limit:
             self.wrong("budget", f"{size} tokens, limit {self.limit}")
-        sent = turnlog.count(made.request, self.aim.model, provider=self.aim.provider).tokens if thorough else 0
+        sent = turnlog.count(made.body, self.aim.model, provider=self.aim.provider).tokens if thorough else 0
         if sent > self.limit:
             if self.sound and after:  # an empty conversation is sent as a placeholder, beside system text and tools
                 self.wrong("budget", f"{sent} tokens as sent, limit {self.limit}")
@@ -500,7 +500,7 @@ class Play:
         """A request begins with the one before it, unless something was decided in between."""
         if decided:
             self.before = []
-        sent = unmarked(made.request[plan(Configuration(), made.target).provider.conversation])
+        sent = unmarked(made.body[plan(Configuration(), made.target).provider.conversation])
         if self.sound and sent[: len(self.before)] != self.before:
             self.wrong("prefix", f"changed at {_common(sent, self.before)} of {len(self.before)}")
         if closed:
@@ -553,12 +553,12 @@ def unmarked(value: Any) -> Any:
 
 
 def _gist(made: Any) -> Any:
-    return made.floor if isinstance(made, BudgetError) else (made.body(), Counter(map(repr, made.edits)))
+    return made.floor if isinstance(made, BudgetError) else (made.json(), Counter(map(repr, made.edits)))
 
 
 def _fingerprint(made: Any) -> int:
     """A number for what was made: added up, it is the same where all requests are, in whatever order."""
-    said = repr(made.floor).encode() if isinstance(made, BudgetError) else made.body()
+    said = repr(made.floor).encode() if isinstance(made, BudgetError) else made.json()
     return int.from_bytes(blake2b(said, digest_size=4).digest())
 
 

@@ -455,10 +455,10 @@ def judge(path: str, folder: Path, said: Heard, oracle: ModuleType) -> Iterator[
         yield from _doctor(path, before)
         with contextlib.closing(reopened(store, folder)) as session:
             yield from _recovered(session, before, folder)
-            bodies = [session.request(aim).body() for aim in AIMS]
+            bodies = [session.request(aim).json() for aim in AIMS]
             yield from _requests(session, oracle, before)
             recovered = session.resumed.recovered if session.resumed else None
-            bodies_again = [session.request(aim).body() for aim in AIMS]
+            bodies_again = [session.request(aim).json() for aim in AIMS]
             if bodies != bodies_again:
                 yield "a second request differs from the first"
         count = store.info(NAME).records
@@ -468,7 +468,7 @@ def judge(path: str, folder: Path, said: Heard, oracle: ModuleType) -> Iterator[
     try:
         with contextlib.closing(reopened(store, folder)) as session:
             yield from _nothing_new(session, count, before, recovered)
-            if [session.request(aim).body() for aim in AIMS] != bodies:
+            if [session.request(aim).json() for aim in AIMS] != bodies:
                 yield "the second opening makes other requests"
             yield from _goes_on(session, oracle)
         yield from (f"verify: {problem}" for problem in store.verify() if "unfinished append" not in problem.what)
@@ -594,7 +594,7 @@ def _stream(session: Session, before: _Before) -> Iterator[str]:
     elif body.fragments != before.stream.fragments:
         yield "the fragments of the stream are not kept"
     said = text_of(before.stream.message)
-    shown = json.dumps(session.request(CHAT).request, ensure_ascii=False)
+    shown = json.dumps(session.request(CHAT).body, ensure_ascii=False)
     if said and (said.strip() not in shown or INTERRUPTED not in shown):
         yield f"the next request does not show what had come of the stream, with its mark: {said!r}"
 
@@ -602,14 +602,14 @@ def _stream(session: Session, before: _Before) -> Iterator[str]:
 def _requests(session: Session, oracle: ModuleType, before: _Before) -> Iterator[str]:
     budget = session.configuration.budget or turnlog.Budget()
     for aim in AIMS:
-        request = session.request(aim).request
+        request = session.request(aim).body
         yield from (f"{aim.provider}: {error}" for error in errors_of(oracle, aim, request))
         size = turnlog.count(request, aim.model).tokens
         if budget.max_tokens and size > budget.max_tokens:
             yield f"{aim.provider}: {size} tokens, the budget is {budget.max_tokens}"
     results = {
         message["tool_call_id"]: message["content"]
-        for message in session.request(CHAT).request["messages"]
+        for message in session.request(CHAT).body["messages"]
         if message["role"] == "tool"
     }
     for call, ended in before.started.items():
@@ -643,13 +643,11 @@ def _goes_on(session: Session, oracle: ModuleType) -> Iterator[str]:
     late = [info.call for info in open_calls if info.started]
     for call in late:
         session.tool_result(call, f"late word of {call.id}")
-    shown = json.dumps(session.request(CHAT).request)
+    shown = json.dumps(session.request(CHAT).body)
     yield from (f"the late result of {call.id} is not shown" for call in late if f"late word of {call.id}" not in shown)
     with session.turn("Go on.") as turn:
         turn.request()
         turn.receive(says("Gladly."), CHAT)
     for aim in AIMS:
-        yield from (
-            f"going on, {aim.provider}: {error}" for error in errors_of(oracle, aim, session.request(aim).request)
-        )
+        yield from (f"going on, {aim.provider}: {error}" for error in errors_of(oracle, aim, session.request(aim).body))
     yield from (f"validate: {one}" for one in session.validate())

@@ -98,7 +98,7 @@ def judge_images(
             if now[n] != slots:
                 wrong.append(f"record {n}: {now[n]}, should be {slots}")
         if oracle is not None:
-            wrong += errors_of(oracle, aim, made.request)
+            wrong += errors_of(oracle, aim, made.body)
         if wrong:
             break
     return asked, wrong

@@ -68,5 +68,5 @@ def judge(records: list[Record], session: Imported, aim: Target, oracle: ModuleT
     prepared = prepare(view, _NO_CONFIGURATION, aim, session.blobs.__getitem__, fate=fate_of(records))
     numbered = [(record.n, record.message) for record in records if record.message is not None]
     changes = [*hidden, *prepared.edits, *prepared.losses]
-    missing = unaccounted(numbered, prepared.request, changes, session.blobs)
-    return [*errors_of(oracle, aim, prepared.request), *missing], {edit.kind for edit in (*hidden, *prepared.edits)}
+    missing = unaccounted(numbered, prepared.body, changes, session.blobs)
+    return [*errors_of(oracle, aim, prepared.body), *missing], {edit.kind for edit in (*hidden, *prepared.edits)}

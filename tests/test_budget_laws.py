@@ -140,7 +140,7 @@ def test_forty_compactions_keep_the_task_and_stay_small(name: str) -> None:
         turns += 1
         turn(session, turns, output=250 if turns % 2 else 0)
         made = session.request()
-        assert made.request["messages"][0] == {"role": "user", "content": task}
+        assert made.body["messages"][0] == {"role": "user", "content": task}
         assert session.token_count <= 2_000
         lines = model.conversation(session.history())
         largest = max([largest, *(len(str(line.message)) for line in lines if line.summary)])
@@ -244,7 +244,7 @@ def test_what_is_taken_back_is_not_done_again() -> None:
     session.undo_compaction()
     made = session.request()
     assert sizing(session) == [] and made.edits == ()
-    assert Session(session._store, session._store.info("s")).request().body() == made.body()
+    assert Session(session._store, session._store.info("s")).request().json() == made.json()
     for n in range(12, 20):
         turn(session, n)
     session.request()
@@ -291,8 +291,8 @@ def test_two_processes_do_not_both_decide() -> None:
         turn(first, n)
     second = Session(store, store.info("s"))
     bodies: list[bytes] = []
-    store.meanwhile = lambda: bodies.append(second.request().body())
-    bodies.append(first.request().body())
+    store.meanwhile = lambda: bodies.append(second.request().json())
+    bodies.append(first.request().json())
     assert len(sizing(first)) == 1
     assert bodies[0] == bodies[1]
 
@@ -309,7 +309,7 @@ def test_what_another_process_says_while_deciding_is_in_the_request() -> None:
     said = MessageRecord(Message("user", (Text("and be quick"),)))
     store.meanwhile = lambda: store.append("s", [Draft(said)])
     made = session.request()
-    assert made.request["messages"][-1] == {"role": "user", "content": "and be quick"}
+    assert made.body["messages"][-1] == {"role": "user", "content": "and be quick"}
     assert len(sizing(session)) == 1 and session.token_count <= 1_000
 
 
@@ -325,7 +325,7 @@ def test_a_fork_between_a_compaction_and_what_follows_shows_what_it_shares() -> 
         made = forked.request()
         assert forked.history()[: len(log)] == log
         assert forked.token_count <= 1_500
-        assert made.request["messages"][0]["content"] == words("question 0", 60)
+        assert made.body["messages"][0]["content"] == words("question 0", 60)
 
 
 def test_parallel_calls_stay_with_their_results_wherever_a_view_is_cut() -> None:
@@ -352,7 +352,7 @@ def test_what_is_masked_does_not_count_when_a_session_is_opened() -> None:
         made = session.request()
         records = session.message_count, len(session.history())
         again = Session(session._store, session._store.info("s"))
-        assert again.request().body() == made.body()
+        assert again.request().json() == made.json()
         assert (again.message_count, len(again.history())) == records
     assert {decision.action for decision in sizing(session)} == {"mask"}
 

@@ -104,12 +104,12 @@ def test_a_word_that_was_put_in_gives_way(aim: Target, said: str) -> None:
     if said == "an answer":
         session.user("Is it warm in Oslo?")
         session.assistant("It is.")
-    before, asked = session.token_count, session.request().request
+    before, asked = session.token_count, session.request().body
     session.user("And in Rome? " * 20)
     made = session.request()
     cache = made.cache
     key = {"google": "contents", "openai-responses": "input"}.get(aim.provider, "messages")
-    old, new = (unmarked(request[key]) for request in (asked, made.request))
+    old, new = (unmarked(request[key]) for request in (asked, made.body))
     assert cache is not None and (cache.tokens, cache.previous) == (session.token_count, before)
     if new[: len(old)] == old:
         assert (cache.shared, cache.why) == (before, "")
@@ -127,7 +127,7 @@ def test_a_tool_of_the_provider_is_not_declared() -> None:
     session.add(Message("assistant", (call,)))
     session.tool_result(call, "README.md")
     made = session.request()
-    assert "tools" not in made.request
+    assert "tools" not in made.body
     assert made.cache == CacheUse(session.token_count, before, before)
 
 
@@ -146,7 +146,7 @@ def test_thinking_that_is_switched_off_for_a_while_moves_everything() -> None:
     session.assistant("It is in order.")
     session.user("Go on.")
     made = session.request()
-    assert [request.request["thinking"]["type"] for request in (without, made)] == ["disabled", "enabled"]
+    assert [request.body["thinking"]["type"] for request in (without, made)] == ["disabled", "enabled"]
     why = "thinking is switched off while a tool loop is open"
     assert made.cache == CacheUse(session.token_count, before, 0, why=why)
     assert session.request().cache == CacheUse(session.token_count, before := session.token_count, before)
@@ -185,11 +185,11 @@ def test_what_stands_in_no_request_moves_none(between: Callable[[Session], objec
     """The same bytes as before, said to be served from no cache, because a configuration is another one since."""
     session = opened(CHAT, 3_000)
     step(session, 1)
-    before, size = session.request().body(), session.token_count
+    before, size = session.request().json(), session.token_count
     between(session)
     session.switch(CHAT, why="as before")
     made = session.request()
-    assert (made.body(), made.cache) == (before, CacheUse(size, size, size))
+    assert (made.json(), made.cache) == (before, CacheUse(size, size, size))
 
 
 def test_what_another_model_had_decided_is_named_on_coming_back() -> None:
@@ -221,12 +221,12 @@ def test_marks_are_few_and_where_the_cache_lasts(oracle: Any) -> None:
     """Without marks Anthropic caches nothing; a mark that moves each time is paid for and never read."""
     session = opened(CLAUDE, 3_000, "summarise")
     step(session, 0)
-    assert _marked(session.request().request) == []  # too small to be cached at all
+    assert _marked(session.request().body) == []  # too small to be cached at all
     for n in range(1, 40):
         step(session, n)
         made = session.request()
-        marks, length = _marked(made.request), len(made.request["messages"])
-        assert errors_of(oracle, CLAUDE, made.request) == []
+        marks, length = _marked(made.body), len(made.body["messages"])
+        assert errors_of(oracle, CLAUDE, made.body) == []
         if session.token_count >= 1_024:
             assert marks[0] == "system" and marks[-1] == length - 1 and len(marks) <= 4
             if made.cache and not made.cache.moved_by:
@@ -248,7 +248,7 @@ def test_a_mark_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(60):
         step(session, n)
         spelled_messages[0] = 0
-        _marked(session.request().request)
+        _marked(session.request().body)
         costs.append(spelled_messages[0])
     assert len(session.explain().rulings) > 1
     assert max(costs[1:]) <= 6 and any(costs)
@@ -273,7 +273,7 @@ def test_marks_stand_where_spelling_the_whole_would_put_them(aim: Target, histor
     )
     summary = next((i for i, shown in enumerate(made.view) if shown.treatment == "summarised"), 0)
     ends = [len(spelled(made.view[:end], ways, blob)) for end in (summary, newest, len(made.view)) if end]
-    found = caching.marks_of(made.view, made.request, ways, blob)
+    found = caching.marks_of(made.view, made.body, ways, blob)
     assert found == tuple(sorted({end - 1 for end in ends if end}))
 
 
@@ -282,8 +282,8 @@ def test_marks_of_ones_own_are_left_alone() -> None:
     session = opened(CLAUDE, 100_000)
     session.user("x " * 2_000)
     made = session.request(CLAUDE.with_settings(cache_control={"type": "ephemeral"}))
-    assert made.request["cache_control"] == {"type": "ephemeral"}
-    assert _marked(made.request) == []
+    assert made.body["cache_control"] == {"type": "ephemeral"}
+    assert _marked(made.body) == []
 
 
 @pytest.mark.parametrize("marks", [True, False])
@@ -291,7 +291,7 @@ def test_marks_can_be_switched_off(marks: bool) -> None:
     """A proxy that refuses them would otherwise be out of reach."""
     session = opened(CLAUDE, 100_000, Strategy(name="none", cache_marks=marks))
     session.user("x " * 2_000)
-    assert bool(_marked(session.request().request)) is marks
+    assert bool(_marked(session.request().body)) is marks
 
 
 def test_a_compaction_that_nobody_is_forced_to_has_to_pay() -> None:
@@ -316,6 +316,6 @@ def test_a_tool_whose_loading_is_deferred_gets_no_mark(oracle: Any) -> None:
     session.switch(CLAUDE)
     session.configure(tools=[now, later])
     session.user("The task. " + "detail " * 2_000)
-    request = session.request().request
+    request = session.request().body
     assert request["tools"] == [{**now, "cache_control": {"type": "ephemeral"}}, later]
     assert errors_of(oracle, CLAUDE, request) == []

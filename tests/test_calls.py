@@ -155,11 +155,11 @@ def test_putting_answers_on_record_changes_no_request(aim: Target, fate: tuple[B
     assert [info.call.id for info in answered] == ["c1", "c2"]
     after = session.request(aim)
     assert [edit.kind for edit in after.edits if edit.kind in ("unanswered", "orphan", "duplicate")] == []
-    assert after.request == before.request
+    assert after.body == before.body
     assert (session.unfinished(), session.answer_unfinished()) == ([], [])
     session.tool_result(call, "4 degrees after all")
     late = session.request(aim)
-    assert "4 degrees after all" in late.body().decode()
+    assert "4 degrees after all" in late.json().decode()
     assert (session.calls()[0].outcome, session.calls()[0].synthetic) == ("ok", False)
 
 
@@ -186,16 +186,16 @@ def test_a_tool_is_called_by_the_name_that_it_was_given(provider: str, name: str
     aim = turnlog.target(provider, DEFAULT_MODELS[provider])
     with turnlog.open("s", store=":memory:", target=aim, tools=[{"name": name}]) as session:
         session.user("Read it.")
-        first = session.request().body().decode()
+        first = session.request().json().decode()
         offered = next(iter(re.findall(r'"name":"([^"]+)"', first)))
         (call,) = session.receive(_calling(provider, offered)).tool_calls
         assert call.name == name
         session.tool_result(call, "It says nothing.")
         session.user("Well?")
-        assert set(re.findall(r'"name":"([^"]+)"', session.request().body().decode())) == {offered}
+        assert set(re.findall(r'"name":"([^"]+)"', session.request().json().decode())) == {offered}
         for other in DEFAULT_MODELS:
             session.switch(turnlog.target(other, DEFAULT_MODELS[other]))
-            assert len(set(re.findall(r'"name":"([^"]+)"', session.request().body().decode()))) == 1
+            assert len(set(re.findall(r'"name":"([^"]+)"', session.request().json().decode()))) == 1
 
 
 @pytest.mark.parametrize("ends", [True, False])
@@ -205,7 +205,7 @@ def test_a_tool_has_its_own_name_in_half_an_answer_too(ends: bool) -> None:
     aim = turnlog.target("openai-chat", "gpt-4o")
     with turnlog.open("s", store=":memory:", target=aim, tools=[{"name": "fs.read"}], checkpoint=0) as session:
         session.user("Read it.")
-        offered = session.request().request["tools"][0]["function"]["name"]
+        offered = session.request().body["tools"][0]["function"]["name"]
         calls = [
             {"index": i, "id": f"call_{i}", "type": "function", "function": {"name": offered, "arguments": '{"a": '}}
             for i in range(2)
@@ -227,7 +227,7 @@ def test_a_choice_names_the_tool_as_it_is_declared(provider: str) -> None:
     with turnlog.open("s", store=":memory:", target=aim, tools=[{"name": "read a file"}, {"name": "ls"}]) as session:
         for name in ("read a file", "ls"):
             session.configure(**speaker.with_tool_choice({}, f"tool:{name}"))
-            request = session.request().request
+            request = session.request().body
             chosen = (speaker.tool_choice(request) or "").removeprefix("tool:")
             assert chosen.startswith(name[:2]) and f'"name": "{chosen}"' in json.dumps(request["tools"])
 
@@ -258,6 +258,6 @@ def test_a_choice_is_the_same_but_for_names(provider: str, choice: dict[str, Any
     aim = turnlog.target(provider, DEFAULT_MODELS[provider], **{key: choice})
     tools = [Tool("ls"), Tool("read a file", kind="custom")]
     with turnlog.open("s", store=":memory:", target=aim, tools=tools) as session:
-        body = session.request().body().decode()
+        body = session.request().json().decode()
         (declared,) = set(re.findall(r"read_a_file_\w+", body))
         assert json.loads(body.replace(declared, "read a file"))[key] == choice != json.loads(body)[key]

@@ -56,7 +56,7 @@ def batch(session: Session, outputs: list[str]) -> list[Record]:
 
 def shown(session: Session) -> list[str]:
     """The outputs as the next request has them."""
-    return [m["content"] for m in session.request().request["messages"] if m["role"] == "tool"]
+    return [m["content"] for m in session.request().body["messages"] if m["role"] == "tool"]
 
 
 def caps(session: Session) -> list[Decision]:
@@ -108,7 +108,7 @@ def test_a_giant_is_cut_again_for_a_smaller_budget_but_not_for_one_that_it_fits(
     session.configure(budget=4_000)
     (second,) = shown(session)
     assert 900 < size(session, second) <= 1_000 and is_cut_of(second, lines(20_000), record.n)
-    assert session.preview(budget=1_000).request["messages"][-1]["content"] != second
+    assert session.preview(budget=1_000).body["messages"][-1]["content"] != second
     assert len(caps(session)) == 2
 
 

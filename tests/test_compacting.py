@@ -23,7 +23,7 @@ def conversation(strategy: str, answer: int = 80) -> turnlog.Session:
 
 def shown(session: turnlog.Session) -> list[str]:
     """The first word of each message."""
-    return [message["content"].split()[0] for message in session.request().request["messages"]]
+    return [message["content"].split()[0] for message in session.request().body["messages"]]
 
 
 @pytest.mark.parametrize("strategy", PRESETS)

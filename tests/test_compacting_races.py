@@ -61,12 +61,12 @@ def test_what_others_say_while_a_summary_is_begun_ahead_is_within_the_budget() -
         for n in range(60):
             session.user(f"Q{n} " + "word " * 90)
             made = session.request()
-            assert turnlog.count(made.request).tokens <= BUDGET
+            assert turnlog.count(made.body).tokens <= BUDGET
             session.assistant(f"A{n} " + "blah " * 90)
             if not store.others:
                 break
     assert not store.others, "no summary was begun ahead"
-    assert sum("word " * 2_000 in str(message) for message in made.request["messages"]) == 1
+    assert sum("word " * 2_000 in str(message) for message in made.body["messages"]) == 1
 
 
 def conversation(store: MemoryStore, asked: list[str]) -> turnlog.Session:
@@ -96,7 +96,7 @@ def test_a_compaction_that_others_overtake_pays_for_two_summaries_at_most() -> N
         assert (kept.action, kept.first, kept.last) == ("compact", decision.first, decision.last)
         assert kept.detail["failures"] == ["no model was asked: others append faster than it writes"]
         assert done.after < done.before / 2
-        said = [message["content"] for message in session.request().request["messages"]]
+        said = [message["content"] for message in session.request().body["messages"]]
         assert said[-2:] == ["more 1", "more 2"]
 
 

@@ -23,7 +23,7 @@ from turnlog.log.records import Approval, Body, Configuration, Decision, Message
 from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
 from turnlog.requests import incremental as pieces
-from turnlog.requests.build import Prepared, follow
+from turnlog.requests.build import Request, follow
 from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.session.state import Context
@@ -49,9 +49,9 @@ def opened(history: History, *, decisions: dict[int, Decision] | None = None) ->
     return store
 
 
-def gist(made: Prepared) -> tuple[object, Counter[object], Counter[object]]:
+def gist(made: Request) -> tuple[object, Counter[object], Counter[object]]:
     """A request with its edits and losses, whatever the order of the latter."""
-    return made.request, Counter(map(repr, made.edits)), Counter(map(repr, made.losses))
+    return made.body, Counter(map(repr, made.edits)), Counter(map(repr, made.losses))
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
@@ -66,7 +66,7 @@ def test_pieces_make_the_same_request_as_the_whole(aim: Target, history: History
         made = context.request(aim)
         shown = [shown for record in store.read("s") for shown in _shown(record.n, record.message)]
         assert gist(made) == gist(follow(plan(Configuration(), aim), shown, store.get_blob))
-        assert json.loads(made.body()) == json.loads(msgspec.json.encode(made.request))
+        assert json.loads(made.json()) == json.loads(msgspec.json.encode(made.body))
 
 
 @pytest.mark.parametrize("damage", ["late", "twice", "orphan", "none"])
@@ -99,7 +99,7 @@ def test_one_stray_result_does_not_make_every_later_request_a_whole_one(
         shown = [shown for record in store.read("s") for shown in _shown(record.n, record.message)]
         whole = follow(plan(Configuration(), aim), shown, store.get_blob)
         assert gist(made) == gist(whole)
-        assert json.loads(made.body()) == whole.request
+        assert json.loads(made.json()) == whole.body
         costs.append(mended[0])
     assert max(costs[10:]) <= 12
 
@@ -170,12 +170,12 @@ def test_budgets_that_change_leave_nothing_out(seed: int, strategy: str, aim: Ta
                 assert _attempt(again.request) == looked_at
 
 
-def _attempt(make: Callable[[], Prepared]) -> object:
+def _attempt(make: Callable[[], Request]) -> object:
     try:
         made = make()
     except BudgetError as error:
         return error.floor
-    return *gist(made), made.body()
+    return *gist(made), made.json()
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
@@ -190,7 +190,7 @@ def test_a_longer_conversation_starts_with_the_shorter_one(aim: Target, history:
     for message in history.messages:
         context.take(store.append("s", [Draft(MessageRecord(message))]))
         made = context.request(aim)
-        sent = made.request[key]
+        sent = made.body[key]
         assert sent[: len(before)] == before
         closed = message.role == "assistant" and not any(isinstance(part, ToolCall) for part in message.parts)
         if closed:  # what was put behind the last answer only to end on a user's word is no part of it
@@ -218,10 +218,10 @@ def test_clearing_and_undoing_are_followed() -> None:
     context = Context(store, "s")
     context.take(store.append("s", [Draft(Decision("clear", first=1, last=5))]))
     context.take(store.append("s", [Draft(MessageRecord(Message("user", (Text("afresh"),))))]))
-    texts = [m["content"] for m in context.request(TARGETS[0]).request["messages"]]
+    texts = [m["content"] for m in context.request(TARGETS[0]).body["messages"]]
     assert texts == ["be brief", "afresh"]
     context.take(store.append("s", [Draft(Decision("undo", supersedes=6))]))
-    texts = [m["content"] for m in context.request(TARGETS[0]).request["messages"]]
+    texts = [m["content"] for m in context.request(TARGETS[0]).body["messages"]]
     assert texts == ["be brief", "word 0", "word 1", "word 2", "word 3", "afresh"]
 
 
@@ -234,7 +234,7 @@ def test_the_task_and_what_is_pinned_stay_when_older_messages_leave() -> None:
     session.configure(budget=500, strategy="sliding")
     session.pin(4)
     made = session.request()
-    assert [m["content"][:6] for m in made.request["messages"]] == ["word 0", "word 3", "word 9"]
+    assert [m["content"][:6] for m in made.body["messages"]] == ["word 0", "word 3", "word 9"]
     assert [(edit.kind, edit.records, edit.through) for edit in made.edits] == [("slide", (2,), 9)]
 
 
@@ -281,7 +281,7 @@ def test_a_refusal_says_what_it_comes_from_and_what_would_help() -> None:
         session.request()
     assert "step `cap`" not in str(crowded.value)  # it alone would not do
     session.configure(tools=[], strategy="auto")
-    assert session.request().request
+    assert session.request().body
 
 
 def test_decisions_that_later_ones_hide_wholly_are_no_edits_of_a_request() -> None:
@@ -347,7 +347,7 @@ def test_what_became_of_a_call_is_known_where_decisions_hide_it(outcome: Outcome
         session.user("and?")
         session.assistant("so")
     session.compact(keep=1)
-    assert Session(store, store.info("s")).request().body() == session.request().body()
+    assert Session(store, store.info("s")).request().json() == session.request().json()
 
 
 def test_what_was_taken_back_is_not_known_of_a_call() -> None:
@@ -364,8 +364,8 @@ def test_what_was_taken_back_is_not_known_of_a_call() -> None:
     session.tool_finished(call, "ok")
     session.request()
     session.rewind(to=last)
-    body = session.request().body()
-    assert Session(store, store.info("s")).request().body() == body == session.fork("t", at=last).request().body()
+    body = session.request().json()
+    assert Session(store, store.info("s")).request().json() == body == session.fork("t", at=last).request().json()
 
 
 @pytest.mark.parametrize("entry", [ToolStarted("c1", 5), ToolFinished("c1", 5, "timeout"), Approval("c1", "denied", 5)])
@@ -382,7 +382,7 @@ def test_what_stands_before_its_call_says_nothing_of_it(entry: Body) -> None:
         store.append(name, [Draft(body)])
         session.request()
         assert session.add(Message("assistant", (ToolCall("c1", "rm", {}),))).n == 5
-        bodies |= {session.request().body(), Session(store, store.info(name)).request().body()}
+        bodies |= {session.request().json(), Session(store, store.info(name)).request().json()}
     assert len(bodies) == 1
 
 
@@ -399,8 +399,8 @@ def test_the_task_is_at_hand_behind_a_call_that_nobody_answered(aim: Target) -> 
     for n in range(20):
         session.assistant("data " * 1_500)
         session.user(f"Question {n}.")
-    assert "The task." in str(session.request().request)
-    assert "The task." in str(Session(store, store.info("s")).request().request)
+    assert "The task." in str(session.request().body)
+    assert "The task." in str(Session(store, store.info("s")).request().body)
 
 
 @pytest.mark.parametrize("strategy", ["auto", "sliding"])
@@ -422,7 +422,7 @@ def test_what_is_pinned_in_a_gap_takes_nothing_along(strategy: str) -> None:
     session.pin(pinned.n)
     session.user("And now?")
     session.configure(budget=500)
-    assert "The key is 42." in str(session.request().request)
+    assert "The key is 42." in str(session.request().body)
     assert session.token_count < 200 or strategy == "auto"
 
 
@@ -441,7 +441,7 @@ def test_a_result_whose_call_was_cleared_counts_for_nothing(aim: Target) -> None
         assert session.token_count == before
         session.user("Now something else.")
         made = session.request()
-        assert session.token_count == turnlog.count(made.request, aim.model, provider=aim.provider).tokens
+        assert session.token_count == turnlog.count(made.body, aim.model, provider=aim.provider).tokens
         assert not any(
             isinstance(record.body, Decision) and record.body.action != "clear" for record in session.history()
         )

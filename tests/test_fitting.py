@@ -101,7 +101,7 @@ def grown(fitter: turnlog.Fitter, model: Scripted, change: str) -> tuple[int, in
     for n in range(90):
         history += body(1)["messages"][: 1 if n == 0 else 0]
         said = [{"role": "system", "content": system}, *history]
-        sent = fitter.fit({"model": "gpt-4o", "messages": said}).request["messages"][1:]
+        sent = fitter.fit({"model": "gpt-4o", "messages": said}).body["messages"][1:]
         moved += sent[: len(before)] != before
         before = sent[:-1]
         if n % 7 == 6 and change == "the last message":
@@ -137,8 +137,8 @@ def test_conversations_by_turns_keep_their_decisions() -> None:
         for name, messages in said.items():
             made = one.fit({"model": "gpt-4o", "messages": messages})
             other = "b" if name == "a" else "a"
-            assert f"task of {other}" not in str(made.request)
-            sent = made.request["messages"]
+            assert f"task of {other}" not in str(made.body)
+            sent = made.body["messages"]
             moved += sent[: len(before[name])] != before[name]
             before[name] = sent
             messages += [
@@ -153,9 +153,9 @@ def test_a_message_that_was_changed_is_nowhere_as_it_was() -> None:
     fitter = turnlog.Fitter(max_tokens=1_500)
     told = body(40)
     told["messages"][6]["content"] = "The password of the test system is swordfish-77."
-    assert "swordfish-77" in str(fitter.fit(told).request)
+    assert "swordfish-77" in str(fitter.fit(told).body)
     told["messages"][6]["content"] = "Go on."
-    assert "swordfish-77" not in str(fitter.fit(told).request)
+    assert "swordfish-77" not in str(fitter.fit(told).body)
 
 
 def looked_at(steps: int) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def test_a_text_in_the_place_of_messages_is_one(history: dict[str, Any], message
     given: list[Any] = []
     made = turnlog.fit(history, max_tokens=100, counter=lambda messages: given.append(messages) or 1)
     assert given == [[message]] * len(given) != []
-    assert (made.request, made.marks) == (history, (0,))
+    assert (made.body, made.marks) == (history, (0,))
 
 
 def batch() -> list[dict[str, Any]]:
@@ -232,7 +232,7 @@ def batch() -> list[dict[str, Any]]:
 def attempt(fit: Callable[[dict[str, Any]], turnlog.Fitted], history: dict[str, Any]) -> Any:
     """The request, or that it was refused."""
     try:
-        return fit(history).request
+        return fit(history).body
     except BudgetError as error:
         return str(error)
 
@@ -247,7 +247,7 @@ def test_sizes_are_those_of_the_model_that_is_asked_now() -> None:
     told = {"model": "gpt-4", "messages": [*messages, {"role": "user", "content": "然后呢？"}]}
     fitter = turnlog.Fitter(max_tokens=2_500)
     fitter.fit({"model": "gpt-4o", "messages": messages[:41]})
-    assert fitter.fit(told).request == turnlog.fit(told, max_tokens=2_500).request
+    assert fitter.fit(told).body == turnlog.fit(told, max_tokens=2_500).body
 
 
 def test_no_request_is_larger_than_a_known_window() -> None:
@@ -255,12 +255,12 @@ def test_no_request_is_larger_than_a_known_window() -> None:
     session = turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o"), budget=32_000)
     for message in body(200)["messages"]:
         session.add(turnlog.Message(message["role"], (turnlog.Text(message["content"]),)))
-    assert turnlog.count(session.request().request).tokens > 8_192
+    assert turnlog.count(session.request().body).tokens > 8_192
     session.switch(turnlog.target("openai-chat", "gpt-4"))
-    assert turnlog.count(session.request().request).tokens < 8_192 > session.tokens_available
+    assert turnlog.count(session.request().body).tokens < 8_192 > session.tokens_available
     assert turnlog.fit({**body(200), "model": "gpt-4"}, max_tokens=32_000).tokens < 8_192
     unknown = turnlog.fit({**body(200), "model": "my-own"}, max_tokens=200_000)
-    assert unknown.request["messages"] == body(200)["messages"]
+    assert unknown.body["messages"] == body(200)["messages"]
 
 
 WANTED = {
@@ -290,4 +290,4 @@ def test_what_settings_take_is_counted(body: dict[str, Any]) -> None:
     whole = turnlog.fit(given, provider=provider)
     assert whole.tokens == turnlog.count(given, provider=provider).tokens
     fitted = turnlog.fit(given, provider=provider, max_tokens=whole.tokens - 300, strategy="sliding")
-    assert turnlog.count(fitted.request, provider=provider).tokens == fitted.tokens <= whole.tokens - 300
+    assert turnlog.count(fitted.body, provider=provider).tokens == fitted.tokens <= whole.tokens - 300

@@ -57,17 +57,17 @@ def test_more_images_than_a_provider_takes_go_by_decisions(oracle: ModuleType, p
             session.add(Message("assistant", (call,)))
             session.tool_result(call, [f"step {n}", image])
             made = session.request()
-            messages = [strip(message) for message in made.request["messages"]]
+            messages = [strip(message) for message in made.body["messages"]]
             assert made.losses == ()
             held = str(messages).count("'type': 'image'")
             assert 75 - papers <= held <= 100 - papers or n < 75
             moved = made.cache is not None and made.cache.moved_by
             assert moved or messages[: len(before)] == before
             before = messages
-        assert oracle.check_anthropic(made.request) == []
+        assert oracle.check_anthropic(made.body) == []
         decisions = [ruling.decision for ruling in session.explain().rulings]
         assert [decision.action for decision in decisions] == ["images", "images"]
-        assert PIXEL in str(made.request["messages"][0])  # the task's own
+        assert PIXEL in str(made.body["messages"][0])  # the task's own
 
 
 @pytest.mark.parametrize(("pinned", "most"), [(30, None), (0, 100)])

@@ -55,11 +55,11 @@ def test_a_preview_is_the_request_and_leaves_no_trace(session: Session, strategy
     before = session.history()
     preview = session.preview(budget=5_000, strategy=strategy)
     assert session.history() == before
-    assert session.preview().request == session.preview(budget=1_000_000).request != preview.request
+    assert session.preview().body == session.preview(budget=1_000_000).body != preview.body
     session.configure(budget=5_000, strategy=strategy)
     session.preview()
     made = session.request()
-    assert (made.request, made.cache) == (preview.request, None)
+    assert (made.body, made.cache) == (preview.body, None)
     assert session.preview().edits == made.edits
 
 
@@ -70,9 +70,9 @@ def test_a_preview_has_the_marks_of_its_strategy(session: Session, budget: int, 
     session.switch(CLAUDE)
     session.configure(strategy=msgspec.structs.replace(PRESETS["auto"], cache_marks=not marks))
     tried = msgspec.structs.replace(PRESETS["auto"], cache_marks=marks)
-    preview = session.preview(budget=budget, strategy=tried).body()
+    preview = session.preview(budget=budget, strategy=tried).json()
     session.configure(budget=budget, strategy=tried)
-    assert preview == session.request().body() and (b"cache_control" in preview) is marks
+    assert preview == session.request().json() and (b"cache_control" in preview) is marks
 
 
 @pytest.mark.parametrize("aim", [OURS, CLAUDE], ids=lambda aim: aim.provider)
@@ -137,7 +137,7 @@ def test_what_an_answer_has_to_keep_to_is_counted(session: Session, aim: Target)
     session.configure(**formats[aim.provider], tool_choice={"type": "any"} if aim is CLAUDE else "required")
     assert session.token_count == session.breakdown().tokens
     assert session.token_count > bare + 2_000
-    assert session.token_count == turnlog.count(session.request().request, aim.model, provider=aim.provider).tokens
+    assert session.token_count == turnlog.count(session.request().body, aim.model, provider=aim.provider).tokens
 
 
 def test_a_schema_is_counted_in_either_spelling(session: Session) -> None:
@@ -150,7 +150,7 @@ def test_a_schema_is_counted_in_either_spelling(session: Session) -> None:
     ):
         session.switch(target("google", "gemini-2.5-pro"))
         session.configure(**settings)
-        sizes.append(session.token_count - turnlog.count(session.request().request, "gemini-2.5-pro").tokens)
+        sizes.append(session.token_count - turnlog.count(session.request().body, "gemini-2.5-pro").tokens)
         session.switch(OURS)
     assert sizes == [0, 0]
 

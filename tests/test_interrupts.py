@@ -57,8 +57,8 @@ def test_ctrl_c_anywhere(act: Callable[[Session], object]) -> None:
             if not interrupted(at, lambda: act(session)):
                 return
             session.user("What now?")
-            made = session.request().body()
-            assert made == Session(store, store.info("s")).request().body(), at
+            made = session.request().json()
+            assert made == Session(store, store.info("s")).request().json(), at
             assert (made.count(b"What now?"), store.verify()) == (1, [])
 
 
@@ -112,7 +112,7 @@ def test_a_store_that_fails_while_the_log_is_read_again() -> None:
         with pytest.raises(StoreError, match="too many open files"):
             session.request()
         session.user("The new task")
-        assert [message["content"] for message in session.request().request["messages"]] == ["The new task"]
+        assert [message["content"] for message in session.request().body["messages"]] == ["The new task"]
 
 
 def test_ctrl_c_while_a_store_is_written_to(tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ def raws(session: Session) -> list[bytes | None]:
 def attempt(session: Session) -> bytes | None:
     """The bytes of the next request, None if not even the least fits the budget."""
     try:
-        return session.request().body()
+        return session.request().json()
     except BudgetError:
         return None
 

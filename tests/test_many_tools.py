@@ -48,12 +48,12 @@ def test_only_tools_that_are_sent_are_counted(oracle: ModuleType, aim: Target) -
             session.configure(tools=tools(count))
             session.user("Begin.")
             request = session.request()
-            assert len(request.request["tools"]) == 128
-            assert errors_of(oracle, aim, request.request) == []
+            assert len(request.body["tools"]) == 128
+            assert errors_of(oracle, aim, request.body) == []
             assert [loss.kind for loss in request.losses] == ["tool"] * (count > 128)
             assert request.edits == ()  # nobody's mistake: it is the target that takes no more
             assert session.breakdown().tokens == session.token_count
-            fitted = turnlog.fit({**request.request, "tools": request.request["tools"] * 9}, max_tokens=60_000)
+            fitted = turnlog.fit({**request.body, "tools": request.body["tools"] * 9}, max_tokens=60_000)
             sizes.append((session.token_count, fitted.tokens))
     assert sizes[0] == sizes[1]
 
@@ -68,15 +68,15 @@ def test_a_switch_says_which_tools_a_target_has_no_room_for(oracle: ModuleType, 
         call = ToolCall("c", "tool_130", {"text": "x"})
         session.add(Message("assistant", (call,)))
         session.tool_result(call, "done")
-        before = session.request().body()
+        before = session.request().json()
         lost = session.switch(aim)
         assert "'tool_127', 'tool_128', 'tool_130'" in "".join(loss.detail for loss in lost)
-        declared = str(session.request().request["tools"])
+        declared = str(session.request().body["tools"])
         assert "tool_129" in declared and "tool_128" not in declared
-        assert errors_of(oracle, aim, session.request().request) == []
+        assert errors_of(oracle, aim, session.request().body) == []
         session.switch(TAKES_ALL)
-        assert len(session.request().request["tools"]) == 131
-        assert session.request().body()[:500] == before[:500]
+        assert len(session.request().body["tools"]) == 131
+        assert session.request().json()[:500] == before[:500]
 
 
 def test_tools_that_others_took_the_place_of_are_not_kept_in_memory() -> None:
@@ -88,7 +88,7 @@ def test_tools_that_others_took_the_place_of_are_not_kept_in_memory() -> None:
             session.configure(tools=tools(5 + n), budget=4_000)
             session.user(f"Question {n}. " * 40)
             session.assistant(f"Answer {n}. " * 40)
-        before = session.request().body()
+        before = session.request().json()
         reader = LandmarkReader(store, "s")
         settings = []
         for _ in range(2):
@@ -100,7 +100,7 @@ def test_tools_that_others_took_the_place_of_are_not_kept_in_memory() -> None:
         assert len(held) == len(settings[0]) and not any(held[:-1])
         assert found.configuration.tools == held[-1] == session.configuration.tools
         assert len(held[-1]) == 16
-        assert session.fork("again").request().body() == before
+        assert session.fork("again").request().json() == before
         session.switch(TAKES_128[0])
         session.switch(TAKES_ALL)
-        assert len(session.request().request["tools"]) == 16
+        assert len(session.request().body["tools"]) == 16

@@ -67,10 +67,10 @@ def test_each_request_of_many_large_screens_is_taken(
         for n in range(steps):
             look(session, n, png(side, 700, n, size))
             made = session.request()
-            body = made.body()
+            body = made.json()
             assert len(body) <= most
             if n % 7 == 0 or n == steps - 1:
-                assert errors_of(oracle, aim, made.request) == []
+                assert errors_of(oracle, aim, made.body) == []
             assert side > 8_000 or all(loss.kind != "media" for loss in made.losses)
             assert made.cache is None or made.cache.moved_by or made.cache.shared == made.cache.previous
         moved = [ruling.decision for ruling in session.explain().rulings]
@@ -104,11 +104,11 @@ def test_bodies_are_repaired_at_the_very_limits(
     ]
     whole = {"model": CLAUDE.model, "max_tokens": 99, "messages": [{"role": "user", "content": images}]}
     repaired = turnlog.repair(whole, "anthropic")
-    assert images_in(repaired.request) == left
+    assert images_in(repaired.body) == left
     assert bool(turnlog.check(whole, "anthropic")) == (left < count)
-    assert errors_of(oracle, CLAUDE, repaired.request) == []
-    assert turnlog.repair(repaired.request, "anthropic").request == repaired.request
-    assert turnlog.fit(whole, strategy="auto").request.keys() == whole.keys()
+    assert errors_of(oracle, CLAUDE, repaired.body) == []
+    assert turnlog.repair(repaired.body, "anthropic").body == repaired.body
+    assert turnlog.fit(whole, strategy="auto").body.keys() == whole.keys()
 
 
 def test_a_switch_to_a_provider_with_less_room_for_large_screens_is_a_decision(oracle: ModuleType) -> None:
@@ -120,14 +120,14 @@ def test_a_switch_to_a_provider_with_less_room_for_large_screens_is_a_decision(o
             look(session, n, png(2_560, 1_440, n))
         kept = session.user(["Like this one.", session.media(png(3_000, 1_440, 99), "image/png")])
         session.pin(kept.n)
-        whole = session.request().request["contents"]
+        whole = session.request().body["contents"]
         session.switch(CLAUDE)
         made = session.request()
-        assert errors_of(oracle, CLAUDE, made.request) == []
-        assert 10 < images_in(made.request) <= 20
+        assert errors_of(oracle, CLAUDE, made.body) == []
+        assert 10 < images_in(made.body) <= 20
         assert made.losses == ()
-        assert session.fork("f").request().body() == made.body()
+        assert session.fork("f").request().json() == made.json()
         assert session.explain().accounts[task.n].fate == "kept"
         session.undo_compaction()
         session.switch(GEMINI)
-        assert session.request().request["contents"] == whole
+        assert session.request().body["contents"] == whole

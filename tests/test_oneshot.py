@@ -49,9 +49,9 @@ def test_repair_does_what_check_found_and_no_more() -> None:
     messages = BROKEN["messages"]
     expected = {**BROKEN, "messages": [*messages[:2], ANSWER, messages[2]]}
     repaired = turnlog.repair(BROKEN, "openai-chat")
-    assert repaired.request == expected
-    assert turnlog.check(repaired.request, "openai-chat") == []
-    assert turnlog.repair(repaired.request, "openai-chat").request == repaired.request
+    assert repaired.body == expected
+    assert turnlog.check(repaired.body, "openai-chat") == []
+    assert turnlog.repair(repaired.body, "openai-chat").body == repaired.body
 
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
@@ -132,7 +132,7 @@ def test_check_names_what_repair_changes_otherwise_than_by_an_edit(
     assert (kind, where) in [(found.kind, found.messages) for found in turnlog.check(body, provider)]
     repaired = turnlog.repair(body, provider)
     assert repaired.edits or repaired.losses
-    assert errors_of(oracle, aim, repaired.request) == []
+    assert errors_of(oracle, aim, repaired.body) == []
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_video_stays_wherever_it_stands(role: str, uri: str) -> None:
     q = {"role": "user", "parts": [{"text": "q"}]}
     body = {"model": "gemini-2.5-pro", "contents": [q, {"role": role, "parts": [video]}, q]}
     assert turnlog.check(body, "google") == []
-    assert turnlog.repair(body, "google").request == body
+    assert turnlog.repair(body, "google").body == body
 
 
 def test_convert_carries_settings_and_says_what_it_cannot() -> None:
@@ -190,9 +190,7 @@ def test_convert_carries_settings_and_says_what_it_cannot() -> None:
         "tool_choice": "required",
     }
     converted = turnlog.convert(body, to="anthropic", model="claude-sonnet-4-5")
-    kept = {
-        key: converted.request[key] for key in ("model", "max_tokens", "temperature", "stop_sequences", "tool_choice")
-    }
+    kept = {key: converted.body[key] for key in ("model", "max_tokens", "temperature", "stop_sequences", "tool_choice")}
     assert kept == {
         "model": "claude-sonnet-4-5",
         "max_tokens": 100,
@@ -215,21 +213,21 @@ def test_what_both_have_goes_along(settings: dict[str, Any], to: str, kept: dict
     """On the way from one of OpenAI's APIs to the other, an agent that takes one call at a time got several; the loss
     said that only the one API has the setting."""
     there = turnlog.convert({**BROKEN, **settings}, to=to)
-    assert (kept or settings).items() <= there.request.items()
+    assert (kept or settings).items() <= there.body.items()
     assert not any(name in loss.detail for loss in there.losses for name in settings)
-    back = turnlog.convert(there.request, to="openai-chat", source=to)
-    assert settings.items() <= back.request.items()
+    back = turnlog.convert(there.body, to="openai-chat", source=to)
+    assert settings.items() <= back.body.items()
 
 
 @pytest.mark.parametrize("to", ["openai-responses", "anthropic", "google"])
 def test_there_and_back_the_conversation_is_the_same(to: str) -> None:
     """Text, calls, arguments, results and their order survive a change of provider."""
-    there = turnlog.convert(turnlog.repair(BROKEN, "openai-chat").request, to=to)
-    back = turnlog.convert(there.request, to="openai-chat", model="gpt-4o", source=to)
-    expected = turnlog.repair(BROKEN, "openai-chat").request["messages"]
+    there = turnlog.convert(turnlog.repair(BROKEN, "openai-chat").body, to=to)
+    back = turnlog.convert(there.body, to="openai-chat", model="gpt-4o", source=to)
+    expected = turnlog.repair(BROKEN, "openai-chat").body["messages"]
     said = [
         (m["role"], m["content"], [c["function"]["name"] for c in m.get("tool_calls", [])])
-        for m in back.request["messages"]
+        for m in back.body["messages"]
     ]
     assert said == [
         (m["role"], m["content"], [c["function"]["name"] for c in m.get("tool_calls", [])]) for m in expected
@@ -280,7 +278,7 @@ def test_a_limit_under_either_name_goes_along(settings: dict[str, Any], limit: i
     no other provider had such a limit."""
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}], **settings}
     converted = turnlog.convert(body, to="anthropic", model="claude-sonnet-4-5")
-    assert (converted.request["max_tokens"], converted.edits, converted.losses) == (limit, (), ())
+    assert (converted.body["max_tokens"], converted.edits, converted.losses) == (limit, (), ())
 
 
 CALLED = {"id": "t1", "name": "f"}
@@ -314,8 +312,8 @@ def test_what_is_sent_is_json(source: str, number: float, to: str) -> None:
         },
     }[source]
     for made in (turnlog.convert(body, source=source, to=to), turnlog.fit(body, max_tokens=5_000)):
-        assert json.dumps({"x": number}, separators=(",", ":")) in str(made.request).replace("\\", "")
-        json.dumps(made.request, allow_nan=False)
+        assert json.dumps({"x": number}, separators=(",", ":")) in str(made.body).replace("\\", "")
+        json.dumps(made.body, allow_nan=False)
 
 
 @pytest.mark.parametrize("to", ["openai-chat", "openai-responses", "anthropic", "google"])
@@ -358,10 +356,10 @@ def test_numbers_that_json_does_not_have_are_left_out(source: str, to: str) -> N
 
     broken, sound = bodies(schema)[source], bodies(finite)[source]
     made = turnlog.convert(broken, to=to, source=source)
-    assert made.request == turnlog.convert(sound, to=to, source=source).request
+    assert made.body == turnlog.convert(sound, to=to, source=source).body
     assert [edit.detail for edit in made.edits] == ["Infinity or NaN left out, which JSON does not have"]
     assert [one.kind for one in turnlog.check(broken, source)] == ["setting"]
-    assert turnlog.check(made.request, to) == []
+    assert turnlog.check(made.body, to) == []
 
 
 def test_a_file_of_text_is_told_where_none_is_taken() -> None:
@@ -377,7 +375,7 @@ def test_a_file_of_text_is_told_where_none_is_taken() -> None:
     }
     made = turnlog.convert(body, to="openai-chat")
     told = "[document oslo.txt]\nRain,\nthen sun.\n"
-    assert made.request["messages"] == [
+    assert made.body["messages"] == [
         {"role": "user", "content": [{"type": "text", "text": told}, {"type": "text", "text": "Umbrella?"}]}
     ]
     assert [(loss.kind, loss.detail, loss.records) for loss in made.losses if loss.kind == "media"] == [
@@ -385,10 +383,10 @@ def test_a_file_of_text_is_told_where_none_is_taken() -> None:
     ]
     with turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o")) as session:
         session.user([session.media(b"Rain,\nthen sun.\n", "text/plain", name="oslo.txt"), "Umbrella?"])
-        assert session.request().request["messages"] == made.request["messages"]
-        assert session.token_count == turnlog.count(session.request().request).tokens
+        assert session.request().body["messages"] == made.body["messages"]
+        assert session.token_count == turnlog.count(session.request().body).tokens
         session.user(session.media(b"\xff\xfe\x00", "text/plain"))
-        assert "left out" in session.request().request["messages"][-1]["content"]
+        assert "left out" in session.request().body["messages"][-1]["content"]
 
 
 def test_a_file_of_text_that_no_window_holds_stays_left_out() -> None:
@@ -397,8 +395,8 @@ def test_a_file_of_text_that_no_window_holds_stays_left_out() -> None:
     with turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o")) as session:
         session.user(["Sum up.", session.media(b"Rain, then sun.\n" * 60_000, "text/plain", name="oslo.txt")])
         made = session.request()
-        assert "[document left out (oslo.txt, 960,000 bytes)" in made.request["messages"][0]["content"][1]["text"]
-        assert session.token_count == turnlog.count(made.request).tokens
+        assert "[document left out (oslo.txt, 960,000 bytes)" in made.body["messages"][0]["content"][1]["text"]
+        assert session.token_count == turnlog.count(made.body).tokens
 
 
 def test_what_is_no_json_is_told_by_its_place() -> None:

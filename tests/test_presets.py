@@ -67,7 +67,7 @@ def _long(word: str, size: int) -> str:
 def shown(session: Session) -> list[str]:
     """The request's messages, each by its first line (a summary whole), calls by their ids."""
     found = []
-    for message in session.request().request["messages"]:
+    for message in session.request().body["messages"]:
         content: Any = message.get("content")
         text = content if isinstance(content, str) else ""
         lines = text.split("\n")
@@ -178,7 +178,7 @@ def test_cap_keeps_head_and_tail_of_a_giant_of_the_open_turn() -> None:
     session.add(Message("assistant", (ToolCall("call_1", "read", arguments={}),)))
     output = "".join(f"line {n} 数据🙂\n" for n in range(2_000))
     record = session.tool_result("call_1", output).n
-    text = session.request().request["messages"][-1]["content"]
+    text = session.request().body["messages"][-1]["content"]
     head, mark, tail = (
         text.partition("\n[... ")[0],
         text.split("\n[... ")[1].split(" ...]\n")[0],
@@ -285,7 +285,7 @@ def test_an_order_outlives_the_turn_in_which_it_was_given(name: str, budget: int
             session.request()
             session.tool_result(call, "\n".join(f"mod_{n}_{i}.py:{k}: def ledger_{n * 20 + k}(tax)" for k in range(20)))
         session.assistant(f"Done with mod_{n}.")
-        assert n < 5 or "never push to main" in session.request().body().decode()
+        assert n < 5 or "never push to main" in session.request().json().decode()
 
 
 def test_the_page_has_every_field_of_a_strategy() -> None:

@@ -69,7 +69,7 @@ def test_a_model_reads_back_by_itself(tmp_path: Path) -> None:
             ("ok", "line 2 of f0"),
             ("failed", "give `record`, the number of a record, as an integer from 1 on"),
         ]
-        assert session.request().request["tools"][0]["function"]["name"] == "read_back"
+        assert session.request().body["tools"][0]["function"]["name"] == "read_back"
         with pytest.raises(InputError, match="is one of 'bash'"):
             session.answer_read_back(ToolCall("r3", "bash", {"record": 5}))
 

@@ -71,9 +71,9 @@ def test_a_session_has_what_it_had_and_says_nothing(store: MemoryStore) -> None:
     first = opened(store, target=CHAT, budget=9_000, strategy="mask", tools=[SHELL], system="Be brief.")
     assert (first.resumed, first.changes) == (None, ())
     first.user("hello")
-    body, records = first.request().body(), len(first.history())
+    body, records = first.request().json(), len(first.history())
     again = opened(store)
-    assert again.request().body() == body
+    assert again.request().json() == body
     assert again.configuration == first.configuration
     assert again.resumed == Resumed(records)
     assert str(again.resumed) == f"session resumed at record {records}"
@@ -114,7 +114,7 @@ def test_other_arguments_are_told(store: MemoryStore, arguments: dict[str, Any],
     assert (event.kind, event.found, event.text) == ("session_resumed", changed.resumed, str(changed.resumed))
     again = opened(store, **arguments)
     assert (told(again), again.changes) == ([], ())
-    assert again.request().body() == changed.request().body()
+    assert again.request().json() == changed.request().json()
 
 
 def test_another_system_text_takes_the_place_of_the_old_one(store: MemoryStore) -> None:
@@ -123,7 +123,7 @@ def test_another_system_text_takes_the_place_of_the_old_one(store: MemoryStore) 
     session.user("hello")
     session = opened(store, system="Be long.")
     assert session.system_text == "Be long."
-    assert [m["content"] for m in session.request().request["messages"]] == ["Be long.", "hello"]
+    assert [m["content"] for m in session.request().body["messages"]] == ["Be long.", "hello"]
     assert [text_of(r.message) for r in session.history() if r.message] == ["Be brief.", "hello"]
     assert session.explain().accounts[session.history()[1].n].fate in ("kept", "replaced")
     session.clear()
@@ -235,7 +235,7 @@ def test_what_had_come_of_a_stream_survives(store: MemoryStore) -> None:
         Message("assistant", (Text("It was once upon a "),)), KILLED, count=_count(partial)
     )
     assert resumed.turns()[-1].last == partial.n + 1
-    shown = resumed.request().request["messages"][-1]["content"]
+    shown = resumed.request().body["messages"][-1]["content"]
     assert [part["text"] for part in shown] == ["It was once upon a ", INTERRUPTED]
     assert [text_of(r.body.message) for r in left if isinstance(r.body, StreamCheckpoint)] == [
         "It was ", "It was once ", "It was once upon a ",
@@ -519,7 +519,7 @@ def test_what_is_told_of_calls_is_what_requests_say(store: MemoryStore) -> None:
     assert again.resumed is not None
     (info,) = again.resumed.recovered.calls
     assert "may have run" in info.standing
-    assert "may have run" in again.request().request["messages"][-1]["content"]
+    assert "may have run" in again.request().body["messages"][-1]["content"]
 
 
 def test_a_log_of_before_has_no_snapshot(store: MemoryStore) -> None:

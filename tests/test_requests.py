@@ -34,9 +34,9 @@ def test_damaged_histories_make_requests_that_are_accepted(aim: Target, oracle: 
         history = damaged_history(random.Random(seed))
         prepared = prepare(shown(history), Configuration(), aim, history.blobs.__getitem__)
         missing = unaccounted(
-            enumerate(history.messages, 1), prepared.request, [*prepared.edits, *prepared.losses], history.blobs
+            enumerate(history.messages, 1), prepared.body, [*prepared.edits, *prepared.losses], history.blobs
         )
-        refused += [(seed, error) for error in (*errors_of(oracle, aim, prepared.request), *missing)]
+        refused += [(seed, error) for error in (*errors_of(oracle, aim, prepared.body), *missing)]
     assert refused == []
 
 
@@ -50,10 +50,8 @@ def test_texts_that_say_nothing_make_requests_that_are_accepted(aim: Target, ora
         history = damaged_history(chance)
         messages = [sprinkled(message, chance) for message in history.messages]
         prepared = prepare(numbered(messages), Configuration(), aim, history.blobs.__getitem__)
-        missing = unaccounted(
-            enumerate(messages, 1), prepared.request, [*prepared.edits, *prepared.losses], history.blobs
-        )
-        refused += [(seed, error) for error in (*errors_of(oracle, aim, prepared.request), *missing)]
+        missing = unaccounted(enumerate(messages, 1), prepared.body, [*prepared.edits, *prepared.losses], history.blobs)
+        refused += [(seed, error) for error in (*errors_of(oracle, aim, prepared.body), *missing)]
     assert refused == []
 
 
@@ -78,9 +76,9 @@ def test_odd_ends_make_requests_that_are_accepted(aim: Target, last: Message, or
     own answers only."""
     view = numbered([Message("user", (Text("go"),)), Message("assistant", (Text("well"),)), last])
     prepared = prepare(view, Configuration(), aim, {}.__getitem__)
-    assert errors_of(oracle, aim, prepared.request) == []
+    assert errors_of(oracle, aim, prepared.body) == []
     changes = [*prepared.edits, *prepared.losses]
-    assert unaccounted(enumerate([shown.message for shown in view], 1), prepared.request, changes, {}) == []
+    assert unaccounted(enumerate([shown.message for shown in view], 1), prepared.body, changes, {}) == []
 
 
 def test_an_end_that_vanishes_is_the_same_in_pieces() -> None:
@@ -95,8 +93,8 @@ def test_an_end_that_vanishes_is_the_same_in_pieces() -> None:
     for message in (Message("assistant", (Text("first  "),)), Message("assistant", (THOUGHT, Text(" ")))):
         session.add(message)
         opened = Session(store, store.info("s"))
-        assert session.request().body() == opened.request().body()
-        assert session.request().request["messages"][-1]["content"] == "first"
+        assert session.request().json() == opened.request().json()
+        assert session.request().body["messages"][-1]["content"] == "first"
 
 
 HOSTED = (
@@ -116,8 +114,8 @@ def test_tools_that_another_provider_runs_are_as_none(aim: Target, oracle: Modul
     view = numbered([Message("user", (Text("go"),)), Message("assistant", (call,)), Message("user", (result,))])
     prepared = prepare(view, Configuration(tools=tools), aim, {}.__getitem__)
     without = prepare(view, Configuration(), aim, {}.__getitem__)
-    assert errors_of(oracle, aim, prepared.request) == []
-    assert prepared.request == without.request
+    assert errors_of(oracle, aim, prepared.body) == []
+    assert prepared.body == without.body
     assert [loss.kind for loss in prepared.losses if loss not in without.losses] == ["tool"] * len(tools)
 
 
@@ -131,15 +129,15 @@ def test_results_of_calls_made_at_once_stand_together(oracle: ModuleType) -> Non
     apart = numbered([*said, *(Message("user", (result,)) for result in results)])
     whole = numbered([*said, Message("user", tuple(results))])
     prepared = prepare(apart, Configuration(), aim, {}.__getitem__)
-    assert errors_of(oracle, aim, prepared.request) == []
-    assert prepared.request == prepare(whole, Configuration(), aim, {}.__getitem__).request
+    assert errors_of(oracle, aim, prepared.body) == []
+    assert prepared.body == prepare(whole, Configuration(), aim, {}.__getitem__).body
     assert [shown.records for shown in prepared.view] == [(1,), (2,), (3, 4, 5)]
     two = [
-        *prepared.request["messages"][:2],
-        *({"role": "user", "content": [b]} for b in prepared.request["messages"][2]["content"]),
+        *prepared.body["messages"][:2],
+        *({"role": "user", "content": [b]} for b in prepared.body["messages"][2]["content"]),
     ]
-    body = {**prepared.request, "messages": two}
-    assert turnlog.repair(body, "anthropic").request == body
+    body = {**prepared.body, "messages": two}
+    assert turnlog.repair(body, "anthropic").body == body
 
 
 def sprinkled(message: Message, chance: random.Random) -> Message:
@@ -158,7 +156,7 @@ def test_sound_histories_need_no_edits_but_tools_and_an_end(aim: Target, oracle:
     for seed in range(HISTORIES // 5):
         history = sound_history(random.Random(seed))
         prepared = prepare(shown(history), Configuration(), aim, history.blobs.__getitem__)
-        assert errors_of(oracle, aim, prepared.request) == []
+        assert errors_of(oracle, aim, prepared.body) == []
         assert {edit.kind for edit in prepared.edits} <= {"tool", "ends_with_assistant", "thinking"}
 
 
@@ -173,7 +171,7 @@ def test_the_same_history_makes_the_same_bytes() -> None:
     """A prompt cache is keyed by bytes; a replay is judged by them."""
     for aim in TARGETS:
         first, second = (
-            prepare(shown(history), Configuration(), aim, history.blobs.__getitem__).request
+            prepare(shown(history), Configuration(), aim, history.blobs.__getitem__).body
             for history in (damaged_history(random.Random(7)), damaged_history(random.Random(7)))
         )
         assert first == second
@@ -190,8 +188,8 @@ def test_a_result_under_an_id_that_the_provider_cannot_hold_is_left_out_by_name(
     aim = target("openai-responses", "gpt-5", previous_response_id="resp_1")
     result = ToolResult(call_id, parts=(Text("done"),), kind=kind)
     prepared = prepare(numbered([Message("user", (result,))]), Configuration(), aim, {}.__getitem__)
-    assert errors_of(oracle, aim, prepared.request) == []
-    assert len(prepared.request["input"]) == kept
+    assert errors_of(oracle, aim, prepared.body) == []
+    assert len(prepared.body["input"]) == kept
     assert [(edit.kind, edit.records) for edit in prepared.edits] == ([] if kept else [("orphan", (1,))])
 
 
@@ -218,12 +216,12 @@ def test_what_is_changed_in_a_request_is_in_no_other(aim: Target) -> None:
         session.tool_result(call, "4 degrees")
         session.user("And in Bergen? " + "Think of the coast. " * 500)
         prepared = session.request()
-        before = prepared.body()
-        scribbled(prepared.request)
-        assert prepared.body() == before
+        before = prepared.json()
+        scribbled(prepared.body)
+        assert prepared.json() == before
         again = session.request()
-        assert again.body() == before
-        assert again.request == json.loads(before)
+        assert again.json() == before
+        assert again.body == json.loads(before)
 
 
 def test_a_request_that_is_mended_shares_nothing_with_the_one_given() -> None:
@@ -242,6 +240,6 @@ def test_a_request_that_is_mended_shares_nothing_with_the_one_given() -> None:
     kept = copy.deepcopy(body)
     fitter = turnlog.Fitter()
     for made in (turnlog.repair(body, "anthropic"), turnlog.convert(body, to="google"), fitter.fit(body)):
-        scribbled(made.request)
+        scribbled(made.body)
         assert body == kept
-    assert fitter.fit(body).request == kept
+    assert fitter.fit(body).body == kept

@@ -47,7 +47,7 @@ def session(store: MemoryStore) -> Session:
 
 def said(session: Session) -> list[str]:
     """What the next request says, calls and results by name."""
-    messages = session.request(CHAT).request["messages"]
+    messages = session.request(CHAT).body["messages"]
     return [message["content"] or "call" for message in messages]
 
 
@@ -62,7 +62,7 @@ def attempt(session: Session) -> object:
         made = session.request()
     except BudgetError as error:
         return error.floor
-    return made.body()
+    return made.json()
 
 
 # -- the laws -----------------------------------------------------------------------------------------

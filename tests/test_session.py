@@ -69,7 +69,7 @@ def test_what_is_recorded_is_what_was_said(tmp_path: Path) -> None:
         assert session.usage == Usage(input=100, output=7, cached=40)
         result = ToolResult("call_1", name="weather", parts=(Text("4 degrees"),))
         assert session.view()[-1].message == Message("user", (result,))
-        assert "hopeful" not in repr(session.request().request)
+        assert "hopeful" not in repr(session.request().body)
 
 
 def test_a_session_resumes_as_it_was(tmp_path: Path) -> None:
@@ -77,10 +77,10 @@ def test_a_session_resumes_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with turnlog.open("trip", target=CHAT, store=path) as session:
         session.configure(tools=[{"name": "weather", "parameters": {"type": "object"}}], temperature=0.5)
-        before = asked(session).request().body()
+        before = asked(session).request().json()
     with turnlog.open("trip", store=path) as session:
-        assert session.request().body() == before
-        assert session.request().request["temperature"] == 0.5
+        assert session.request().json() == before
+        assert session.request().body["temperature"] == 0.5
 
 
 def test_a_crash_in_mid_tool_is_told_to_the_model(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_crash_in_mid_tool_is_told_to_the_model(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
     with turnlog.open("trip", store=path) as session:
         request = session.request()
-        assert request.request["messages"][-1] == {
+        assert request.body["messages"][-1] == {
             "role": "tool",
             "tool_call_id": "call_1",
             "content": "The call was interrupted. It may have run, wholly or in part; check before repeating it.",
@@ -124,7 +124,7 @@ def test_a_stream_that_breaks_is_kept_as_far_as_it_came(tmp_path: Path) -> None:
         assert partial.reason == "ConnectionError: reset by peer"
         assert [part.raw for part in partial.fragments if isinstance(part, ToolCall)] == ['{"ci']
         session.user("Go on")
-        said = [m["content"] for m in session.request().request["messages"]]
+        said = [m["content"] for m in session.request().body["messages"]]
         assert "[This answer was interrupted here.]" in repr(said[2])
         assert said[3] == "Go on"
 
@@ -174,11 +174,11 @@ def test_switching_says_what_is_lost_and_keeps_it(tmp_path: Path) -> None:
         asked(session)
         session.receive(thinking)
         session.user("Sure?")
-        before = session.request().request["messages"]
+        before = session.request().body["messages"]
         assert [loss.kind for loss in session.switch(CHAT)] == ["reasoning"]
-        assert "c2ln" not in repr(session.request().request)
+        assert "c2ln" not in repr(session.request().body)
         assert session.switch(CLAUDE) == ()
-        assert session.request().request["messages"] == before
+        assert session.request().body["messages"] == before
 
 
 def test_clearing_keeps_system_text_and_the_log(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_clearing_keeps_system_text_and_the_log(tmp_path: Path) -> None:
         asked(session)
         session.clear()
         session.user("Another thing")
-        assert [m["content"] for m in session.request().request["messages"]] == ["Be brief.", "Another thing"]
+        assert [m["content"] for m in session.request().body["messages"]] == ["Be brief.", "Another thing"]
         assert len(session.history()) == 5
 
 
@@ -200,7 +200,7 @@ def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:
             assert len(fork.history()) == 4
             assert fork.target == CHAT
         session.user("In the parent")
-        assert [m["content"] for m in session.request().request["messages"]][-1] == "In the parent"
+        assert [m["content"] for m in session.request().body["messages"]][-1] == "In the parent"
 
 
 def test_what_others_append_is_in_the_next_request(tmp_path: Path) -> None:
@@ -210,9 +210,9 @@ def test_what_others_append_is_in_the_next_request(tmp_path: Path) -> None:
         one.user("from one")
         other.user("from the other")
         one.user("from one again")
-        said = [m["content"] for m in other.request().request["messages"]]
+        said = [m["content"] for m in other.request().body["messages"]]
         assert said == ["from one", "from the other", "from one again"]
-        assert [m["content"] for m in one.request().request["messages"]] == said
+        assert [m["content"] for m in one.request().body["messages"]] == said
 
 
 def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
         one.system("Answer in French.")
         one.user("Hello!")
         other.replace_system("Answer in German.")
-        said = [(m["role"], m["content"]) for m in other.request().request["messages"]]
+        said = [(m["role"], m["content"]) for m in other.request().body["messages"]]
         assert said == [("system", "Answer in German."), ("user", "Hello!")]
 
 
@@ -242,7 +242,7 @@ def test_system_text_is_said_once_however_often_a_session_is_opened_with_it(
         with turnlog.open("trip", store=tmp_path / "a.db", system=text) as session:
             told.append([str(change) for change in session.changes])
             session.user("And in Bergen?")
-            shown = session.request().request["messages"]
+            shown = session.request().body["messages"]
             assert [m["content"] for m in shown if m["role"] == "system"] == [text]
             session.assistant("It rains.")
             then(session)
@@ -266,17 +266,17 @@ def test_a_summary_ahead_of_the_system_text_is_no_part_of_it(tmp_path: Path) -> 
         session.assistant("Yes. " * 150)
         session.request()
         session.user("And so? " * 66)
-        roles = [message["role"] for message in session.request().request["messages"]]
+        roles = [message["role"] for message in session.request().body["messages"]]
         assert roles[:3] == ["user", "user", "system"]
         session.replace_system("Be kind.")
-        shown = session.request().request["messages"]
+        shown = session.request().body["messages"]
         assert [message["content"] for message in shown if message["role"] == "system"] == ["Be kind."]
 
 
 @pytest.mark.parametrize(
     "look",
     [
-        lambda session: session.preview().body(),
+        lambda session: session.preview().json(),
         lambda session: session.compact(dry_run=True),
         lambda session: session.breakdown(),
         lambda session: session.prediction,
@@ -304,7 +304,7 @@ def test_figures_are_at_hand(tmp_path: Path) -> None:
         assert session.message_count == 2
         counts = [record.body.count for record in session.history() if isinstance(record.body, MessageRecord)]
         assert session.token_count == sum(count.tokens for count in counts if count) + 3
-        assert session.token_count == turnlog.count(session.request().request).tokens
+        assert session.token_count == turnlog.count(session.request().body).tokens
         assert {count.certainty for count in counts if count} == {"exact"}
         fixed = counts[0].tokens + 3 if counts[0] else 0  # system text and framing, for which 2,000 are kept
         room = int(CHAT.input_limit * 0.9) - 4_000 - (2_000 - fixed)

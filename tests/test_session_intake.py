@@ -62,7 +62,7 @@ def test_what_could_not_come_back_is_refused(session: Session, mistake: Any) -> 
     with pytest.raises(InputError):
         mistake(session)
     again = Session(session._store, session._store.info("trip"))
-    assert again.request().request["messages"] == [{"role": "user", "content": "precious"}]
+    assert again.request().body["messages"] == [{"role": "user", "content": "precious"}]
 
 
 AIMS = {
@@ -152,11 +152,11 @@ def test_settings_add_up_and_survive_opening_with_the_same_target(session: Sessi
     session.configure(temperature=0.5)
     records = len(session.history())
     with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as again:
-        request = again.request().request
+        request = again.request().body
         assert (request["max_completion_tokens"], request["temperature"]) == (10, 0.5)
         assert len(again.history()) == records
         again.configure(temperature=None)
-        assert "temperature" not in again.request().request
+        assert "temperature" not in again.request().body
 
 
 def test_switching_carries_settings_and_names_what_it_cannot(session: Session) -> None:
@@ -164,10 +164,10 @@ def test_switching_carries_settings_and_names_what_it_cannot(session: Session) -
     session.configure(max_completion_tokens=50, temperature=0.3, seed=7)
     session.user("hello")
     assert [loss.detail for loss in session.switch(CLAUDE)] == ["setting seed of openai-chat left out"]
-    request = session.request().request
+    request = session.request().body
     assert (request["max_tokens"], request["temperature"]) == (50, 0.3)
     session.switch(MINI)
-    assert session.request().request["max_completion_tokens"] == 50
+    assert session.request().body["max_completion_tokens"] == 50
 
 
 def test_another_process_switches(session: Session, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_another_process_switches(session: Session, tmp_path: Path) -> None:
     with turnlog.open("trip", store=tmp_path / "a.db") as other:
         other.user("hello")
         session.switch(CLAUDE)
-        assert other.request().request["model"] == "claude-sonnet-4-5"
+        assert other.request().body["model"] == "claude-sonnet-4-5"
         assert other.target == CLAUDE
 
 
@@ -210,7 +210,7 @@ def test_an_answer_says_what_it_is(session: Session) -> None:
 def test_media_without_bytes_becomes_a_placeholder(session: Session) -> None:
     """An empty file is refused by every provider."""
     session.user(["look", session.media(b"", "image/png"), Media("image")])
-    texts = [part["text"] for part in session.request().request["messages"][0]["content"]]
+    texts = [part["text"] for part in session.request().body["messages"][0]["content"]]
     assert texts == ["look", "[image left out (image/png): it is empty]", "[image left out (image): it has no source]"]
 
 
@@ -222,7 +222,7 @@ def test_a_result_may_answer_a_call_that_the_provider_holds() -> None:
         "input": [{"type": "function_call_output", "call_id": "c1", "output": "42"}],
     }
     assert turnlog.check(body, "openai-responses") == []
-    assert turnlog.repair(body, "openai-responses").request == body
+    assert turnlog.repair(body, "openai-responses").body == body
 
 
 @pytest.mark.parametrize("body", [None, [], "x", 5])
@@ -255,7 +255,7 @@ def test_a_tool_that_its_provider_runs_is_declared_to_it(aim: turnlog.Target, to
     with turnlog.open("trip", target=aim, tools=[tool], store=":memory:") as session:
         session.user("Is it warm in Oslo?")
         prepared = session.request()
-    assert prepared.request["tools"] == [tool]
+    assert prepared.body["tools"] == [tool]
     assert prepared.losses == ()
 
 
@@ -274,9 +274,9 @@ def test_a_tool_may_take_its_arguments_apart(aim: turnlog.Target, tmp_path: Path
         assert session.calls()[0].record == record.n
         assert session.calls()[0].finished
         session.tool_result(call, "4 degrees")
-        answered = session.request().body()
+        answered = session.request().json()
     with turnlog.open("trip", store=tmp_path / "a.db") as session:
-        assert session.request().body() == answered
+        assert session.request().json() == answered
     assert b"Oslo" in answered
     assert b"hunter2" not in answered
 
@@ -287,7 +287,7 @@ def test_tools_that_are_changed_later_are_as_they_were_given(session: Session) -
     session.configure(tools=[{"name": "weather", "parameters": schema}])
     session.user("Is it warm in Oslo?")
     schema["properties"] = {}
-    assert "city" in str(session.request().request["tools"])
+    assert "city" in str(session.request().body["tools"])
 
 
 def _asked_for(*calls: tuple[str, str]) -> dict[str, Any]:

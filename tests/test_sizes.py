@@ -47,7 +47,7 @@ def again(session: Session) -> Session:
 
 
 def sent(session: Session, aim: Target) -> int:
-    return turnlog.count(session.request().request, aim.model, provider=aim.provider).tokens
+    return turnlog.count(session.request().body, aim.model, provider=aim.provider).tokens
 
 
 def notes(session: Session) -> None:
@@ -277,7 +277,7 @@ def test_a_tool_of_free_text_counts_as_what_is_declared(aim: Target) -> None:
         session.user("Go on.")
         session.assistant([call])
         session.tool_result("c1", "done")
-        request = session.request().request
+        request = session.request().body
         counted = turnlog.count(request, aim.model, provider=aim.provider)
         assert (session.token_count, session.breakdown().tokens) == (counted.tokens, counted.tokens)
         assert turnlog.fit(request, model=aim.model, provider=aim.provider, max_tokens=20_000).tokens == counted.tokens
@@ -296,7 +296,7 @@ def test_a_body_with_free_text_for_a_model_without_fits_as_it_is_sent() -> None:
         "tools": [{"type": "custom", "custom": {"name": "patch", "description": "Apply a patch."}}],
     }
     fitted = turnlog.fit(body, max_tokens=5_000)
-    assert fitted.tokens == turnlog.count(fitted.request).tokens
+    assert fitted.tokens == turnlog.count(fitted.body).tokens
 
 
 def test_the_end_of_a_request_counts_by_the_target_that_is_asked() -> None:
@@ -308,7 +308,7 @@ def test_the_end_of_a_request_counts_by_the_target_that_is_asked() -> None:
         "anthropic", "claude-sonnet-4-5", max_tokens=8000, thinking={"type": "enabled", "budget_tokens": 2000}
     )
     for aim in (CLAUDE, thinking, CLAUDE):
-        size = turnlog.count(session.request(aim).request, aim.model, provider=aim.provider).tokens
+        size = turnlog.count(session.request(aim).body, aim.model, provider=aim.provider).tokens
         assert session._context.tokens(aim).tokens == again(session)._context.tokens(aim).tokens == size
 
 
@@ -344,7 +344,7 @@ def test_a_budget_that_is_put_right_shows_everything_again() -> None:
     assert size - 3 <= session.token_count == session.breakdown().tokens
     session.configure(budget=128_000)
     after = session.request()
-    assert after.body() == before.body() == again(session).request().body()
+    assert after.json() == before.json() == again(session).request().json()
     assert session.token_count == size
 
 
@@ -381,7 +381,7 @@ def test_a_cache_report_claims_no_more_than_is_there(aim: Target, happen: Callab
     happen(session)
     use = session.request().cache
     assert use is not None
-    common = turnlog.count(opened_with(aim, "word " * 100).request().request, aim.model, provider=aim.provider).tokens
+    common = turnlog.count(opened_with(aim, "word " * 100).request().body, aim.model, provider=aim.provider).tokens
     assert use.shared <= common + 60  # the user's word, and the calls if they come next
     assert use.shared < use.previous and use.why
 
@@ -409,11 +409,11 @@ def test_what_was_not_at_hand_is_not_missing_from_a_look(seed: int) -> None:
             session.user(f"Go {n}.")
     tools = [{"name": "read", "parameters": {"type": "object", "properties": {}}}]
     session.configure(budget=12_000, strategy="mask", tools=tools)
-    looked_at = session.preview().body()
-    for_another = session.request(target("openai-chat", "gpt-4o-mini")).request["messages"]
+    looked_at = session.preview().json()
+    for_another = session.request(target("openai-chat", "gpt-4o-mini")).body["messages"]
     made = session.request()
-    assert looked_at == made.body()
-    assert for_another == made.request["messages"]
+    assert looked_at == made.json()
+    assert for_another == made.body["messages"]
 
 
 def test_a_call_that_is_not_at_hand_can_be_answered() -> None:
@@ -484,7 +484,7 @@ def test_sizes_where_bytes_are_gone(aim: Target) -> None:
     session.user("Well?")
     lacking = Lacking(store)
     reopened = Session(lacking, store.info(session.id))  # type: ignore[arg-type]
-    assert turnlog.count(reopened.request().request, aim.model, provider=aim.provider).tokens <= reopened.token_count
+    assert turnlog.count(reopened.request().body, aim.model, provider=aim.provider).tokens <= reopened.token_count
 
 
 class Lacking:

@@ -213,10 +213,10 @@ def test_a_session_goes_on_behind_any_cut(
         session.add(Message("user", (ToolResult(call.id, call.name, (Text("found"),)),)))
     session.user("Go on.")
     made = session.request()
-    assert Session(store, store.info("s")).request().body() == made.body()
+    assert Session(store, store.info("s")).request().json() == made.json()
     sent = {word for part in got.message.parts if isinstance(part, (Text, ToolCall)) for word in words(part)}
-    assert sent <= words(json.dumps(made.request))
-    assert turnlog.check(made.request, provider=name) == []
+    assert sent <= words(json.dumps(made.body))
+    assert turnlog.check(made.body, provider=name) == []
 
 
 @pytest.mark.parametrize(("came", "asked"), list(permutations(sorted(APIS), 2)))

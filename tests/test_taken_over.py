@@ -92,7 +92,7 @@ def test_a_session_goes_on_from_the_messages_of_a_request(provider: str, wrap: C
             records = session.extend([wrap(wire) for wire in wires[cut:]])
             assert len(records) == len(wires) - cut
             made = session.request()
-            assert (made.request[key], made.edits) == (wires, ())
+            assert (made.body[key], made.edits) == (wires, ())
 
 
 @pytest.mark.parametrize("provider", LISTS)
@@ -102,8 +102,8 @@ def test_another_providers_messages_are_taken_with_its_target(provider: str) -> 
     for other, aim in AIMS.items():
         with turnlog.open("s", target=aim, store=":memory:") as session:
             session.extend(wires, AIMS[provider])
-            assert turnlog.check(session.request().request, other) == []
-            assert session.request(AIMS[provider]).request[key] == wires
+            assert turnlog.check(session.request().body, other) == []
+            assert session.request(AIMS[provider]).body[key] == wires
     with turnlog.open("s", store=":memory:") as session:
         with pytest.raises(turnlog.InputError, match="no target"):
             session.extend(wires)

@@ -39,11 +39,11 @@ def test_tools_in_a_pool(place: Callable[[Path], str], tmp_path: Path) -> None:
             calls = [ToolCall(f"c{n}_{i}", "bash", {}) for i in range(8)]
             session.add(Message("assistant", tuple(calls)))
             list(pool.map(run, calls))
-    made = session.request().body()
+    made = session.request().json()
     assert (made.count(b"done c"), b"interrupted" in made) == (120, False)
     session.close()
     with turnlog.open("s", store=place(tmp_path)) as again:
-        assert again.request().body() == made
+        assert again.request().json() == made
 
 
 def test_requests_and_compactions_beside_appends(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_requests_and_compactions_beside_appends(tmp_path: Path) -> None:
     assert session.token_count <= 3_000
     session.close()
     with turnlog.open("s", store=tmp_path / "s.db") as again:
-        assert again.request().body() == made.body()
+        assert again.request().json() == made.json()
 
 
 def test_one_turn_is_open_at_a_time(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_two_that_open_a_session_with_the_same_system_text() -> None:
     store.other = lambda: other.replace_system("Be brief.")
     session.replace_system("Be brief.")
     session.user("Hello")
-    assert [message["role"] for message in session.request().request["messages"]] == ["system", "user"]
+    assert [message["role"] for message in session.request().body["messages"]] == ["system", "user"]
 
 
 class Rude(MemoryStore):
@@ -177,7 +177,7 @@ def test_threads_that_share_a_fitter() -> None:
 
     def ask(name: str, asked: int) -> None:
         messages = [{"role": "user", "content": f"{name} asks {n}. " * 20} for n in range(asked)]
-        said[name] = fitter.fit({"model": "gpt-4o", "messages": messages}).request["messages"]
+        said[name] = fitter.fit({"model": "gpt-4o", "messages": messages}).body["messages"]
 
     other = Thread(target=ask, args=("bob", 30))
 
@@ -213,7 +213,7 @@ for store in ("a.db", "files:logs"):
         session.undo_compaction()
         session.validate()
     with turnlog.open("s", store=store) as session:
-        body = session.request().request
+        body = session.request().body
 turnlog.fit(body, max_tokens=500)
 sys.setprofile(None)
 print(*sorted(late))

@@ -270,7 +270,7 @@ class Life(RuleBasedStateMachine):
             made = self.session.request(aim)
         except BudgetError:
             return
-        assert errors_of(self.oracle, aim, made.request) == []
+        assert errors_of(self.oracle, aim, made.body) == []
 
     def refused(self, error: InputError, log: list[Record]) -> None:
         """Refused for a reason that there is, and nothing is on record of it."""
@@ -292,7 +292,7 @@ class Life(RuleBasedStateMachine):
     def attempt(self, session: Session, aim: Target | None = None) -> bytes | None:
         """The bytes of the next request, None if not even the least fits the budget."""
         try:
-            return session.request(aim).body()
+            return session.request(aim).json()
         except BudgetError:
             return None
 

@@ -65,7 +65,7 @@ def ends(session: Session) -> list[TurnClosed]:
 def test_a_turn_is_on_record_from_the_word_to_the_answer(session: Session) -> None:
     """Everything that a turn is about must be told by the log, in order, and add up."""
     with session.turn("Weather in Oslo?") as turn:
-        assert turn.request().request["messages"][-1]["content"] == "Weather in Oslo?"
+        assert turn.request().body["messages"][-1]["content"] == "Weather in Oslo?"
         answer = turn.receive(says("", "call_1"))
         assert (turn.status, [info.awaits for info in turn.awaiting]) == ("awaiting_tool_result", ["result"])
         with turn.tool(answer.tool_calls[0]) as run:
@@ -334,7 +334,7 @@ def test_approval_is_asked_given_and_denied(session: Session) -> None:
         with pytest.raises(InputError, match="was denied"):
             turn.tool_started(two)
         assert turn.status == "processing"
-        assert [m["content"] for m in turn.request().request["messages"][-2:]] == [
+        assert [m["content"] for m in turn.request().body["messages"][-2:]] == [
             "done",
             "The user did not allow this call; it did not run. Not today.",
         ]
@@ -380,7 +380,7 @@ def test_how_a_tool_ended_is_on_record(session: Session, raised: BaseException, 
             raise raised
     (info,) = session.calls()
     assert (info.outcome, info.reason.split(":")[0]) == (outcome, type(raised).__name__)
-    said = session.request().request["messages"][-1]["content"]
+    said = session.request().body["messages"][-1]["content"]
     assert said == (f"The tool failed: {info.reason}" if outcome in ("failed", "timeout") else said)
     with session.turn("again") as turn:
         turn.tool_result(call, "it came after all")  # takes the place of what was said for it
@@ -690,11 +690,11 @@ def test_a_call_that_has_not_begun_did_not_run(
         for state in decided:
             (turn.ask_approval if state == "asked" else turn.approve)(call)
         prepared = turn.request()
-        assert prepared.request["messages"][-1]["content"] == said
+        assert prepared.body["messages"][-1]["content"] == said
         assert prepared.edits[0].detail == f"call of 'weather' (c1) has no result: {standing}"
-    assert session_in(store).request().body() == session.request().body() == prepared.body()
+    assert session_in(store).request().json() == session.request().json() == prepared.json()
     session.answer_unfinished()
-    assert (session.request().body(), session.calls()[0].outcome) == (prepared.body(), outcome)
+    assert (session.request().json(), session.calls()[0].outcome) == (prepared.json(), outcome)
 
 
 def test_what_is_said_of_a_call_follows_what_became_of_it(store: MemoryStore) -> None:
@@ -711,8 +711,8 @@ def test_what_is_said_of_a_call_follows_what_became_of_it(store: MemoryStore) ->
             lambda call: turn.tool_result(call, "4 degrees"),
         ):
             step(call)
-            told.append(turn.request().request["messages"][-1]["content"])
-            assert session_in(store).request().body() == turn.request().body()
+            told.append(turn.request().body["messages"][-1]["content"])
+            assert session_in(store).request().json() == turn.request().json()
     assert told[:2] == [NEEDS, ALLOWED] and told[2].startswith("The call was interrupted.") and told[3] == "4 degrees"
 
 

@@ -231,6 +231,6 @@ def test_no_model_may_be_none() -> None:
     """Without it a caller whose own argument for the model is None unless given, which `fit` takes, is refused."""
     none: Any = None
     assert turnlog.count(BODY, model=none) == turnlog.count(BODY)
-    assert turnlog.fit(BODY, model=none).request == turnlog.fit(BODY).request
+    assert turnlog.fit(BODY, model=none).body == turnlog.fit(BODY).body
     claude = turnlog.convert({**BODY, "model": "claude-sonnet-4-5"}, to="anthropic")
-    assert turnlog.convert({**BODY, "model": "claude-sonnet-4-5"}, to="anthropic", model=none).request == claude.request
+    assert turnlog.convert({**BODY, "model": "claude-sonnet-4-5"}, to="anthropic", model=none).body == claude.body

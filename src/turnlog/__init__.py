@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .models.pricing import Cost, cost
     from .models.target import Target, UnknownModelWarning, target
     from .redaction import Redactor
-    from .requests.build import CacheUse, Prepared
+    from .requests.build import CacheUse, Request
     from .requests.count import TokenCount, count
     from .requests.fit import Fitted, Fitter, fit
     from .requests.standalone import Violation, check, convert, repair
@@ -52,10 +52,10 @@ __all__ = [
     "Media",
     "Message",
     "Passphrase",
-    "Prepared",
     "READ_BACK",
     "Reasoning",
     "Redactor",
+    "Request",
     "Rewind",
     "Session",
     "Settings",
@@ -102,10 +102,10 @@ _ROOMS = {
     "Media": "log.messages",
     "Message": "log.messages",
     "Passphrase": "stores",
-    "Prepared": "requests.build",
     "READ_BACK": "session.read_back",
     "Reasoning": "log.messages",
     "Redactor": "redaction",
+    "Request": "requests.build",
     "Rewind": "session.history_edits",
     "Session": "session.session",
     "Settings": "config.settings",

@@ -61,7 +61,7 @@ def test_its_requests_are_accepted(tmp_path: Path, oracle: ModuleType, provider:
 def made(path: Path, provider: str) -> dict[str, Any]:
     """The request of the demo's session for a provider."""
     with closing(open_store(path)) as store:
-        return Session(store, store.sessions()[0]).request(target(provider, TARGETS[provider])).request
+        return Session(store, store.sessions()[0]).request(target(provider, TARGETS[provider])).body
 
 
 def test_it_says_the_same_each_time(turnlog: Any) -> None:

@@ -63,7 +63,7 @@ def cut_everywhere(
 def _receive(session: Session, client: SdkClient, aim: Target) -> tuple[bool, Exception | None]:
     """Whether the answer came whole, and the error that `receive` raised again."""
     try:
-        return session.receive(client.stream(session.request().request, aim.model)).complete, None
+        return session.receive(client.stream(session.request().body, aim.model)).complete, None
     except ERRORS as error:
         return False, error
 
@@ -76,7 +76,7 @@ def _next_request(session: Session, clients: dict[str, SdkClient], oracle: Modul
     for to in (aim, *(agent for agent in AGENTS if agent != aim)):
         if to == following:
             session.switch(to)
-        request = session.request(to).request
+        request = session.request(to).body
         refused += [f"{to.provider} would refuse: {what}" for what in errors_of(oracle, to, request)]
         if to in (aim, following):
             try:

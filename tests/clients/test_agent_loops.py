@@ -39,7 +39,7 @@ def turn(session: turnlog.Session, ask: Ask, question: str) -> list[str]:
     said = []
     while True:
         prepared = session.request()
-        answer = session.receive(ask(prepared.request, prepared.target.model))
+        answer = session.receive(ask(prepared.body, prepared.target.model))
         said.append(answer.text)
         if not answer.tool_calls:
             return said
@@ -97,7 +97,7 @@ def test_plain_json_is_received_like_sdk_objects(aim: Target, stream: bool, fake
         session = turnlog.open("plain", target=aim, store=MemoryStore())
         session.configure(tools=TOOLS)
         session.user("go")
-        request = session.request().request
+        request = session.request().body
         if plain:
             answer = session.receive(posted(server.url, aim, request, stream=stream))
         else:
@@ -115,6 +115,6 @@ def test_tools_declared_by_name_alone_are_declared_to_every_provider(aim: Target
     session.configure(tools=[{"name": "look", "description": "Looks.", "parameters": {"type": "object"}}])
     session.user('CALL look {"at": "it"}')
     prepared = session.request()
-    answer = session.receive(sdk_client(aim.provider, server.url).send(prepared.request, aim.model))
+    answer = session.receive(sdk_client(aim.provider, server.url).send(prepared.body, aim.model))
     assert [(call.name, call.arguments) for call in answer.tool_calls] == [("look", {"at": "it"})]
     assert (prepared.edits, prepared.losses) == ((), ())

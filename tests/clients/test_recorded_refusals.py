@@ -78,7 +78,7 @@ def test_what_an_api_refused_is_accepted_after_repair(refusals: list[dict[str, A
     for one in refusals:
         aim = target(one["provider"], one["model"] or "")
         try:
-            request = turnlog.repair(one["request"], one["provider"], model=aim.model).request
+            request = turnlog.repair(one["request"], one["provider"], model=aim.model).body
         except FormatError:
             continue  # no conversation at all
         refused += [(one["source"], error) for error in errors_of(oracle, aim, request)]

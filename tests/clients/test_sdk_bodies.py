@@ -97,12 +97,12 @@ def test_what_an_sdk_returned_may_stand_in_the_next_request(provider: str, fake_
     assert turnlog.check(body, provider) == []
     made = turnlog.repair(body, provider)
     assert (made.edits, made.losses) == ((), ())
-    assert turnlog.count(body).tokens == turnlog.count(json.loads(json.dumps(made.request))).tokens > 0
-    assert turnlog.fit(body).request == turnlog.Fitter().fit(body).request == made.request
+    assert turnlog.count(body).tokens == turnlog.count(json.loads(json.dumps(made.body))).tokens > 0
+    assert turnlog.fit(body).body == turnlog.Fitter().fit(body).body == made.body
     for other in BODIES:
-        assert turnlog.check(turnlog.convert(body, to=other).request, other) == []
+        assert turnlog.check(turnlog.convert(body, to=other).body, other) == []
     server = fake_server()
-    sdk_client(provider, server.url).send(made.request, "gemini-2.5-pro")
+    sdk_client(provider, server.url).send(made.body, "gemini-2.5-pro")
     assert [(one.status, one.errors) for one in server.requests] == [(200, [])]
 
 
@@ -112,8 +112,8 @@ def test_objects_whose_class_says_who_speaks_keep_their_speaker() -> None:
     roles = [("user", ASKED), ("model", "No."), ("user", "And in Rome?")]
     body = {"contents": [{"role": role, "parts": [{"text": text}]} for role, text in roles]}
     made = turnlog.repair({"contents": said}, "google")
-    assert (made.request, made.edits, made.losses) == (body, (), ())
+    assert (made.body, made.edits, made.losses) == (body, (), ())
     aim = turnlog.target("google", "gemini-2.5-pro")
     with turnlog.open("s", target=aim, store=":memory:") as session:
         session.extend(said)
-        assert session.request().request["contents"] == body["contents"]
+        assert session.request().body["contents"] == body["contents"]

@@ -48,7 +48,7 @@ def test_a_stream_is_recorded_as_the_whole_answer_is(aim: Target, fake_server: S
             ask = getattr(client, way)
             if ask is not None:
                 session = asking(aim)
-                answers.append(kept(session.receive(ask(session.request().request, aim.model))))
+                answers.append(kept(session.receive(ask(session.request().body, aim.model))))
         assert isinstance(answers[0][-1], MessageRecord)
         assert all(answer == answers[0] for answer in answers[1:]), name
 
@@ -103,7 +103,7 @@ def test_recorded_google_streams_can_be_cut_anywhere(shared: Path, oracle: Modul
             assert isinstance(answer.record.body, PartialAnswer) or answer.complete
             session.user("Go on.")
             for to in AGENTS:
-                assert errors_of(oracle, to, session.request(to).request) == [], (where, at, to.provider)
+                assert errors_of(oracle, to, session.request(to).body) == [], (where, at, to.provider)
 
 
 def _asked(aim: Target) -> turnlog.Session:

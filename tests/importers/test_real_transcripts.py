@@ -78,7 +78,7 @@ def wire_of(lines: list[bytes], session: Imported, record: MessageRecord) -> tup
         .render(
             [Shown(record.message, (1,))], Configuration(provider=name), target(name, model), session.blobs.__getitem__
         )
-        .request
+        .body
     )
     if session.format == "codex-rollout":
         return [line.get("payload", line) for line in seen], request["input"]

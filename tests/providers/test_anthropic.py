@@ -1,4 +1,4 @@
-"""The Messages API read and written: what came in goes out again, and what the API refuses is tidied."""
+"""The Messages API read and written: what came in goes out again, and what the API refuses is sanitized."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def there_and_back(body: Mapping[str, Any]) -> dict[str, Any]:
     aim = aim_of("anthropic", configuration.model)
     rendered = PROVIDER.render(shown, configuration, aim, parsed.blobs.__getitem__)
     assert rendered.losses == ()
-    return rendered.request
+    return rendered.body
 
 
 def _stored(body: Any) -> Any:
@@ -87,8 +87,8 @@ def test_tidy_leaves_accepted_requests_alone(shared: Path, oracle: ModuleType) -
     """An edit on a request that the API takes would be damage done by the repair."""
     for name, body in recorded(shared):
         if oracle.check_anthropic(body) == []:
-            tidied = PROVIDER.tidy(body, target("anthropic", body["model"]))
-            assert (name, tidied.edits, tidied.request) == (name, (), body)
+            sanitized = PROVIDER.sanitize(body, target("anthropic", body["model"]))
+            assert (name, sanitized.edits, sanitized.body) == (name, (), body)
 
 
 # --- generated bodies ---------------------------------------------------------------------------
@@ -191,14 +191,14 @@ def test_any_body_comes_back_equal(body: dict[str, Any]) -> None:
 
 @given(body=bodies)
 def test_tidy_settles_and_changes_nothing_in_place(body: dict[str, Any]) -> None:
-    """If tidying did not settle, a request sent again would differ; in place, the log's view would."""
+    """If sanitizing did not settle, a request sent again would differ; in place, the log's view would."""
     before = exact(body)
     aim = target("anthropic", "claude-haiku-4-5")
-    once = PROVIDER.tidy(body, aim)
-    again = PROVIDER.tidy(once.request, aim)
+    once = PROVIDER.sanitize(body, aim)
+    again = PROVIDER.sanitize(once.body, aim)
     assert exact(body) == before
-    assert (again.edits, exact(again.request)) == ((), exact(once.request))
-    assert bool(once.edits) == (exact(once.request) != before)
+    assert (again.edits, exact(again.body)) == ((), exact(once.body))
+    assert bool(once.edits) == (exact(once.body) != before)
 
 
 def test_content_stands_in_parts_and_not_in_forms() -> None:

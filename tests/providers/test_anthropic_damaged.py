@@ -77,7 +77,7 @@ def with_blocks(role: str, *blocks: Any) -> dict[str, Any]:
 def test_the_sound_body_is_sound(oracle: ModuleType) -> None:
     """Mutants of a body that is refused anyway would prove nothing."""
     assert accepted(oracle, BODY) == []
-    assert repair(BODY, "anthropic").request == BODY
+    assert repair(BODY, "anthropic").body == BODY
     assert check(BODY, "anthropic") == []
 
 
@@ -90,9 +90,9 @@ def test_every_mutant_is_refused_with_a_path_or_made_acceptable(seed: int, oracl
     if isinstance(prepared, FormatError):
         assert prepared.path
         return
-    assert accepted(oracle, prepared.request) == []
-    again = repair(prepared.request, "anthropic")
-    assert (again.request, again.edits, again.losses) == (prepared.request, (), ())
+    assert accepted(oracle, prepared.body) == []
+    again = repair(prepared.body, "anthropic")
+    assert (again.body, again.edits, again.losses) == (prepared.body, (), ())
     assert json.dumps(body) == before
 
 
@@ -103,10 +103,10 @@ def test_no_function_raises_anything_else(seed: int) -> None:
     PROVIDER.rules(AIM, body)
     PROVIDER.tool_choice(body)
     PROVIDER.without_thinking(body)
-    once = PROVIDER.tidy(body, AIM)
-    again = PROVIDER.tidy(once.request, AIM)
-    assert (again.request, again.edits) == (once.request, ())
-    assert bool(once.edits) == (json.dumps(once.request, sort_keys=True) != json.dumps(body, sort_keys=True))
+    once = PROVIDER.sanitize(body, AIM)
+    again = PROVIDER.sanitize(once.body, AIM)
+    assert (again.body, again.edits) == (once.body, ())
+    assert bool(once.edits) == (json.dumps(once.body, sort_keys=True) != json.dumps(body, sort_keys=True))
 
 
 @given(seed=seeds)
@@ -118,7 +118,7 @@ def test_a_mutant_that_can_be_read_comes_back_or_is_declared(seed: int) -> None:
         return
     view = [Shown(message, (n,)) for n, message in enumerate(parsed.messages, start=1)]
     rendered = PROVIDER.render(view, parsed.configuration, AIM, parsed.blobs.__getitem__)
-    assert rendered.losses or rendered.edits or {**rendered.request, "model": ""} == {**body, "model": ""}
+    assert rendered.losses or rendered.edits or {**rendered.body, "model": ""} == {**body, "model": ""}
 
 
 @pytest.mark.parametrize(
@@ -213,10 +213,10 @@ def without(block: dict[str, Any], key: str) -> dict[str, Any]:
 )  # fmt: skip
 def test_a_block_is_mended_where_it_can_be(seen: dict[str, Any], sent: dict[str, Any]) -> None:
     """Each is a 400 as it was seen; an edit names the place."""
-    tidied = PROVIDER.tidy(with_blocks("user", seen), AIM)
-    assert tidied.request == with_blocks("user", sent)
-    assert tidied.edits
-    assert all(edit.detail.startswith("messages") for edit in tidied.edits)
+    sanitized = PROVIDER.sanitize(with_blocks("user", seen), AIM)
+    assert sanitized.body == with_blocks("user", sent)
+    assert sanitized.edits
+    assert all(edit.detail.startswith("messages") for edit in sanitized.edits)
 
 
 @pytest.mark.parametrize(
@@ -235,15 +235,15 @@ def test_a_block_is_mended_where_it_can_be(seen: dict[str, Any], sent: dict[str,
 )  # fmt: skip
 def test_a_tool_is_mended_or_dropped(tool: dict[str, Any], sent: dict[str, Any] | None) -> None:
     """One bad declaration refuses the whole request."""
-    tidied = PROVIDER.tidy({**with_blocks("user"), "tools": [tool]}, AIM)
-    assert tidied.request["tools"] == ([] if sent is None else [sent])
-    assert tidied.edits
+    sanitized = PROVIDER.sanitize({**with_blocks("user"), "tools": [tool]}, AIM)
+    assert sanitized.body["tools"] == ([] if sent is None else [sent])
+    assert sanitized.edits
 
 
 def test_tools_of_later_versions_are_left_alone() -> None:
     """A table of dates is out of date the day after."""
     tools = [{"type": "web_search_20990101", "name": "web_search"}, {"type": "telescope_20990101", "name": "t"}]
-    assert PROVIDER.tidy({**with_blocks("user"), "tools": tools}, AIM).request["tools"] == tools
+    assert PROVIDER.sanitize({**with_blocks("user"), "tools": tools}, AIM).body["tools"] == tools
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_message_of_unknown_blocks_leaves_no_empty_conversation(oracle: Module
     body = with_blocks("user", {"type": "zzz", "text": "?"})
     del body["messages"][0]
     prepared = repair(body, "anthropic")
-    assert accepted(oracle, prepared.request) == []
+    assert accepted(oracle, prepared.body) == []
     assert [(loss.kind, loss.records) for loss in prepared.losses] == [("opaque", (1,))]
 
 
@@ -283,16 +283,16 @@ def test_an_empty_output_stays_an_empty_output() -> None:
     body = {**BODY, "messages": [TALK[0], {"role": "assistant", "content": [CALL]},
                                  {"role": "user", "content": [{**RESULT, "content": ""}]}]}  # fmt: skip
     del body["thinking"]
-    assert repair(body, "anthropic").request == body
+    assert repair(body, "anthropic").body == body
 
 
 def test_a_leading_system_message_moves_to_the_top_and_says_so(oracle: ModuleType) -> None:
     """`messages: Unexpected role "system"`: a body that is refused must not pass `check`."""
     body = {**BODY, "system": [], "messages": [{"role": "system", "content": "Be kind."}, *TALK]}
     prepared = repair(body, "anthropic")
-    assert (prepared.request["system"], prepared.request["messages"]) == ("Be kind.", TALK)
+    assert (prepared.body["system"], prepared.body["messages"]) == ("Be kind.", TALK)
     assert [edit.kind for edit in prepared.edits] == ["place"]
-    assert accepted(oracle, prepared.request) == []
+    assert accepted(oracle, prepared.body) == []
 
 
 def test_a_key_in_another_spelling_is_unknown(oracle: ModuleType) -> None:
@@ -303,8 +303,8 @@ def test_a_key_in_another_spelling_is_unknown(oracle: ModuleType) -> None:
         {"role": "user", "content": [result]},
     ]}  # fmt: skip
     prepared = repair(body, "anthropic")
-    assert prepared.request["messages"][2]["content"][0]["tool_use_id"] == "call_1"
-    assert accepted(oracle, prepared.request) == []
+    assert prepared.body["messages"][2]["content"][0]["tool_use_id"] == "call_1"
+    assert accepted(oracle, prepared.body) == []
 
 
 @pytest.mark.parametrize(("kind", "mime", "megabytes", "kept"), [
@@ -317,7 +317,7 @@ def test_images_and_documents_have_limits_of_their_own(kind: str, mime: str, meg
     data = base64.b64encode(head + bytes(megabytes * 786_432)).decode("ascii")
     block = {"type": kind, "source": {"type": "base64", "media_type": mime, "data": data}}
     prepared = repair(with_blocks("user", block, {"type": "text", "text": "?"}), "anthropic")
-    sent = prepared.request["messages"][1]["content"][0]
+    sent = prepared.body["messages"][1]["content"][0]
     assert (sent == block) is kept
     assert [loss.kind for loss in prepared.losses] == ([] if kept else ["media"])
 

@@ -62,17 +62,17 @@ def user(*parts: Any) -> Message:
     return Message("user", parts)
 
 
-def tidied(**request: Any) -> tuple[dict[str, Any], list[str]]:
-    """A request after tidying, and the details of its edits."""
+def sanitized(**request: Any) -> tuple[dict[str, Any], list[str]]:
+    """A request after sanitizing, and the details of its edits."""
     body = {"model": AIM.model, "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], **request}
-    found = PROVIDER.tidy(body, AIM)
-    return found.request, [edit.detail for edit in found.edits]
+    found = PROVIDER.sanitize(body, AIM)
+    return found.body, [edit.detail for edit in found.edits]
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: aim.model)
 @given(history=damaged_histories())
 def test_a_repaired_history_is_accepted(aim: Target, history: History, oracle: ModuleType) -> None:
-    """Rules, rendering and tidying together: if one of them is wrong, the API answers 400."""
+    """Rules, rendering and sanitizing together: if one of them is wrong, the API answers 400."""
     settings = dict(aim.settings)
     rules = PROVIDER.rules(aim, settings)
     repaired = repair(shown(history), rules)
@@ -80,8 +80,8 @@ def test_a_repaired_history_is_accepted(aim: Target, history: History, oracle: M
         settings = PROVIDER.without_thinking(settings)
     tools, _ = declare_tools(repaired.view, (), rules)
     configuration = Configuration(provider="anthropic", settings=settings, tools=tools)
-    request = PROVIDER.render(repaired.view, configuration, aim, history.blobs.__getitem__).request
-    request = PROVIDER.tidy(request, aim).request
+    request = PROVIDER.render(repaired.view, configuration, aim, history.blobs.__getitem__).body
+    request = PROVIDER.sanitize(request, aim).body
     assert oracle.check_anthropic(request) == []
 
 
@@ -89,10 +89,10 @@ def test_a_repaired_history_is_accepted(aim: Target, history: History, oracle: M
 def test_a_request_of_our_own_reads_back_to_the_same_request(history: History) -> None:
     """What turnlog wrote must survive being recorded by a proxy and read in again."""
     view = repair(shown(history), PROVIDER.rules(AIM, {})).view
-    first = PROVIDER.render(view, Configuration(), AIM, history.blobs.__getitem__).request
+    first = PROVIDER.render(view, Configuration(), AIM, history.blobs.__getitem__).body
     parsed = PROVIDER.parse(first)
     again = [Shown(message, (n,)) for n, message in enumerate(parsed.messages, start=1)]
-    assert PROVIDER.render(again, parsed.configuration, AIM, parsed.blobs.__getitem__).request == first
+    assert PROVIDER.render(again, parsed.configuration, AIM, parsed.blobs.__getitem__).body == first
 
 
 def test_what_has_no_place_is_a_loss_that_names_its_record() -> None:
@@ -113,7 +113,7 @@ def test_what_has_no_place_is_a_loss_that_names_its_record() -> None:
         user(ToolResult("c1", parts=(Text("late"),), outcome="timeout"), ToolResult("c2")),
         tools=(Tool("search", kind="hosted", provider="google"), Tool("patch", kind="custom")),
     )
-    assert found.request["messages"] == [
+    assert found.body["messages"] == [
         {"role": "user", "content": "hi"},
         {
             "role": "assistant",
@@ -151,7 +151,7 @@ def test_media_of_a_failed_result_follows_all_results_of_the_turn() -> None:
         user(ToolResult("a", parts=(image,), outcome="failed")),
         user(ToolResult("b", parts=(Text("fine"),)), Text("go on")),
     )
-    assert [message["content"] for message in found.request["messages"]] == [
+    assert [message["content"] for message in found.body["messages"]] == [
         [{"type": "tool_result", "tool_use_id": "a", "is_error": True, "content": "[no output]"}],
         [
             {"type": "tool_result", "tool_use_id": "b", "content": "fine"},
@@ -165,17 +165,17 @@ def test_media_of_a_failed_result_follows_all_results_of_the_turn() -> None:
 def test_results_come_first_in_a_message_from_elsewhere() -> None:
     """Text ahead of a result is refused as a call without one."""
     found = rendered(user(Text("look"), ToolResult("a", parts=(Text("seen"),))))
-    assert [block["type"] for block in found.request["messages"][0]["content"]] == ["tool_result", "text"]
+    assert [block["type"] for block in found.body["messages"][0]["content"]] == ["tool_result", "text"]
     assert [loss.kind for loss in found.losses] == ["place"]
 
 
 def test_leading_system_messages_become_top_level_text() -> None:
     """System text inside `messages` is refused by most models."""
     found = rendered(Message("system", (Text("One."),)), Message("system", (Text("Two."),)), user(Text("hi")))
-    assert found.request["system"] == [{"type": "text", "text": "One."}, {"type": "text", "text": "Two."}]
+    assert found.body["system"] == [{"type": "text", "text": "One."}, {"type": "text", "text": "Two."}]
     later = rendered(user(Text("hi")), Message("system", (Text("Now."),)))
-    assert later.request["messages"][1] == {"role": "system", "content": "Now."}
-    assert "system" not in later.request
+    assert later.body["messages"][1] == {"role": "system", "content": "Now."}
+    assert "system" not in later.body
 
 
 def test_media_without_a_place_leaves_a_trace() -> None:
@@ -187,7 +187,7 @@ def test_media_without_a_place_leaves_a_trace() -> None:
             Media("document", file_id="file-1", provider="openai-chat", name="plan.pdf"),
         )
     )
-    assert found.request["messages"][0]["content"] == [
+    assert found.body["messages"][0]["content"] == [
         {"type": "text", "text": "[audio left out: audio/wav]"},
         {"type": "text", "text": "[image left out: image/png]"},
         {"type": "text", "text": "[document left out: plan.pdf]"},
@@ -201,7 +201,7 @@ def test_media_without_a_place_leaves_a_trace() -> None:
 def test_text_documents_go_as_text() -> None:
     """A text file as base64 is refused: the API takes PDFs only that way."""
     part = Media("document", mime="text/csv", sha256="ab", size=3, name="t.csv")
-    assert rendered(user(part), blobs={"ab": b"a,b"}).request["messages"][0]["content"] == [
+    assert rendered(user(part), blobs={"ab": b"a,b"}).body["messages"][0]["content"] == [
         {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a,b"}, "title": "t.csv"}
     ]
 
@@ -211,7 +211,7 @@ def test_a_text_document_is_read_in_the_encoding_that_it_names(encoding: str) ->
     """Notepad writes UTF-16. Read as UTF-8, every second character is a replacement or nothing at all."""
     blobs = {"ab": "na\u00efve".encode(encoding)}
     found = rendered(user(Media("document", mime="text/plain", sha256="ab", size=9)), blobs=blobs)
-    (block,) = found.request["messages"][0]["content"]
+    (block,) = found.body["messages"][0]["content"]
     assert block["source"]["data"].lstrip("\ufeff") == "na\u00efve"
     assert (found.losses, found.edits) == ((), ())
 
@@ -221,7 +221,7 @@ def test_a_text_document_is_read_in_the_encoding_that_it_names(encoding: str) ->
 def test_a_text_document_that_cannot_be_read_is_a_loss(data: bytes, mime: str) -> None:
     """Sent as replacement characters, the model reads rubbish, and nobody is told."""
     found = rendered(user(Media("document", mime=mime, sha256="ab", size=len(data))), blobs={"ab": data})
-    assert found.request["messages"][0]["content"] == f"[document left out: {mime}]"
+    assert found.body["messages"][0]["content"] == f"[document left out: {mime}]"
     assert [(loss.kind, loss.records) for loss in found.losses] == [("media", (1,))]
 
 
@@ -232,9 +232,9 @@ def test_a_text_as_base64_that_cannot_be_read_is_an_edit(oracle: ModuleType) -> 
     body = {"model": AIM.model, "max_tokens": 9, "messages": messages}
     prepared = turnlog.repair(body, "anthropic")
     said = [{"type": "text", "text": "[document left out: text/plain]"}]
-    assert prepared.request["messages"] == [{"role": "user", "content": said}]
+    assert prepared.body["messages"] == [{"role": "user", "content": said}]
     assert [edit.kind for edit in prepared.edits] == ["media"]
-    assert oracle.check_anthropic(prepared.request) == []
+    assert oracle.check_anthropic(prepared.body) == []
 
 
 @pytest.mark.parametrize("beside", [Text("so"), ToolCall("c", "f", arguments={})])
@@ -244,9 +244,9 @@ def test_unsigned_text_of_encrypted_reasoning_is_left_out_by_name(beside: Part, 
     thought = Reasoning("anthropic", text="hm", encrypted="ZW5j")
     view = [user(Text("go")), Message("assistant", (thought, beside)), user(Text("on"))]
     prepared = prepare(numbered(view), Configuration(), AIM, {}.__getitem__)
-    assert prepared.request["messages"][1]["content"][0] == {"type": "redacted_thinking", "data": "ZW5j"}
+    assert prepared.body["messages"][1]["content"][0] == {"type": "redacted_thinking", "data": "ZW5j"}
     assert ("reasoning", (2,)) in [(edit.kind, edit.records) for edit in prepared.edits]
-    assert oracle.check_anthropic(prepared.request) == []
+    assert oracle.check_anthropic(prepared.body) == []
 
 
 def test_rules_follow_model_and_settings() -> None:
@@ -275,13 +275,13 @@ def test_a_missing_limit_is_added_above_the_thinking_budget() -> None:
     """`max_tokens: Field required`; and a budget that fills it leaves no room for an answer."""
     bare = {"model": AIM.model, "messages": [{"role": "user", "content": "hi"}]}
     small = msgspec.structs.replace(AIM, output_limit=4096)
-    assert PROVIDER.tidy(bare, AIM).request["max_tokens"] == 8192
-    assert PROVIDER.tidy(bare, small).request["max_tokens"] == 4096
+    assert PROVIDER.sanitize(bare, AIM).body["max_tokens"] == 8192
+    assert PROVIDER.sanitize(bare, small).body["max_tokens"] == 4096
     thinking = {**bare, "thinking": {"type": "enabled", "budget_tokens": 10_000}}
-    assert PROVIDER.tidy(thinking, AIM).request["max_tokens"] == 18_192
-    cramped = PROVIDER.tidy(thinking, small).request
+    assert PROVIDER.sanitize(thinking, AIM).body["max_tokens"] == 18_192
+    cramped = PROVIDER.sanitize(thinking, small).body
     assert (cramped["max_tokens"], cramped["thinking"]["budget_tokens"]) == (4096, 2048)
-    assert PROVIDER.tidy({"messages": bare["messages"]}, AIM).request["model"] == AIM.model
+    assert PROVIDER.sanitize({"messages": bare["messages"]}, AIM).body["model"] == AIM.model
 
 
 @pytest.mark.parametrize(
@@ -302,24 +302,24 @@ def test_a_missing_limit_is_added_above_the_thinking_budget() -> None:
          {"messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]}),
     ],
 )  # fmt: skip
-def test_settings_that_the_api_refuses_are_tidied(
+def test_settings_that_the_api_refuses_are_sanitized(
     given_settings: dict[str, Any], kept: dict[str, Any], oracle: ModuleType
 ) -> None:
     """Each of these is a 400 that has nothing to do with the conversation."""
-    request, edits = tidied(**given_settings)
+    request, edits = sanitized(**given_settings)
     assert edits
-    assert request == tidied(**kept)[0]
+    assert request == sanitized(**kept)[0]
     assert oracle.check_anthropic(request) == []
 
 
 def test_tools_are_declared_once_with_an_object_schema(oracle: ModuleType) -> None:
     """`Tool names must be unique.`, and `input_schema.type: Field required`."""
     tool = {"name": "look", "input_schema": {"properties": {}}}
-    request, edits = tidied(tools=[tool, tool], tool_choice={"type": "tool", "name": "other"})
+    request, edits = sanitized(tools=[tool, tool], tool_choice={"type": "tool", "name": "other"})
     assert request["tools"] == [{"name": "look", "input_schema": {"type": "object", "properties": {}}}]
     assert "tool_choice" not in request
     assert len(edits) == 3
-    forced, edits = tidied(**THINKING, tools=[request["tools"][0]], tool_choice={"type": "any"})
+    forced, edits = sanitized(**THINKING, tools=[request["tools"][0]], tool_choice={"type": "any"})
     assert (forced["tool_choice"], len(edits)) == ({"type": "auto"}, 1)
     assert oracle.check_anthropic(request) == oracle.check_anthropic(forced) == []
 
@@ -327,7 +327,7 @@ def test_tools_are_declared_once_with_an_object_schema(oracle: ModuleType) -> No
 def test_surplus_cache_marks_go_from_the_oldest_messages(oracle: ModuleType) -> None:
     """`A maximum of 4 blocks with cache_control may be provided`: the newest and the shared ones save most."""
     block = {"type": "text", "text": "hi", "cache_control": MARK}
-    request, edits = tidied(
+    request, edits = sanitized(
         system=[{**block, "cache_control": LONG}],
         messages=[{"role": "user", "content": [block, block, {**block, "cache_control": LONG}, block]}],
     )
@@ -351,7 +351,7 @@ def test_halves_of_server_tool_calls_are_repaired_away(oracle: ModuleType) -> No
         parsed = PROVIDER.parse({"model": AIM.model, "max_tokens": 9, "messages": list(messages)})
         view = [Shown(message, (n,)) for n, message in enumerate(parsed.messages, start=1)]
         view = list(repair(view, PROVIDER.rules(AIM, {})).view)
-        return PROVIDER.render(view, parsed.configuration, AIM, parsed.blobs.__getitem__).request
+        return PROVIDER.render(view, parsed.configuration, AIM, parsed.blobs.__getitem__).body
 
     past = repaired(ask, {"role": "assistant", "content": [call, text, stray]}, ask)
     paused = repaired(ask, {"role": "assistant", "content": [text, call]})
@@ -380,10 +380,10 @@ def test_a_paused_turn_is_sent_back_as_it_is(aim: Target, oracle: ModuleType) ->
             }
         )
         prepared = session.request()
-        assert prepared.request["messages"][1:] == [{"role": "assistant", "content": begun}]
+        assert prepared.body["messages"][1:] == [{"role": "assistant", "content": begun}]
         assert prepared.edits == ()
-        assert oracle.check_anthropic(prepared.request) == []
-        assert session.token_count == turnlog.count(prepared.request).tokens
+        assert oracle.check_anthropic(prepared.body) == []
+        assert session.token_count == turnlog.count(prepared.body).tokens
 
 
 def test_thinking_can_be_switched_off_with_what_needs_it() -> None:
@@ -403,6 +403,6 @@ def test_thinking_can_be_switched_off_with_what_needs_it() -> None:
 def test_an_image_is_base64_with_its_type() -> None:
     """The API compares the declared type with the bytes."""
     part = Media("image", mime="image/png", sha256="ab", size=len(PIXEL))
-    content = rendered(user(part), blobs={"ab": PIXEL}).request["messages"][0]["content"]
+    content = rendered(user(part), blobs={"ab": PIXEL}).body["messages"][0]["content"]
     assert content[0]["source"]["media_type"] == "image/png"
     assert content[0]["source"]["data"].startswith("iVBORw0KGgo")

@@ -153,9 +153,9 @@ def test_a_cut_stream_gives_what_had_come_and_can_be_replayed(cut: int, oracle: 
     shown = [Shown(message, (n,)) for n, message in enumerate(view, start=1) if message.parts]
     aim = target("anthropic", "claude-sonnet-4-5")
     configuration = Configuration(provider="anthropic", settings={"max_tokens": 9, "tools": TOOLS})
-    body = PROVIDER.render(shown, configuration, aim, no_media).request
+    body = PROVIDER.render(shown, configuration, aim, no_media).body
     assert oracle.check_anthropic(body) == []
-    assert PROVIDER.tidy(body, aim).edits == ()
+    assert PROVIDER.sanitize(body, aim).edits == ()
 
 
 def test_what_came_in_half_is_kept_as_fragments() -> None:
@@ -259,8 +259,8 @@ def test_a_recorded_answer_is_accepted_in_the_next_request(fake_server: Callable
     messages = (*parsed.messages, first.message, Message("user", results))
     shown = [Shown(message, (n,)) for n, message in enumerate(messages, start=1)]
     aim = target("anthropic", "claude-sonnet-4-5")
-    body = PROVIDER.render(shown, parsed.configuration, aim, no_media).request
-    assert PROVIDER.tidy(body, aim).edits == ()
+    body = PROVIDER.render(shown, parsed.configuration, aim, no_media).body
+    assert PROVIDER.sanitize(body, aim).edits == ()
     assert PROVIDER.parse_response(client.messages.create(**body)).message == Message("assistant", (Text("Done."),))
     client.close()
 

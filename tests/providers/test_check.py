@@ -30,8 +30,8 @@ def damaged_bodies(aim: Target) -> Iterator[dict[str, Any]]:
     for seed in range(BODIES):
         history = damaged_history(random.Random(seed))
         blob = history.blobs.__getitem__
-        yield speaker.render(shown(history), configuration, aim, blob).request
-        yield mutant(prepare(shown(history), Configuration(), aim, blob).request, random.Random(seed))
+        yield speaker.render(shown(history), configuration, aim, blob).body
+        yield mutant(prepare(shown(history), Configuration(), aim, blob).body, random.Random(seed))
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
@@ -47,7 +47,7 @@ def test_check_tells_of_what_is_refused_and_of_nothing_that_is_left_alone(aim: T
         if errors and not found:
             silent.append(errors[0])
         if not isinstance(repaired, FormatError):
-            same = json.dumps(repaired.request, sort_keys=True) == json.dumps(body, sort_keys=True)
+            same = json.dumps(repaired.body, sort_keys=True) == json.dumps(body, sort_keys=True)
             if same and found:
                 groundless.append(found[0])
             if not same and not repaired.edits and not repaired.losses:

@@ -189,7 +189,7 @@ def test_what_is_not_in_the_request_is_named(what: str, to: str) -> None:
     the tools that alone were allowed with a choice among them: each without a word."""
     source, body = BODIES[what]
     made = convert(body, to=to, source=source)
-    sent = json.dumps(made.request, ensure_ascii=False)
+    sent = json.dumps(made.body, ensure_ascii=False)
     said = " ".join(change.detail for change in (*made.losses, *made.edits))
     words = set(re.findall(r"\w+", said))
     for way, value in _fields(body):
@@ -205,7 +205,7 @@ def test_a_name_is_named_wherever_no_media_have_one() -> None:
             for data, mime in ((PIXEL, "image/png"), (b"%PDF-1.4 of one page", "application/pdf")):
                 session.user([session.media(data, mime, name=f"NAMED.{mime[-3:]}")])
             made = session.request()
-            said = str([loss.detail for loss in made.losses]) + json.dumps(made.request)
+            said = str([loss.detail for loss in made.losses]) + json.dumps(made.body)
             assert "NAMED.png" in said and "NAMED.pdf" in said, (to, said)
 
 
@@ -227,7 +227,7 @@ def test_a_choice_goes_along_under_its_older_name_without_a_loss() -> None:
         "function_call": {"name": "a"},
     }
     made = convert(body, to="anthropic", source="openai-chat")
-    assert (made.request["tool_choice"], made.losses) == ({"type": "tool", "name": "a"}, ())
+    assert (made.body["tool_choice"], made.losses) == ({"type": "tool", "name": "a"}, ())
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_choice_of_no_tool_is_no_reason_to_refuse_a_body(source: str, body: di
     said = {"contents": [{"parts": [{"text": "hi"}]}]} if source == "google" else {"messages": []}
     for to in ("openai-chat", "openai-responses", "anthropic", "google"):
         made = convert({**said, **body}, to=to, source=source)
-        assert turnlog.check(made.request, to) == []
+        assert turnlog.check(made.body, to) == []
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,8 @@ def test_recorded_bodies_come_back_identical(recorded: list[tuple[str, dict[str,
     assert len(recorded) > 300
     for model, body in recorded:
         again = rendered(PROVIDER.parse(body), model)
-        assert again.request == body
-        assert json.dumps(again.request, sort_keys=True) == json.dumps(body, sort_keys=True)
+        assert again.body == body
+        assert json.dumps(again.body, sort_keys=True) == json.dumps(body, sort_keys=True)
         assert again.losses == ()
 
 
@@ -90,15 +90,15 @@ def test_repair_leaves_recorded_bodies_alone(recorded: list[tuple[str, dict[str,
         )
         assert (repaired.edits, repaired.losses) == ((), ())
         again = PROVIDER.render(repaired.view, parsed.configuration, aim, parsed.blobs.__getitem__)
-        assert again.request == body
+        assert again.body == body
 
 
 def test_tidy_leaves_recorded_bodies_alone(recorded: list[tuple[str, dict[str, Any]]], oracle: ModuleType) -> None:
     """A shape that lacks a real key would drop it from a request that was answered."""
     for model, body in recorded:
         assert oracle.check_gemini(body, model=model) == []
-        tidied = PROVIDER.tidy(body, target("google", model))
-        assert (tidied.request, tidied.edits) == (body, ())
+        sanitized = PROVIDER.sanitize(body, target("google", model))
+        assert (sanitized.body, sanitized.edits) == (body, ())
 
 
 def test_no_form_holds_content(recorded: list[tuple[str, dict[str, Any]]]) -> None:
@@ -230,7 +230,7 @@ def test_every_spelling_comes_back(name: str) -> None:
     """What the API takes, or a caller once sent, must not be respelled on the way through the log."""
     body = SPELLINGS[name]
     again = rendered(PROVIDER.parse(body))
-    assert json.dumps(again.request, sort_keys=True) == json.dumps(body, sort_keys=True)
+    assert json.dumps(again.body, sort_keys=True) == json.dumps(body, sort_keys=True)
     assert again.losses == ()
 
 
@@ -322,7 +322,7 @@ def test_schemas_in_capitals_are_json_schemas_to_others() -> None:
             form=Form("google", "schema"),
         ),
     )
-    assert rendered(parsed).request == body
+    assert rendered(parsed).body == body
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def body_of(*parts: Any, role: str = "user") -> dict[str, Any]:
 def test_the_sound_body_is_sound(model: str, oracle: ModuleType) -> None:
     """Mutants of a body that is refused anyway would prove nothing."""
     assert oracle.check_gemini(BODY, model=model) == []
-    assert repair(BODY, "google", model=model).request == BODY
+    assert repair(BODY, "google", model=model).body == BODY
     assert check(BODY, "google", model=model) == []
 
 
@@ -87,9 +87,9 @@ def test_every_mutant_is_refused_with_a_path_or_made_acceptable(model: str, orac
         if isinstance(prepared, FormatError):
             assert prepared.path
             continue
-        refused += bool(oracle.check_gemini(prepared.request, model=model))
-        again = repair(prepared.request, "google", model=model)
-        unsteady += (again.request, again.edits, again.losses) != (prepared.request, (), ())
+        refused += bool(oracle.check_gemini(prepared.body, model=model))
+        again = repair(prepared.body, "google", model=model)
+        unsteady += (again.body, again.edits, again.losses) != (prepared.body, (), ())
         assert json.dumps(body) == before
     assert (refused <= 3, unsteady <= 3) == (True, True), (refused, unsteady)
 
@@ -100,10 +100,10 @@ def test_no_function_raises_anything_else(seed: int, model: str) -> None:
     body, aim = mutant(BODY, random.Random(seed)), target("google", model)
     PROVIDER.rules(aim, body)
     PROVIDER.tool_choice(body)
-    once = PROVIDER.tidy(body, aim)
-    again = PROVIDER.tidy(once.request, aim)
-    assert (again.request, again.edits) == (once.request, ())
-    assert bool(once.edits) == (json.dumps(once.request, sort_keys=True) != json.dumps(body, sort_keys=True))
+    once = PROVIDER.sanitize(body, aim)
+    again = PROVIDER.sanitize(once.body, aim)
+    assert (again.body, again.edits) == (once.body, ())
+    assert bool(once.edits) == (json.dumps(once.body, sort_keys=True) != json.dumps(body, sort_keys=True))
 
 
 @given(seed=seeds)
@@ -115,7 +115,7 @@ def test_a_mutant_that_can_be_read_comes_back_or_is_declared(seed: int) -> None:
         return
     view = [Shown(message, (n,)) for n, message in enumerate(parsed.messages, start=1)]
     rendered = PROVIDER.render(view, parsed.configuration, AIM, parsed.blobs.__getitem__)
-    assert rendered.losses or rendered.edits or rendered.request == body
+    assert rendered.losses or rendered.edits or rendered.body == body
 
 
 @pytest.mark.parametrize("place", [("x",), ("contents", 1, "parts", 1, "functionCall", "args"), ("generationConfig",)])
@@ -194,7 +194,7 @@ def test_the_users_own_json_may_hold_any_keys() -> None:
         ],
         "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {"properties": both}}]}],
     }
-    assert repair(body, "google", model=AIM.model).request == body
+    assert repair(body, "google", model=AIM.model).body == body
 
 
 @pytest.mark.parametrize(
@@ -225,17 +225,17 @@ def test_the_users_own_json_may_hold_any_keys() -> None:
 )  # fmt: skip
 def test_a_part_is_mended_where_it_can_be(seen: dict[str, Any], sent: dict[str, Any]) -> None:
     """Each is a 400 as it was seen; an edit names the place."""
-    tidied = PROVIDER.tidy(body_of(seen), AIM)
-    assert tidied.request == body_of(sent)
-    assert tidied.edits
-    assert all(edit.detail.startswith("contents[0]") for edit in tidied.edits)
+    sanitized = PROVIDER.sanitize(body_of(seen), AIM)
+    assert sanitized.body == body_of(sent)
+    assert sanitized.edits
+    assert all(edit.detail.startswith("contents[0]") for edit in sanitized.edits)
 
 
 def test_a_call_without_a_readable_signature_gets_the_stand_in() -> None:
     """The third generation refuses a call without one; older ones take any."""
     call = {"functionCall": {"name": "f", "args": {}}}
     seen = body_of({**call, "thought_signature": "?"}, role="model")
-    new, old = (PROVIDER.tidy(seen, target("google", model)).request for model in (MODELS[2], MODELS[1]))
+    new, old = (PROVIDER.sanitize(seen, target("google", model)).body for model in (MODELS[2], MODELS[1]))
     assert new == body_of({**call, "thought_signature": "skip_thought_signature_validator"}, role="model")
     assert old == body_of(call, role="model")
 
@@ -259,9 +259,9 @@ def test_a_call_without_a_readable_signature_gets_the_stand_in() -> None:
 )  # fmt: skip
 def test_settings_of_the_wrong_type_are_dropped(settings: dict[str, Any], kept: dict[str, Any]) -> None:
     """One bad setting refuses the whole request."""
-    tidied = PROVIDER.tidy({**body_of({"text": "a"}), **settings}, AIM)
-    assert tidied.request == {**body_of({"text": "a"}), **kept}
-    assert tidied.edits
+    sanitized = PROVIDER.sanitize({**body_of({"text": "a"}), **settings}, AIM)
+    assert sanitized.body == {**body_of({"text": "a"}), **kept}
+    assert sanitized.edits
 
 
 @pytest.mark.parametrize(("role", "wire", "canonical"), [
@@ -272,9 +272,9 @@ def test_roles_of_other_habits_are_understood(role: str, wire: str, canonical: s
     """`Please use a valid role: user, model.`; an answer read as the user's would turn the conversation around."""
     body = {"contents": [{"role": role, "parts": [{"text": "a"}]}]}
     assert [message.role for message in PROVIDER.parse(body).messages] == [canonical]
-    tidied = PROVIDER.tidy(body, AIM)
-    assert tidied.request == {"contents": [{"role": wire, "parts": [{"text": "a"}]}]}
-    assert [edit.kind for edit in tidied.edits] == ["role"]
+    sanitized = PROVIDER.sanitize(body, AIM)
+    assert sanitized.body == {"contents": [{"role": wire, "parts": [{"text": "a"}]}]}
+    assert [edit.kind for edit in sanitized.edits] == ["role"]
 
 
 def test_what_a_user_says_is_no_thought() -> None:
@@ -286,7 +286,7 @@ def test_what_a_user_says_is_no_thought() -> None:
     assert isinstance(user.parts[0], Text)
     assert isinstance(model.parts[0], Reasoning)
     body = body_of(said, {"thoughtSignature": "AAAA"})
-    assert repair(body, "google", model=AIM.model).request == body
+    assert repair(body, "google", model=AIM.model).body == body
 
 
 def test_mime_types_are_read_in_lower_case_without_parameters() -> None:
@@ -300,7 +300,7 @@ def test_mime_types_are_read_in_lower_case_without_parameters() -> None:
     ]  # fmt: skip
     view = [Shown(message, (1,))]
     parsed = PROVIDER.parse(body)
-    assert PROVIDER.render(view, parsed.configuration, AIM, parsed.blobs.__getitem__).request == body
+    assert PROVIDER.render(view, parsed.configuration, AIM, parsed.blobs.__getitem__).body == body
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_a_result_without_a_name_is_named_and_says_so() -> None:
         {"role": "user", "parts": [{"functionResponse": {"id": "1", "response": {"a": 1}}}]},
     ]}  # fmt: skip
     prepared = repair(body, "google", model=AIM.model)
-    assert prepared.request["contents"][2]["parts"][0]["functionResponse"]["name"] == "f"
+    assert prepared.body["contents"][2]["parts"][0]["functionResponse"]["name"] == "f"
     assert [edit.kind for edit in prepared.edits] == ["name"]
 
 

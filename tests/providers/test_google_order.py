@@ -39,7 +39,7 @@ def test_results_reach_their_calls_in_whatever_order_they_come(calls: list[tuple
         for parts in [results] if together else [[result] for result in results]:
             session.add(Message("user", tuple(parts)))
         request = session.request()
-        read = PROVIDER.parse(request.request).messages
+        read = PROVIDER.parse(request.body).messages
         asked = {part.id: part.arguments for one in read for part in one.parts if isinstance(part, ToolCall)}
         told = {part.call_id: part.parts[0] for one in read for part in one.parts if isinstance(part, ToolResult)}
         assert told == {call: Text(f"content {given['path']}") for call, given in asked.items()}  # type: ignore[index,call-overload]

@@ -1,4 +1,4 @@
-"""Google: rendering what came from elsewhere, rules, and tidying."""
+"""Google: rendering what came from elsewhere, rules, and sanitizing."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_foreign_conversation_is_written_as_a_user_of_the_sdk_would() -> None:
         Message("user", (ToolResult("3", "h"), Text("and now?"))),
     )
     result = rendered(messages)
-    assert result.request == {
+    assert result.body == {
         "systemInstruction": {"role": "user", "parts": [{"text": "be kind"}, {"text": "be brief"}]},
         "contents": [
             {"role": "user", "parts": [{"text": "hi"}, INLINE]},
@@ -118,7 +118,7 @@ def test_results_of_one_step_join_and_those_of_another_do_not() -> None:
         Message("assistant", (call,)),
         Message("user", (ToolResult("1", "f", (Text("c"),)),)),
     ]
-    contents = rendered(messages).request["contents"]
+    contents = rendered(messages).body["contents"]
     assert [len(content["parts"]) for content in contents] == [1, 2, 2, 1, 1]
 
 
@@ -129,7 +129,7 @@ def test_a_result_answers_its_call_as_the_call_was_sent() -> None:
     (call,) = reply.message.parts
     assert isinstance(call, ToolCall) and call.id
     answer = Message("user", (ToolResult(call.id, parts=(Text("a"),)),))
-    contents = rendered([Message("user", (Text("go"),)), reply.message, answer]).request["contents"]
+    contents = rendered([Message("user", (Text("go"),)), reply.message, answer]).body["contents"]
     assert contents[1:] == [
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
         {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "a"}}}]},
@@ -144,9 +144,9 @@ def test_media_of_results_stand_inside_or_behind() -> None:
     ]
     inner = {"id": "1", "name": "f", "response": {"output": "see"}}
     new, old = rendered(messages), rendered(messages, OLD)
-    assert new.request["contents"][1]["parts"] == [{"functionResponse": {**inner, "parts": [INLINE]}}]
+    assert new.body["contents"][1]["parts"] == [{"functionResponse": {**inner, "parts": [INLINE]}}]
     assert new.losses == ()
-    assert old.request["contents"][1]["parts"] == [{"functionResponse": inner}, INLINE]
+    assert old.body["contents"][1]["parts"] == [{"functionResponse": inner}, INLINE]
     assert [loss.kind for loss in old.losses] == ["place"]
 
 
@@ -160,7 +160,7 @@ def test_a_masked_result_shows_the_mask() -> None:
         kept = result.parts[0].form if result.parts and isinstance(result.parts[0], Text) else None
         for form in (None, kept):
             masked = ToolResult("", "f", (Text("[masked]", form),), result.outcome, form=result.form)
-            (content,) = rendered([Message("user", (masked,))]).request["contents"]
+            (content,) = rendered([Message("user", (masked,))]).body["contents"]
             assert "[masked]" in json.dumps(content["parts"][0]["functionResponse"]["response"])
 
 
@@ -176,7 +176,7 @@ def test_foreign_schemas_and_tools() -> None:
         Tool("googleSearch", kind="hosted", provider="google", data={"googleSearch": {}}),
     )
     result = rendered([Message("user", (Text("go"),))], tools=tools)
-    assert result.request["tools"] == [
+    assert result.body["tools"] == [
         {
             "functionDeclarations": [
                 {"name": "f", "description": "does f", "parametersJsonSchema": schema},
@@ -201,15 +201,15 @@ def test_settings_of_the_target_are_laid_over_those_of_the_conversation() -> Non
     configuration = Configuration("google", settings={"generation_config": {"topP": 1}, "labels": {"a": "b"}})
     aim = target("google", NEW, generation_config={"temperature": 0})
     result = PROVIDER.render(shown(Message("user", (Text("go"),))), configuration, aim, BLOBS.__getitem__)
-    assert result.request["generationConfig"] == {"temperature": 0}
-    assert result.request["labels"] == {"a": "b"}
-    assert result.request.keys() == {"contents", "generationConfig", "labels"}
+    assert result.body["generationConfig"] == {"temperature": 0}
+    assert result.body["labels"] == {"a": "b"}
+    assert result.body.keys() == {"contents", "generationConfig", "labels"}
 
 
 def test_settings_in_other_terms_are_declared_lost() -> None:
     """Another provider's settings are unknown keys here."""
     result = rendered([Message("user", (Text("go"),))], provider="anthropic", settings={"max_tokens": 5})
-    assert result.request == {"contents": [{"role": "user", "parts": [{"text": "go"}]}]}
+    assert result.body == {"contents": [{"role": "user", "parts": [{"text": "go"}]}]}
     assert [loss.kind for loss in result.losses] == ["setting"]
 
 
@@ -225,18 +225,18 @@ def test_a_file_goes_by_its_address(file_id: str, uri: str, oracle: ModuleType) 
     """The SDK calls a file `files/abc`, and the API takes only the whole address: "Invalid or unsupported file uri"."""
     paper = Media("document", mime="application/pdf", file_id=file_id, provider="google")
     result = rendered([Message("user", (Text("read"), paper))])
-    parts = result.request["contents"][0]["parts"]
+    parts = result.body["contents"][0]["parts"]
     assert parts[1] == {"fileData": {"fileUri": uri or file_id, "mimeType": "application/pdf"}}
-    assert (oracle.check_gemini(result.request), result.losses) == ([], ())
-    assert PROVIDER.parse(result.request).messages[0].parts[1] == msgspec.structs.replace(paper, file_id=uri or file_id)
+    assert (oracle.check_gemini(result.body), result.losses) == ([], ())
+    assert PROVIDER.parse(result.body).messages[0].parts[1] == msgspec.structs.replace(paper, file_id=uri or file_id)
 
 
 def test_a_file_that_has_no_address_is_a_loss(oracle: ModuleType) -> None:
     """The id of nothing would be refused, and with it the whole request."""
     result = rendered([Message("user", (Media("document", file_id="../abc", provider="google"),))])
-    assert result.request["contents"][0]["parts"] == [{"text": "[document left out]"}]
+    assert result.body["contents"][0]["parts"] == [{"text": "[document left out]"}]
     assert [(loss.kind, loss.records) for loss in result.losses] == [("media", (1,))]
-    assert oracle.check_gemini(result.request) == []
+    assert oracle.check_gemini(result.body) == []
 
 
 texts = st.text(max_size=8)
@@ -305,7 +305,7 @@ histories = st.lists(
 def test_any_history_renders(messages: list[Message], model: str) -> None:
     """Rendering never repairs and never fails: a session that cannot be shown cannot be saved."""
     result = rendered(messages, model)
-    assert json.loads(json.dumps(result.request)) == result.request
+    assert json.loads(json.dumps(result.body)) == result.body
 
 
 @given(histories, st.sampled_from([OLD, NEW, "gemini-2.0-flash"]))
@@ -314,15 +314,15 @@ def test_any_repaired_history_is_accepted(oracle: ModuleType, messages: list[Mes
     aim = target("google", model)
     repaired = repair(shown(*messages), PROVIDER.rules(aim, {}))
     result = PROVIDER.render(repaired.view, Configuration(), aim, BLOBS.__getitem__)
-    assert oracle.check_gemini(result.request, model=model) == []
-    tidied = PROVIDER.tidy(result.request, aim)
-    assert (tidied.request, tidied.edits) == (result.request, ())
+    assert oracle.check_gemini(result.body, model=model) == []
+    sanitized = PROVIDER.sanitize(result.body, aim)
+    assert (sanitized.body, sanitized.edits) == (result.body, ())
 
 
 @given(histories)
 def test_texts_calls_and_results_survive(messages: list[Message]) -> None:
     """What was said, called and answered is never a loss, whoever said it."""
-    sent = json.dumps(rendered(messages).request, ensure_ascii=False)
+    sent = json.dumps(rendered(messages).body, ensure_ascii=False)
     for message in messages:
         for part in message.parts:
             if message.role == "system" and not isinstance(part, Text):
@@ -338,9 +338,9 @@ def test_texts_calls_and_results_survive(messages: list[Message]) -> None:
 def test_what_was_sent_reads_back_as_what_was_said(messages: list[Message]) -> None:
     """Two rounds of render and parse that drift would change a conversation a little each time."""
     first = rendered(messages)
-    read = PROVIDER.parse(first.request)
+    read = PROVIDER.parse(first.body)
     again = PROVIDER.render(shown(*read.messages), read.configuration, target("google", NEW), read.blobs.__getitem__)
-    assert again.request == first.request
+    assert again.body == first.body
     assert again.losses == ()
 
 
@@ -359,7 +359,7 @@ def test_signatures_go_to_their_own_provider_only() -> None:
         ToolCall("3", "f", {}, signature="AAAA", provider="other"),
     )
     result = rendered([Message("assistant", calls)])
-    signatures = [part.get("thoughtSignature") for part in result.request["contents"][0]["parts"]]
+    signatures = [part.get("thoughtSignature") for part in result.body["contents"][0]["parts"]]
     assert signatures == ["AAAA", STAND_IN, None]
     assert [loss.kind for loss in result.losses] == ["reasoning"]
 
@@ -433,13 +433,13 @@ BAD: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_tidy_makes_the_rest_of_a_request_acceptable(oracle: ModuleType, name: str) -> None:
-    """What tidying misses is a 400 that no repair of the conversation can prevent."""
+    """What sanitizing misses is a 400 that no repair of the conversation can prevent."""
     body, aim = BAD[name], target("google", NEW)
     before = json.dumps(body)
     assert oracle.check_gemini(body, model=NEW) != []
-    once = PROVIDER.tidy(body, aim)
-    assert oracle.check_gemini(once.request, model=NEW) == []
+    once = PROVIDER.sanitize(body, aim)
+    assert oracle.check_gemini(once.body, model=NEW) == []
     assert once.edits
-    twice = PROVIDER.tidy(once.request, aim)
-    assert (twice.request, twice.edits) == (once.request, ())
+    twice = PROVIDER.sanitize(once.body, aim)
+    assert (twice.body, twice.edits) == (once.body, ())
     assert json.dumps(body) == before

@@ -77,7 +77,7 @@ def test_recorded_streams_chunk_by_chunk(recorded: list[list[dict[str, Any]]]) -
 def replayed(message: Message) -> list[dict[str, Any]]:
     """The wire parts of an answer sent back as history."""
     view = [Shown(message, (1,))]
-    request = PROVIDER.render(view, Configuration(), target("google", MODEL), {}.__getitem__).request
+    request = PROVIDER.render(view, Configuration(), target("google", MODEL), {}.__getitem__).body
     return [part for content in request["contents"] for part in content["parts"]]
 
 
@@ -324,7 +324,7 @@ def test_a_tool_loop_with_the_real_sdk(fake_server: Any) -> None:
     answers = tuple(ToolResult(call.id, parts=(Text("fine"),)) for call in calls)
     asked = PROVIDER.parse(body)
     view = [Shown(m, (i,)) for i, m in enumerate((*asked.messages, streamed.message, Message("user", answers)), 1)]
-    request = PROVIDER.render(view, asked.configuration, target("google", MODEL), {}.__getitem__).request
+    request = PROVIDER.render(view, asked.configuration, target("google", MODEL), {}.__getitem__).body
     last = PROVIDER.parse_response(client.models.generate_content(**sdk_arguments(request, MODEL)))
     assert last.message == Message("assistant", (Text("done"),))
     assert server.rejections() == []
@@ -400,7 +400,7 @@ def test_what_an_answer_rests_on_is_kept_and_not_sent() -> None:
             "response", data={"citationMetadata": quoted, "groundingMetadata": found}
         )
         session.user("And so?")
-        assert session.request().request["contents"] == [
+        assert session.request().body["contents"] == [
             {"role": "user", "parts": [{"text": "Is it?"}]},
             {"role": "model", "parts": [{"text": "So it is."}]},
             {"role": "user", "parts": [{"text": "And so?"}]},

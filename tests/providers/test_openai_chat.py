@@ -63,7 +63,7 @@ def test_recorded_bodies_come_back_identical(recorded: list[dict[str, Any]]) -> 
     assert len(recorded) > 1000
     for body in recorded:
         result = rendered(PROVIDER.parse(body), body.get("model") or "gpt-4o")
-        assert result.request == body
+        assert result.body == body
         assert result.losses == ()
 
 
@@ -80,19 +80,19 @@ def test_forms_hold_no_content(recorded: list[dict[str, Any]]) -> None:
 def test_tidy_leaves_accepted_bodies_alone_and_mends_the_others(
     recorded: list[dict[str, Any]], oracle: ModuleType
 ) -> None:
-    """Fails if tidying touches what the API takes, or leaves what it refuses."""
+    """Fails if sanitizing touches what the API takes, or leaves what it refuses."""
     refused = 0
     for body in recorded:
         model = target("openai-chat", body.get("model") or "gpt-4o")
-        tidied = PROVIDER.tidy(body, model)
+        sanitized = PROVIDER.sanitize(body, model)
         if oracle.check_openai_chat(body):
             refused += 1
-            assert oracle.check_openai_chat(tidied.request) == []
-            assert tidied.edits
+            assert oracle.check_openai_chat(sanitized.body) == []
+            assert sanitized.edits
         else:
-            assert (tidied.request, tidied.edits) == (body, ())
-        again = PROVIDER.tidy(tidied.request, model)
-        assert (again.request, again.edits) == (tidied.request, ())
+            assert (sanitized.body, sanitized.edits) == (body, ())
+        again = PROVIDER.sanitize(sanitized.body, model)
+        assert (again.body, again.edits) == (sanitized.body, ())
     assert refused > 100
 
 
@@ -172,7 +172,7 @@ SPELLINGS: list[list[dict[str, Any]]] = [
 def test_spellings_come_back(wires: list[dict[str, Any]]) -> None:
     """Fails if a spelling that compatible servers use, but no recorded body has, is lost."""
     body = {"model": "my-model", "messages": wires}
-    assert rendered(PROVIDER.parse(body), "my-model").request == body
+    assert rendered(PROVIDER.parse(body), "my-model").body == body
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_spellings_come_back(wires: list[dict[str, Any]]) -> None:
 def test_heads_come_back(head: dict[str, Any]) -> None:
     """Fails if the spelling of model, tools or settings is lost."""
     body = {**head, "messages": []}
-    assert rendered(PROVIDER.parse(body), head.get("model") or "other").request == body
+    assert rendered(PROVIDER.parse(body), head.get("model") or "other").body == body
 
 
 def test_a_body_becomes_one_message_each() -> None:
@@ -286,7 +286,7 @@ def test_a_repaired_id_beats_the_form() -> None:
     result = PROVIDER.render(
         [Shown(mended, (1,))], PROVIDER.parse({"messages": []}).configuration, TARGET, dict[str, bytes]().__getitem__
     )
-    assert result.request["messages"] == [
+    assert result.body["messages"] == [
         {
             "role": "assistant",
             "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "g", "arguments": "{}"}}],
@@ -341,5 +341,5 @@ def test_bytes_of_another_type_are_not_sent_as_declared() -> None:
         "model": "gpt-4o",
         "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}],
     }
-    sent = repair(body, "openai-chat").request["messages"][0]["content"][0]["image_url"]["url"]
+    sent = repair(body, "openai-chat").body["messages"][0]["content"][0]["image_url"]["url"]
     assert sent.startswith("data:image/png;base64,")

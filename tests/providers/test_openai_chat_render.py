@@ -1,4 +1,4 @@
-"""Chat Completions: what was said elsewhere, and what tidying mends."""
+"""Chat Completions: what was said elsewhere, and what sanitizing mends."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_media_of_results_stand_after_the_last_answer_of_the_batch() -> None:
         Message("user", (ToolResult("c", "list", (Text("1"),)),)),
         Message("user", (Text("go on"),)),
     )
-    assert result.request["messages"] == [
+    assert result.body["messages"] == [
         {"role": "tool", "tool_call_id": "a", "content": "[image: see the next user message]"},
         {"role": "tool", "tool_call_id": "b", "content": "seen"},
         {"role": "tool", "tool_call_id": "c", "content": "1"},
@@ -81,7 +81,7 @@ def test_results_and_texts_of_one_message_are_taken_apart() -> None:
     result = render(
         Message("user", (ToolResult("a", "f", (Text("1"), Text("2"))), ToolResult("b", "f"), Text("x"), IMAGE)),
     )
-    assert result.request["messages"] == [
+    assert result.body["messages"] == [
         {"role": "tool", "tool_call_id": "a", "content": texts("1", "2")},
         {"role": "tool", "tool_call_id": "b", "content": ""},
         {"role": "user", "content": [*texts("x"), IMAGE_WIRE]},
@@ -108,7 +108,7 @@ def test_calls_of_every_kind_are_shown() -> None:
     newer = [older[0], {"id": "b", "type": "custom", "custom": {"name": "patch", "input": "*** x"}}, older[2]]
     for model, wires in (("gpt-4o", older), ("gpt-5", newer)):
         result = render(Message("assistant", calls), model=model)
-        assert result.request["messages"] == [{"role": "assistant", "content": None, "tool_calls": wires}]
+        assert result.body["messages"] == [{"role": "assistant", "content": None, "tool_calls": wires}]
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_what_cannot_be_said_is_declared(message: Message, kinds: list[str]) -> 
     result = render(message)
     assert [loss.kind for loss in result.losses] == kinds
     assert {loss.records for loss in result.losses} == {(1,)}
-    assert result.request["messages"]
+    assert result.body["messages"]
 
 
 def test_a_message_of_which_nothing_is_left_is_not_sent() -> None:
     """Fails if an assistant message of foreign reasoning alone leaves an empty message behind."""
     result = render(Message("assistant", (Reasoning("anthropic", "t"),)), Message("user", (Text("a"),)))
-    assert result.request["messages"] == [{"role": "user", "content": "a"}]
+    assert result.body["messages"] == [{"role": "user", "content": "a"}]
 
 
 def test_settings_and_tools_of_others_are_declared() -> None:
@@ -155,7 +155,7 @@ def test_settings_and_tools_of_others_are_declared() -> None:
     )
     result = render(Message("user", (Text("a"),)), configuration=configuration)
     free = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-    assert result.request == {
+    assert result.body == {
         "model": "gpt-4o",
         "messages": [{"role": "user", "content": "a"}],
         "tools": [
@@ -171,7 +171,7 @@ def test_target_settings_lie_over_the_conversations() -> None:
     configuration = Configuration(provider="openai-chat", model="gpt-4", settings={"temperature": 1, "seed": 1})
     model = target("openai-chat", "gpt-4o", temperature=0)
     result = PROVIDER.render([], configuration, model, BLOBS.__getitem__)
-    assert result.request == {"model": "gpt-4o", "messages": [], "temperature": 0, "seed": 1}
+    assert result.body == {"model": "gpt-4o", "messages": [], "temperature": 0, "seed": 1}
 
 
 # Valid histories of any origin: each assistant turn answered in full, in one or several messages.
@@ -222,7 +222,7 @@ def test_valid_histories_of_any_origin_are_accepted(
     view = [Shown(message, (i,)) for i, message in enumerate(messages, 1)]
     tools, _ = declare_tools(view, (), PROVIDER.rules(target("openai-chat", model), {}))
     result = render(*messages, model=model, configuration=Configuration(tools=tools))
-    request = PROVIDER.tidy(result.request, target("openai-chat", model)).request
+    request = PROVIDER.sanitize(result.body, target("openai-chat", model)).body
     assert oracle.check_openai_chat(request) == []
     again = PROVIDER.parse(request).messages
     assert said_in(again) == said_in(messages)
@@ -250,7 +250,7 @@ def said_in(messages: Any) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize(
-    ("body", "tidied", "count"),
+    ("body", "sanitized", "count"),
     [
         ({"tools": [], "tool_choice": "auto", "parallel_tool_calls": True}, {}, 3),
         ({"tool_choice": "none"}, {"tool_choice": "none"}, 0),
@@ -260,19 +260,19 @@ def said_in(messages: Any) -> dict[str, list[Any]]:
         ({"system": "x", "extra_body": {"top_k": 1}}, {"extra_body": {"top_k": 1}}, 1),
     ],
 )
-def test_tidy_settings(body: dict[str, Any], tidied: dict[str, Any], count: int) -> None:
+def test_tidy_settings(body: dict[str, Any], sanitized: dict[str, Any], count: int) -> None:
     """Fails if settings that the API refuses together are sent, or others are touched."""
     head = {"model": "gpt-4o", "messages": [{"role": "user", "content": "a"}]}
-    result = PROVIDER.tidy({**head, **body}, target("openai-chat", "gpt-4o"))
-    assert (result.request, len(result.edits)) == ({**head, **tidied}, count)
+    result = PROVIDER.sanitize({**head, **body}, target("openai-chat", "gpt-4o"))
+    assert (result.body, len(result.edits)) == ({**head, **sanitized}, count)
 
 
 def test_tidy_knows_models_that_reason() -> None:
     """Fails if a switch to a reasoning model sends settings that it refuses."""
     body = {"model": "o3-mini", "messages": [], "max_tokens": 9, "temperature": 0.5, "top_p": 1, "stop": ["a"]}
-    result = PROVIDER.tidy(body, target("openai-chat", "o3-mini"))
-    assert result.request == {"model": "o3-mini", "messages": [], "max_completion_tokens": 9, "top_p": 1}
-    assert PROVIDER.tidy({**body, "model": "gpt-4o"}, target("openai-chat", "gpt-4o")).edits == ()
+    result = PROVIDER.sanitize(body, target("openai-chat", "o3-mini"))
+    assert result.body == {"model": "o3-mini", "messages": [], "max_completion_tokens": 9, "top_p": 1}
+    assert PROVIDER.sanitize({**body, "model": "gpt-4o"}, target("openai-chat", "gpt-4o")).edits == ()
 
 
 def test_tidy_messages(oracle: ModuleType) -> None:
@@ -299,8 +299,8 @@ def test_tidy_messages(oracle: ModuleType) -> None:
         ]
     }
     model = target("openai-chat", "gpt-4o")
-    result = PROVIDER.tidy(body, model)
-    assert result.request == {
+    result = PROVIDER.sanitize(body, model)
+    assert result.body == {
         "model": "gpt-4o",
         "messages": [
             {
@@ -318,8 +318,8 @@ def test_tidy_messages(oracle: ModuleType) -> None:
             {"role": "assistant", "content": "a"},
         ],
     }
-    assert oracle.check_openai_chat(result.request) == []
-    assert PROVIDER.tidy(result.request, model).edits == ()
+    assert oracle.check_openai_chat(result.body) == []
+    assert PROVIDER.sanitize(result.body, model).edits == ()
 
 
 def test_reasoning_goes_back_to_those_who_take_it() -> None:
@@ -327,7 +327,7 @@ def test_reasoning_goes_back_to_those_who_take_it() -> None:
     message = Message("assistant", (Reasoning("openai-chat", "because"), Text("a")))
     for model, reasoning in (("deepseek-reasoner", {"reasoning_content": "because"}), ("gpt-4o", {})):
         model_target = target("openai-chat", model)
-        request = PROVIDER.tidy(render(message, model=model).request, model_target).request
+        request = PROVIDER.sanitize(render(message, model=model).body, model_target).body
         assert request["messages"] == [{"role": "assistant", "content": "a", **reasoning}]
         assert PROVIDER.rules(model_target, {}).reasoning == ("own" if reasoning else "none")
 
@@ -335,35 +335,35 @@ def test_reasoning_goes_back_to_those_who_take_it() -> None:
 def test_models_without_system_text() -> None:
     """Fails if o1-mini, which knows no system role, is sent one."""
     request = {"model": "o1-mini", "messages": [{"role": "developer", "content": "s"}]}
-    result = PROVIDER.tidy(request, target("openai-chat", "o1-mini"))
-    assert result.request["messages"] == [{"role": "user", "content": "s"}]
+    result = PROVIDER.sanitize(request, target("openai-chat", "o1-mini"))
+    assert result.body["messages"] == [{"role": "user", "content": "s"}]
 
 
 def test_rendering_is_the_same_bytes_again() -> None:
     """Fails if anything in rendering depends on more than the view."""
     messages = [Message("user", (Text("a"), IMAGE)), Message("user", (ToolResult("c", "f", (IMAGE,)),))]
-    assert json.dumps(render(*messages).request) == json.dumps(render(*messages).request)
+    assert json.dumps(render(*messages).body) == json.dumps(render(*messages).body)
 
 
 @given(HISTORIES)
 def test_a_longer_view_starts_with_the_shorter_one(history: tuple[list[Message], ...]) -> None:
     """Fails if saying more rewrites what was sent before: the provider's cache would be lost."""
     messages = [message for turn in history for message in turn]
-    whole = render(*messages).request["messages"]
+    whole = render(*messages).body["messages"]
     for end in range(1, len(messages)):
         if not any(isinstance(part, ToolResult) for part in messages[end].parts):
-            start = render(*messages[:end]).request["messages"]
+            start = render(*messages[:end]).body["messages"]
             assert whole[: len(start)] == start
 
 
 def test_details_of_reasoning_go_only_to_those_who_take_them() -> None:
-    """Left to tidy, they would vanish as an unknown key that names no record."""
+    """Left to sanitize, they would vanish as an unknown key that names no record."""
     details = Opaque("openai-chat", "reasoning_details", [{"type": "reasoning.text", "text": "b"}])
     message = Message("assistant", (details, Text("a")))
     assert render(message, model="deepseek-reasoner").losses == ()
     result = render(message, model="gpt-4o")
     assert [(loss.kind, loss.records) for loss in result.losses] == [("opaque", (1,))]
-    assert result.request["messages"] == [{"role": "assistant", "content": "a"}]
+    assert result.body["messages"] == [{"role": "assistant", "content": "a"}]
 
 
 def test_what_only_answers_hold_is_not_known() -> None:
@@ -386,16 +386,16 @@ def test_too_many_of_anything(oracle: ModuleType) -> None:
     answers = [{"role": "tool", "tool_call_id": f"c{i}", "content": str(i)} for i in range(257)]
     messages = [{"role": "assistant", "content": "a", "tool_calls": calls}, *answers, {"role": "user", "content": "b"}]
     body = {"model": "gpt-4o", "tools": tools, "messages": messages}
-    result = PROVIDER.tidy(body, target("openai-chat", "gpt-4o"))
-    assert oracle.check_openai_chat(result.request) == []
+    result = PROVIDER.sanitize(body, target("openai-chat", "gpt-4o"))
+    assert oracle.check_openai_chat(result.body) == []
     assert [edit.kind for edit in result.edits] == ["call", "tool"]
-    sent = result.request["messages"]
+    sent = result.body["messages"]
     assert [m for m in sent if m["role"] == "tool"] == answers
     assert [call for m in sent for call in m.get("tool_calls", ())] == calls
 
 
 @pytest.mark.parametrize(
-    ("extra", "tidied"),
+    ("extra", "sanitized"),
     [
         ({"temperature": {}, "top_p": "1", "n": 0, "seed": 1.5}, {"n": 1}),
         ({"temperature": float("nan"), "presence_penalty": -3}, {"presence_penalty": -2}),
@@ -420,10 +420,10 @@ def test_too_many_of_anything(oracle: ModuleType) -> None:
         ),
     ],
 )
-def test_refused_values_go_or_are_mended(oracle: ModuleType, extra: dict[str, Any], tidied: dict[str, Any]) -> None:
+def test_refused_values_go_or_are_mended(oracle: ModuleType, extra: dict[str, Any], sanitized: dict[str, Any]) -> None:
     """A value of a wrong type or out of bounds is a 400; what can be kept of the setting must be."""
     head = {"model": "gpt-4o", "messages": [{"role": "user", "content": "a"}]}
-    result = PROVIDER.tidy({**head, **extra}, target("openai-chat", "gpt-4o"))
-    assert result.request == {**head, **tidied}
+    result = PROVIDER.sanitize({**head, **extra}, target("openai-chat", "gpt-4o"))
+    assert result.body == {**head, **sanitized}
     assert result.edits
-    assert oracle.check_openai_chat(result.request) == []
+    assert oracle.check_openai_chat(result.body) == []

@@ -36,7 +36,7 @@ def assembled(chunks: list[Any]) -> Reply:
 def replayed(message: Message) -> Any:
     view = [Shown(message, (1,))]
     result = PROVIDER.render(view, Configuration(), target("openai-chat", "gpt-4o"), dict[str, bytes]().__getitem__)
-    return result.request["messages"]
+    return result.body["messages"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -229,7 +229,7 @@ def test_the_sound_bodies_are_sound(oracle: ModuleType, name: str) -> None:
     """If what is mutated were refused or mended to begin with, the laws below would say little."""
     assert judge(oracle, name)(SOUND[name]) == []
     prepared = repair(SOUND[name], name)
-    assert (prepared.request, prepared.edits, prepared.losses) == (SOUND[name], (), ())
+    assert (prepared.body, prepared.edits, prepared.losses) == (SOUND[name], (), ())
 
 
 @names
@@ -241,23 +241,23 @@ def test_what_is_read_can_be_sent(oracle: ModuleType, name: str, seed: int) -> N
     prepared = read(repair, body, name)
     if prepared is None:
         return
-    assert judge(oracle, name)(prepared.request) == []
-    assert prepared.request == body or prepared.edits or prepared.losses
-    again = repair(prepared.request, name)
-    assert (again.request, again.edits) == (prepared.request, ())
+    assert judge(oracle, name)(prepared.body) == []
+    assert prepared.body == body or prepared.edits or prepared.losses
+    again = repair(prepared.body, name)
+    assert (again.body, again.edits) == (prepared.body, ())
 
 
 @names
 @given(seed=seeds)
 def test_tidying_takes_whatever_comes(name: str, seed: int) -> None:
-    """Settings of a target come past the parser: tidying must take them, once, and leave its input alone."""
+    """Settings of a target come past the parser: sanitizing must take them, once, and leave its input alone."""
     body, aim, speaker = mutated(BODIES[name], seed), target(name, "gpt-4o"), provider(name)
     before = copy.deepcopy(body)
-    tidied = speaker.tidy(body, aim)
+    sanitized = speaker.sanitize(body, aim)
     assert body == before
-    assert (tidied.request == body) == (not tidied.edits)
-    again = speaker.tidy(tidied.request, aim)
-    assert (again.request, again.edits) == (tidied.request, ())
+    assert (sanitized.body == body) == (not sanitized.edits)
+    again = speaker.sanitize(sanitized.body, aim)
+    assert (again.body, again.edits) == (sanitized.body, ())
     speaker.rules(aim, body)
     choice = speaker.tool_choice(body)
     assert choice is None or speaker.tool_choice(speaker.with_tool_choice({}, choice)) == choice
@@ -273,7 +273,7 @@ def test_what_is_read_is_written_as_it_was(name: str, seed: int) -> None:
         return
     aim = aim_of(name, body.get("model"))
     rendered = speaker.render(shown_messages(parsed), parsed.configuration, aim, parsed.blobs.__getitem__)
-    assert rendered.request == body or rendered.losses
+    assert rendered.body == body or rendered.losses
 
 
 @names
@@ -306,7 +306,7 @@ def test_deep_arguments_stay_text(name: str, depth: int) -> None:
         body = {"model": "m", "messages": [{"role": "assistant", "tool_calls": calls}]}
     else:
         body = {"model": "m", "input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": deep}]}
-    request = repair(body, name).request
+    request = repair(body, name).body
     assert json.dumps(deep)[1:-1] in json.dumps(request)
 
 
@@ -321,6 +321,6 @@ def test_deep_bodies_are_refused(name: str) -> None:
         "messages": [{"role": "assistant", "tool_calls": [call]}],
         "input": [{**call, "type": "function_call", "arguments": deep}],
     }
-    for taker in (provider(name).parse, lambda body: provider(name).tidy(body, target(name, "gpt-4o"))):
+    for taker in (provider(name).parse, lambda body: provider(name).sanitize(body, target(name, "gpt-4o"))):
         with pytest.raises(FormatError):
             taker(body)

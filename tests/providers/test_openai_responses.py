@@ -61,7 +61,7 @@ def replayed(body: dict[str, Any]) -> tuple[dict[str, Any], Parsed]:
     view = [Shown(message, (i,)) for i, message in enumerate(messages, 1)]
     out = PROVIDER.render(view, configuration, aim_of(NAME, configuration.model), parsed.blobs.__getitem__)
     assert out.losses == () and out.edits == ()
-    return out.request, parsed
+    return out.body, parsed
 
 
 # -- recorded requests ---------------------------------------------------------------------------
@@ -112,8 +112,8 @@ def test_tidy_leaves_accepted_requests_alone(shared: Path, oracle: ModuleType) -
     """An edit of a request that is accepted as it is would change what its author asked for."""
     for name, body in recorded(shared):
         assert oracle.check_openai_responses(body) == [], name
-        tidied = PROVIDER.tidy(body, target(NAME, body["model"]))
-        assert tidied.request is body and tidied.edits == (), name
+        sanitized = PROVIDER.sanitize(body, target(NAME, body["model"]))
+        assert sanitized.body is body and sanitized.edits == (), name
 
 
 def test_forms_hold_no_content(shared: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_synthetic_answer_takes_the_type_of_its_call() -> None:
         part = call.parts[0]
         assert isinstance(part, ToolCall)
         lost = ToolResult(part.id, part.name, (Text("no answer"),), "lost", part.kind, synthetic=True)
-        items = rendered([call, Message("user", (lost,))]).request["input"]
+        items = rendered([call, Message("user", (lost,))]).body["input"]
         answers = {
             "function_call": "function_call_output",
             "custom_tool_call": "custom_tool_call_output",

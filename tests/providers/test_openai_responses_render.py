@@ -127,9 +127,9 @@ def _said(messages: tuple[Message, ...] | list[Message]) -> list[tuple[str, str]
 def test_foreign_histories_are_accepted_whole_and_in_order(oracle: ModuleType, history: list[Message]) -> None:
     """A conversation must move to this provider with every text, call, argument and result."""
     out = rendered(history, store=False)
-    assert oracle.check_openai_responses(out.request) == []
-    assert PROVIDER.tidy(out.request, MODEL).request is out.request
-    again = PROVIDER.parse(out.request)
+    assert oracle.check_openai_responses(out.body) == []
+    assert PROVIDER.sanitize(out.body, MODEL).body is out.body
+    again = PROVIDER.parse(out.body)
     assert _said(again.messages) == _said(history)
     kinds = {loss.kind for loss in out.losses}
     parts = [part for message in history for part in message.parts]
@@ -143,9 +143,9 @@ def test_foreign_histories_are_accepted_whole_and_in_order(oracle: ModuleType, h
 @given(histories())
 def test_a_longer_history_starts_with_the_shorter_one(history: list[Message]) -> None:
     """A rendering that moved earlier items would pay for the cached prefix again."""
-    whole = rendered(history).request["input"]
+    whole = rendered(history).body["input"]
     for end in range(len(history)):
-        part = rendered(history[:end]).request["input"]
+        part = rendered(history[:end]).body["input"]
         assert whole[: len(part)] == part
 
 
@@ -161,7 +161,7 @@ def test_an_sdk_users_spelling() -> None:
         Configuration(provider=NAME, tools=(Tool("f", "d", {"type": "object"}),)),
     )
     assert out == Rendered(
-        request={
+        body={
             "model": "gpt-5",
             "input": [
                 {"role": "system", "content": "be brief"},
@@ -241,7 +241,7 @@ def ids(items: list[dict[str, Any]]) -> list[str | None]:
 
 def test_an_answer_is_replayed_item_by_item() -> None:
     """Two output messages in a row must stay two, each with its id, phase and status."""
-    items = rendered([answer()]).request["input"]
+    items = rendered([answer()]).body["input"]
     expected: Any = json.loads(json.dumps(REASONED["output"]))
     del expected[1]["content"][0]["logprobs"]
     assert items == expected
@@ -251,7 +251,7 @@ def test_ids_go_with_the_reasoning() -> None:
     """A stored item with its id is refused without the reasoning that it came from."""
     whole = answer()
     out = rendered([Message("assistant", whole.parts[1:])])
-    assert ids(out.request["input"]) == [None, None, None]
+    assert ids(out.body["input"]) == [None, None, None]
     assert [loss.kind for loss in out.losses] == ["extra"] * 3
 
 
@@ -261,8 +261,8 @@ def test_reasoning_stands_only_before_what_it_led_to(oracle: ModuleType, encrypt
     whole = answer(encrypted)
     view = [Message("assistant", (whole.parts[0], *whole.parts[2:4])), Message("user", (Text("go on"),))]
     out = rendered(view)
-    assert ids(out.request["input"]) == ([None, None, None] if encrypted else [None, None])
-    assert oracle.check_openai_responses(out.request) == []
+    assert ids(out.body["input"]) == ([None, None, None] if encrypted else [None, None])
+    assert oracle.check_openai_responses(out.body) == []
 
 
 def test_reasoning_before_foreign_text_goes_without_its_id(oracle: ModuleType) -> None:
@@ -271,8 +271,8 @@ def test_reasoning_before_foreign_text_goes_without_its_id(oracle: ModuleType) -
     bare = Reasoning(NAME, id="rs_2")
     for part, expected in ((blob, [None, None]), (bare, [None])):
         out = rendered([Message("assistant", (part, Text("half")))])
-        assert ids(out.request["input"]) == expected
-        assert oracle.check_openai_responses(out.request) == []
+        assert ids(out.body["input"]) == expected
+        assert oracle.check_openai_responses(out.body) == []
 
 
 def test_an_edited_item_goes_without_its_id() -> None:
@@ -280,7 +280,7 @@ def test_an_edited_item_goes_without_its_id() -> None:
     whole = answer("blob")
     shown = Shown(whole, (4,), "masked")
     out = PROVIDER.render([shown], Configuration(provider=NAME), MODEL, BLOBS.__getitem__)
-    assert ids(out.request["input"]) == [None] * 4
+    assert ids(out.body["input"]) == [None] * 4
     assert {loss.records for loss in out.losses} == {(4,)}
 
 
@@ -288,21 +288,21 @@ def test_no_id_comes_twice(oracle: ModuleType) -> None:
     """A message that a fork shows again must not repeat its ids."""
     call = ToolResult("c1", "f", (Text("1"),))
     out = rendered([answer("blob"), Message("user", (call,)), answer("blob"), Message("user", (call,))])
-    assert oracle.check_openai_responses(out.request) == []
-    assert ids(out.request["input"])[5:] == [None] * 5
+    assert oracle.check_openai_responses(out.body) == []
+    assert ids(out.body["input"])[5:] == [None] * 5
 
 
 def test_foreign_item_ids_are_never_sent() -> None:
     """`Invalid 'input[1].id': 'toolu_x'. Expected an ID that begins with 'fc'.`"""
     foreign = Message("assistant", (ToolCall("toolu_x", "f", {}, item_id="toolu_x", provider="anthropic"),))
-    assert ids(rendered([foreign]).request["input"]) == [None]
+    assert ids(rendered([foreign]).body["input"]) == [None]
 
 
 def test_text_joined_to_an_answer_stays_outside_its_items() -> None:
     """Joining messages must not put a text under the id of somebody else's item."""
     whole = answer("blob")
     joined = Message("assistant", (*whole.parts[:2], Text("later")))
-    items = rendered([joined]).request["input"]
+    items = rendered([joined]).body["input"]
     assert [item.get("content") for item in items[1:]] == [
         [{"type": "output_text", "text": "first", "annotations": []}],
         "later",
@@ -314,8 +314,8 @@ def test_instructions_stay_instructions_only_where_they_lead() -> None:
     parsed = PROVIDER.parse({"model": "m", "instructions": "A", "input": "x"})
     lead, user = parsed.messages
     out = rendered([lead, user, lead])
-    assert out.request["instructions"] == "A"
-    assert out.request["input"] == [{"role": "user", "content": "x"}, {"role": "system", "content": "A"}]
+    assert out.body["instructions"] == "A"
+    assert out.body["input"] == [{"role": "user", "content": "x"}, {"role": "system", "content": "A"}]
 
 
 @st.composite
@@ -376,7 +376,7 @@ def test_what_is_left_of_answers_is_accepted(oracle: ModuleType, data: st.DataOb
     view = [shown for shown in view if shown.message.parts]
     if data.draw(st.booleans()):
         view += view
-    sent = PROVIDER.render(view, Configuration(provider=NAME), MODEL, BLOBS.__getitem__).request["input"]
+    sent = PROVIDER.render(view, Configuration(provider=NAME), MODEL, BLOBS.__getitem__).body["input"]
     assert refused(sent, stored) == []
     assert not sent or oracle.check_openai_responses({"model": "gpt-5", "input": sent}) == []
 
@@ -397,8 +397,8 @@ def test_an_own_call_that_lacks_something_is_shown_as_a_function_call(oracle: Mo
         {"type": "function_call_output", "call_id": "c2", "output": "done"},
     ]
     prepared = repair({"model": "gpt-5", "input": items}, "openai-responses")
-    assert oracle.check_openai_responses(prepared.request) == []
-    sent = sorted((item["call_id"], item["type"]) for item in prepared.request["input"][1:])
+    assert oracle.check_openai_responses(prepared.body) == []
+    sent = sorted((item["call_id"], item["type"]) for item in prepared.body["input"][1:])
     assert sent == [
         ("a b", "function_call"),
         ("a b", "function_call_output"),
@@ -412,12 +412,12 @@ def test_an_own_call_that_lacks_something_is_shown_as_a_function_call(oracle: Mo
 
 
 def test_an_id_that_is_none_of_the_providers_binds_nothing(oracle: ModuleType) -> None:
-    """An id that tidying takes off would leave the reasoning before it without its follower."""
+    """An id that sanitizing takes off would leave the reasoning before it without its follower."""
     items = [
         {"type": "reasoning", "id": "rs_1", "summary": []},
         {"type": "message", "role": "assistant", "id": "not one", "content": [{"type": "output_text", "text": "a"}]},
         {"role": "user", "content": "q"},
     ]
     prepared = repair({"model": "gpt-5", "input": items}, "openai-responses")
-    assert oracle.check_openai_responses(prepared.request) == []
+    assert oracle.check_openai_responses(prepared.body) == []
     assert [(loss.kind, loss.records) for loss in prepared.losses] == [("reasoning", (1,))]

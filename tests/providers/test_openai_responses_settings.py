@@ -1,4 +1,4 @@
-"""The Responses API: settings, tools, rules, and what tidying takes out."""
+"""The Responses API: settings, tools, rules, and what sanitizing takes out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rendered(messages: list[Message], configuration: Configuration | None = None
 def test_settings_of_the_target_lie_over_those_of_the_conversation() -> None:
     """A runner's own settings must win, and the target's model with them."""
     configuration = Configuration(provider=NAME, model="old", settings={"store": True, "user": "u"})
-    request = rendered([Message("user", (Text("x"),))], configuration, store=False).request
+    request = rendered([Message("user", (Text("x"),))], configuration, store=False).body
     assert request == {"model": "gpt-5", "store": False, "user": "u", "input": [{"role": "user", "content": "x"}]}
 
 
@@ -50,7 +50,7 @@ def test_hosted_tools_of_others_are_a_loss() -> None:
     """Another provider's search tool cannot run here, and must not vanish without a word."""
     tools = (Tool("web_search", kind="hosted", provider="anthropic", data={"type": "web_search_20250305"}),)
     out = rendered([Message("user", (Text("x"),))], Configuration(provider=NAME, tools=tools))
-    assert "tools" not in out.request
+    assert "tools" not in out.body
     assert [loss.kind for loss in out.losses] == ["tool"]
 
 
@@ -149,13 +149,13 @@ TIDIED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("extra", "left"), TIDIED)
 def test_tidy_takes_out_what_is_refused(oracle: ModuleType, extra: dict[str, Any], left: dict[str, Any]) -> None:
-    """Each of these is a 400 that costs the user a turn; tidying twice must find nothing more."""
+    """Each of these is a 400 that costs the user a turn; sanitizing twice must find nothing more."""
     plain = {"model": "gpt-5", "input": "hello"}
-    tidied = PROVIDER.tidy({**plain, **extra}, MODEL)
-    assert tidied.request == {**plain, **left}
-    assert tidied.edits
-    assert oracle.check_openai_responses(tidied.request) == []
-    assert PROVIDER.tidy(tidied.request, MODEL) == Rendered(request=tidied.request)
+    sanitized = PROVIDER.sanitize({**plain, **extra}, MODEL)
+    assert sanitized.body == {**plain, **left}
+    assert sanitized.edits
+    assert oracle.check_openai_responses(sanitized.body) == []
+    assert PROVIDER.sanitize(sanitized.body, MODEL) == Rendered(body=sanitized.body)
 
 
 def test_open_models_keep_their_reasoning_text() -> None:
@@ -164,7 +164,7 @@ def test_open_models_keep_their_reasoning_text() -> None:
         "model": "openai/gpt-oss-120b",
         "input": [{"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "t"}]}],
     }
-    assert PROVIDER.tidy(body, MODEL).request is body
+    assert PROVIDER.sanitize(body, MODEL).body is body
 
 
 @pytest.mark.parametrize(

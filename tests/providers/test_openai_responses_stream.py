@@ -50,7 +50,7 @@ def collected(events: list[Any]) -> Reply:
 def replay(message: Message, **settings: Any) -> dict[str, Any]:
     """The request that shows `message` and asks on."""
     view = [Shown(message, (1,)), Shown(Message("user", (Text("go on"),)), (2,))]
-    return PROVIDER.render(view, Configuration(provider=NAME, settings=settings), MODEL, {}.__getitem__).request
+    return PROVIDER.render(view, Configuration(provider=NAME, settings=settings), MODEL, {}.__getitem__).body
 
 
 @pytest.mark.parametrize("store", [True, False])
@@ -89,7 +89,7 @@ def test_a_whole_loop_is_accepted(fake_server: Callable[..., Any], store: bool) 
         view = [Shown(message, (i,)) for i, message in enumerate(messages, 1)]
         out = PROVIDER.render(view, configuration, MODEL, {}.__getitem__)
         assert out.losses == ()
-        answer = PROVIDER.parse_response(client.responses.create(**out.request)).message
+        answer = PROVIDER.parse_response(client.responses.create(**out.body)).message
         results = [
             {"type": f"{call.kind}_call_output".replace("custom", "custom_tool"), "call_id": call.id, "output": "ok"}
             for call in answer.parts
@@ -318,7 +318,7 @@ def test_what_only_responses_have_is_not_sent_back(oracle: ModuleType, item: dic
     errors = oracle.check_openai_responses(request)
     assert [error for error in errors if "No tool output" not in error] == []
     assert request["input"][0]["id"] == item["id"]
-    assert PROVIDER.tidy(request, MODEL).edits == ()
+    assert PROVIDER.sanitize(request, MODEL).edits == ()
 
 
 def test_calls_that_the_server_answered_stay_its_own() -> None:

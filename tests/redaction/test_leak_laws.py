@@ -246,7 +246,7 @@ def lived(store: Store, planted: list[Planted], life: Life, redact: bool | Redac
     with opened(store, planted, told, redact=redact, summarizer=life.model(first)) as session:
         live_through(session, planted, life.way)
         if redact is True:
-            told.append(repr(session.request().request))
+            told.append(repr(session.request().body))
         with session.fork("fork", title=last) as fork, suppress(BudgetError):
             fork.compact(keep=1)
     aim = turnlog.target("openai-chat", "gpt-4o", metadata={"about": last})

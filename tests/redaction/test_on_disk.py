@@ -98,7 +98,7 @@ def test_a_call_with_a_secret_can_be_run_and_answered(place: str, tmp_path: Path
         session.tool_started(call)
         session.tool_finished(call)
         session.tool_result(call, f"token: {HUB}")
-        body = str(session.request().request)
+        body = str(session.request().body)
         assert "hunter2hunter2" not in body and "[redacted:password]" in body and "[redacted:github-token:" in body
         with pytest.raises(InputError):
             session.tool_started(ToolCall("c2", "login", {"password": "hunter2hunter2"}))
@@ -110,14 +110,14 @@ def test_live_secrets_reach_the_model_and_not_the_disk(place: str, tmp_path: Pat
     with turnlog.open("s", store=place, target=TARGET, redact=Redactor(live=True)) as session:
         session.system(f"use {HUB}")
         session.user(f"my key is {NPM}")
-        first = session.request().request["messages"]
+        first = session.request().body["messages"]
         assert NPM in str(first) and HUB in str(first)
         session.clear()  # the log is read anew
         session.user("go on")
-        assert HUB in str(session.request().request)
+        assert HUB in str(session.request().body)
         assert left(tmp_path) == []
     with turnlog.open("s", store=place, target=TARGET, redact=Redactor(live=True)) as session:
-        body = str(session.request().request)
+        body = str(session.request().body)
         assert HUB not in body and "[redacted:github-token:" in body
 
 
@@ -125,9 +125,9 @@ def test_without_live_a_session_opened_again_makes_the_same_request(place: str) 
     """A request that changes with the process: the provider's cache is paid for twice."""
     with turnlog.open("s", store=place, target=TARGET) as session:
         session.user(f"my key is {NPM}, the other {HUB}")
-        before = session.request().request
+        before = session.request().body
     with turnlog.open("s", store=place) as session:
-        assert session.request().request == before
+        assert session.request().body == before
 
 
 def test_files_of_text_are_redacted_and_others_are_not(place: str, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_signed_reasoning_that_changed_is_not_sent() -> None:
         session.add(Message("assistant", (thought, Text("done"))))
         session.user("and?")
         made = session.request()
-        assert "sig" * 20 not in str(made.request) and any(edit.kind == "reasoning" for edit in made.edits)
+        assert "sig" * 20 not in str(made.body) and any(edit.kind == "reasoning" for edit in made.edits)
         assert isinstance(made.edits[0], Edit)
         assert "sig" * 20 in said(session)
 

@@ -74,10 +74,10 @@ def test_a_scrub_takes_halves_of_keys_out_of_summaries(way: dict[str, object], t
                 fork.compact(**way)
             session.compact(**way)
         assert any(pieces(store, "s", secrets)[1:]), "nothing to take out"
-        before = turnlog.open("s", store=store).request().request["messages"]
+        before = turnlog.open("s", store=store).request().body["messages"]
         scrub(store, "s")
         assert pieces(store, "s", secrets) == pieces(store, "fork", secrets) == []
-        after = turnlog.open("s", store=store).request().request["messages"]
+        after = turnlog.open("s", store=store).request().body["messages"]
         assert [message["role"] for message in after] == [message["role"] for message in before]
         scrub(store, "fork")
         assert store.verify() == []
@@ -91,7 +91,7 @@ def test_a_live_session_leaves_no_half_of_a_key_on_the_disk(tmp_path: Path) -> N
             with turnlog.open(f"s{number}", store=store, target=aim, redact=Redactor(live=True)) as session:
                 secrets = talk(session, str(number))
                 session.compact(**way)  # type: ignore[arg-type]
-                assert secrets[-1] in json.dumps(session.request().request)
+                assert secrets[-1] in json.dumps(session.request().body)
             assert pieces(store, f"s{number}", secrets) == []
 
 

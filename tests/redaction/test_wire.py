@@ -64,7 +64,7 @@ def test_no_spelling_carries_a_secret(shared: Path) -> None:
             found += sum(more.values())
         assert KEY.encode() not in encode_record(Record(1, "", configuration))
         aim = target(speaker.name, configuration.model or "any")
-        made = json.dumps(speaker.render(view, configuration, aim, lambda name: b"").request)
+        made = json.dumps(speaker.render(view, configuration, aim, lambda name: b"").body)
         said = json.dumps(planted(row["request"]))
         assert KEY not in made
         assert made.count("[redacted:npm-token:") == said.count(KEY), "a text was lost, or doubled"

@@ -85,7 +85,7 @@ class Stock:
     def asks(self) -> None:
         """The next request: what must hold of it, and of a digest that it made."""
         made = self.session.request()
-        assert made.request["messages"][0] == {"role": "user", "content": TASK}
+        assert made.body["messages"][0] == {"role": "user", "content": TASK}
         records = self.session.history()
         for record in records[self.seen :]:
             if isinstance(record.body, Decision) and record.body.action == "compact":

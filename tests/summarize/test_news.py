@@ -56,7 +56,7 @@ class Talk:
 
     def missing(self) -> set[str]:
         """The facts that a model is not told of any more."""
-        shown = set(FACT.findall(str(self.session.request().request)))
+        shown = set(FACT.findall(str(self.session.request().body)))
         return {f"FACT{n:04d}X" for n in range(1, self.turns + 1)} - shown - self.taken_back
 
 

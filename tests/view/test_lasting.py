@@ -63,13 +63,13 @@ def test_a_long_session_keeps_one_summary_in_memory() -> None:
         session.user(f"Question {turn} about file_{turn}.py")
         session.assistant(f"Answer {turn}: see src/file_{turn}.py. " + "It says this and that. " * 200)
         session.compact(keep=1)
-        views.append(session.request().request)
+        views.append(session.request().body)
     held = session._context.decisions
     assert len(held) > 3
     assert [n for n, decision in held.items() if "replacement" in decision.detail] == [max(held)]
-    assert turnlog.Session(store, store.info("s")).request().request == views[-1]
+    assert turnlog.Session(store, store.info("s")).request().body == views[-1]
     session.undo_compaction()
-    assert session.request().request == turnlog.Session(store, store.info("s")).request().request
+    assert session.request().body == turnlog.Session(store, store.info("s")).request().body
     assert "replacement" in session._context.decisions[max(session._context.decisions)].detail
 
 
@@ -83,11 +83,11 @@ def test_what_is_undone_shows_again_what_was_shortened() -> None:
     session.tool_result("c1", "x = 1\n" * 2000)
     session.assistant("It sets x.")
     session.compact(strategy="mask")
-    masked = session.request().request["messages"]
+    masked = session.request().body["messages"]
     for turn in range(4):
         session.user(f"Go on with {turn}.")
         session.assistant("It says this and that. " * 200)
     session.compact(keep=1)
     assert [d.action for d in session._context.decisions.values()] == ["mask", "compact"]
     session.undo_compaction()
-    assert session.request().request["messages"][: len(masked)] == masked
+    assert session.request().body["messages"][: len(masked)] == masked

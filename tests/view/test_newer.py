@@ -50,7 +50,7 @@ def test_what_stands_in_may_hold_what_only_a_newer_version_knows() -> None:
     said = {"role": "user", "parts": [{"type": "smell", "of": "roses"}, {"type": "text", "text": "All that was said."}]}
     recorded(store, kind="decision", action="compact", first=2, last=70, detail={"replacement": [said], "at": 2})
     session = Session(store, store.info("s"))
-    first = session.request().request["messages"][0]
+    first = session.request().body["messages"][0]
     assert first == {"role": "user", "content": "All that was said."}
     assert session.explain().accounts[4].fate == "summarised"
     assert Text("All that was said.") in [part for shown in session.preview().view for part in shown.message.parts]

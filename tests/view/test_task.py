@@ -43,11 +43,11 @@ def test_the_task_stays_behind_what_an_agent_says_in_the_users_name(tmp_path: Pa
         for turn in range(60):
             session.assistant(f"Row {turn}: " + "booked as it was, with its date and its sum; " * 6)
             session.user(f"And row {turn + 1}? " + "I want it to be right, too, as the one before. " * 2)
-            sent = session.request().request
+            sent = session.request().body
     contents = [message["content"] for message in sent["messages"]]
     assert set(contents[: contents.index(TASK)]) <= set(PREFACES[agent])
     with turnlog.open("s", store=path) as again:
-        assert again.request().request == sent
+        assert again.request().body == sent
 
 
 @pytest.mark.parametrize("answers", [0, 60])
@@ -67,7 +67,7 @@ def test_a_log_that_is_opened_for_the_first_time_has_the_task_at_hand(tmp_path: 
             session.user(f"And row {turn + 1}?")
     with turnlog.open("s", store=path) as again:
         again.configure(budget=turnlog.Budget(max_tokens=6_000), strategy="sliding")
-        assert TASK in json.dumps(again.request().request)
+        assert TASK in json.dumps(again.request().body)
 
 
 def _message(kind: str, nth: int) -> dict[str, object]:
@@ -104,7 +104,7 @@ def test_no_damage_takes_the_task_away(prefaces: list[str], behind: list[str], s
     if refused is not None:
         assert sum(refused.floor.values()) > room and refused.floor["the task"] > 0
     else:
-        assert TASK in json.dumps(made.request)
+        assert TASK in json.dumps(made.body)
         assert made.tokens <= room
 
 

@@ -21,7 +21,7 @@ from ..importers.sync.store import keep
 from ..log.messages import ToolResult, compact_json
 from ..log.store import Store
 from ..models.target import target
-from ..requests.build import Prepared
+from ..requests.build import Request
 from ..requests.standalone import check
 from ..session.open import open as open_session
 from ..session.session import Session
@@ -158,7 +158,7 @@ def _resume(session: Session, before: int) -> None:
     results = [part for shown in prepared.view for part in shown.message.parts if isinstance(part, ToolResult)]
     out("The next request answers the open call and does not pretend to know how it ended:")
     _indented(getattr(part, "text", "") for part in results[-1].parts)
-    same = compact_json(session.request().request) == compact_json(prepared.request)
+    same = compact_json(session.request().body) == compact_json(prepared.body)
     out(f"The same log gives the same bytes again: {'yes' if same else 'NO'}.")
 
 
@@ -174,12 +174,12 @@ def _requests(session: Session) -> None:
     out(f"{'provider':<18}{'model':<20}{'messages':>8}{'bytes':>8}{'edits':>7}{'losses':>8}{'violations':>12}")
     for provider, model in TARGETS.items():
         prepared = session.request(target(provider, model))
-        size = len(compact_json(prepared.request).encode("utf-8"))
+        size = len(compact_json(prepared.body).encode("utf-8"))
         out(f"{provider:<18}{model:<20}{len(prepared.view):>8}{size:>8}{_figures(prepared)}")
 
 
-def _figures(prepared: Prepared) -> str:
-    violations = check(prepared.request, prepared.target.provider, model=prepared.target.model)
+def _figures(prepared: Request) -> str:
+    violations = check(prepared.body, prepared.target.provider, model=prepared.target.model)
     return f"{len(prepared.edits):>7}{len(prepared.losses):>8}{len(violations):>12}"
 
 

@@ -34,7 +34,7 @@ def _fit(arguments: Namespace) -> int:
         strategy=arguments.strategy,
         provider=arguments.provider,
     )
-    out_bytes([as_json(fitted.request, indent=2).encode("utf-8"), b"\n"])
+    out_bytes([as_json(fitted.body, indent=2).encode("utf-8"), b"\n"])
     for edit in fitted.edits:
         say(sentence("edit", edit))
     for loss in fitted.losses:

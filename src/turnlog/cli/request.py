@@ -18,7 +18,7 @@ from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..models.target import Target
 from ..providers import PROVIDERS
 from ..providers.protocol import Parsed
-from ..requests.build import Prepared
+from ..requests.build import Request
 from ..requests.standalone import aimed
 from ..session.session import Session
 from ..stores import MemoryStore
@@ -45,7 +45,7 @@ def _request(arguments: Namespace) -> int:
     with session_of(arguments) as session:
         aim = _target(session, arguments.to, arguments.model)
         prepared = session.preview(aim, budget=arguments.budget, strategy=arguments.strategy)
-        body = None if arguments.explain else as_json(prepared.request, indent=2)  # images are read from the store
+        body = None if arguments.explain else as_json(prepared.body, indent=2)  # images are read from the store
     if body is not None:
         out_bytes([body.encode("utf-8"), b"\n"])
         for line in _told(prepared, arguments.source):
@@ -99,7 +99,7 @@ def _target(session: Session, provider: str, model: str) -> Target:
     return aim
 
 
-def changes(prepared: Prepared) -> list[tuple[str, Edit | Loss]]:
+def changes(prepared: Request) -> list[tuple[str, Edit | Loss]]:
     """Edits, then losses, each with the word for it."""
     return [("edit", edit) for edit in prepared.edits] + [("loss", loss) for loss in prepared.losses]
 
@@ -114,13 +114,13 @@ def sentence(kind: str, change: Edit | Loss) -> str:
     return visible(f"{kind} {change.kind}: {change.detail}{where}", one_line=True)
 
 
-def _counts(prepared: Prepared) -> str:
+def _counts(prepared: Request) -> str:
     aim = prepared.target
     done = f"{counted(len(prepared.view), 'message')}, {counted(len(prepared.edits), 'edit')}"
     return f"{aim.provider} {aim.model}: {done}, {counted(len(prepared.losses), 'loss')}"
 
 
-def _told(prepared: Prepared, source: str) -> Iterator[str]:
+def _told(prepared: Request, source: str) -> Iterator[str]:
     """A line for each change. A long session has hundreds of decisions of a kind, each of which still hides something:
     of those the newest has a line, the others share one."""
     decided = [edit for edit in prepared.edits if edit.through]
@@ -133,7 +133,7 @@ def _told(prepared: Prepared, source: str) -> Iterator[str]:
             yield sentence(kind, change)
 
 
-def _explained(prepared: Prepared, source: str) -> Iterator[str]:
+def _explained(prepared: Request, source: str) -> Iterator[str]:
     yield _counts(prepared)
     for shown in prepared.view:
         numbers = ",".join(map(str, shown.records)) or "-"

@@ -36,4 +36,4 @@ def as_body(provider: str, store: Store, session_id: str, problems: list[Problem
     changes: list[Edit | Loss] = [*prepared.edits, *prepared.losses]
     for change in changes:
         problems.append(Problem(session_id, change.records[0] if change.records else 0, change.detail))
-    yield json.dumps(prepared.request, ensure_ascii=True, indent=1).encode("ascii") + b"\n"
+    yield json.dumps(prepared.body, ensure_ascii=True, indent=1).encode("ascii") + b"\n"

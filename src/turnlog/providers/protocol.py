@@ -81,7 +81,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 class Rendered(Struct, frozen=True, gc=False, kw_only=True):
     """A request body as the provider takes it, and what it could not express."""
 
-    request: dict[str, Any]
+    body: dict[str, Any]
     losses: tuple[Loss, ...] = ()
     edits: tuple[Edit, ...] = ()
 
@@ -144,7 +144,7 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     render: Renderer
 
-    tidy: Callable[[dict[str, Any], Target], Rendered]
+    sanitize: Callable[[dict[str, Any], Target], Rendered]
     """The request without what the provider would refuse outside the conversation's order: unknown
     keys, settings that exclude each other, missing required limits. Each an edit."""
 

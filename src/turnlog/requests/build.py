@@ -1,4 +1,4 @@
-"""From a view to a request: repair, declare, render, tidy, for any provider."""
+"""From a view to a request: repair, declare, render, sanitize, for any provider."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CacheUse(Struct, frozen=True):
     why: str = ""
 
 
-class Prepared:
+class Request:
     """A request that can be sent as it is, and how it came about.
 
     What is given as a function is worked out when it is first asked for: most callers send the
@@ -47,7 +47,7 @@ class Prepared:
         self,
         *,
         target: Target,
-        request: dict[str, Any] | Callable[[], dict[str, Any]],
+        body: dict[str, Any] | Callable[[], dict[str, Any]],
         edits: tuple[Edit, ...] | Callable[[], tuple[Edit, ...]],
         losses: tuple[Loss, ...] | Callable[[], tuple[Loss, ...]],
         view: tuple[Shown, ...],
@@ -59,7 +59,7 @@ class Prepared:
         """Whether it goes without the thinking that its settings ask for, until the open tool loop closes."""
         self.view = view
         """What was rendered."""
-        self._request = request
+        self._body = body
         self._edits = edits
         self._losses = losses
         self._fragments = fragments
@@ -67,7 +67,7 @@ class Prepared:
         """How it begins, beside the request before it to the same target; None for the first of a session."""
 
     @cached_property
-    def request(self) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         """A plain dict for the SDK call. It is the caller's own: what is changed in it is in no other request."""
         copied: dict[str, Any] = _copied(self._made)
         return copied
@@ -75,7 +75,7 @@ class Prepared:
     @cached_property
     def _made(self) -> dict[str, Any]:
         """The request, of which parts may be those of other requests and of what it was made of."""
-        return self._request() if callable(self._request) else self._request
+        return self._body() if callable(self._body) else self._body
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
@@ -92,15 +92,15 @@ class Prepared:
         """Whether it was put together from kept pieces."""
         return bool(self._fragments)
 
-    def body(self) -> bytes:
+    def json(self) -> bytes:
         """The request as JSON, for an HTTP client."""
         return b"".join(self._fragments) or msgspec.json.encode(self._made)
 
-    def after(self, edits: tuple[Edit, ...]) -> Prepared:
+    def after(self, edits: tuple[Edit, ...]) -> Request:
         """The same request, with edits made before it."""
-        return Prepared(
+        return Request(
             target=self.target,
-            request=lambda: self._made,
+            body=lambda: self._made,
             edits=lambda: (*edits, *self.edits),
             losses=lambda: self.losses,
             view=self.view,
@@ -108,11 +108,11 @@ class Prepared:
             thinking_off=self.thinking_off,
         )
 
-    def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Prepared:
+    def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Request:
         """The same, but for the request itself: what `change`, which changes nothing in place, makes of it."""
-        return Prepared(
+        return Request(
             target=self.target,
-            request=lambda: change(self._made),
+            body=lambda: change(self._made),
             edits=lambda: self.edits,
             losses=lambda: self.losses,
             view=self.view,
@@ -120,7 +120,7 @@ class Prepared:
         )
 
     def __repr__(self) -> str:
-        return f"Prepared(request={self.request!r}, edits={self.edits!r}, losses={self.losses!r})"
+        return f"Request(body={self.body!r}, edits={self.edits!r}, losses={self.losses!r})"
 
 
 def _copied(value: Any) -> Any:
@@ -138,12 +138,12 @@ def prepare(
     *,
     fate: Fate | None = None,
     complete: bool = True,
-) -> Prepared:
+) -> Request:
     """The request for `view`; the other arguments as for `plan` and `follow`."""
     return follow(plan(configuration, target, complete=complete), view, blob, fate)
 
 
-def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | None = None) -> Prepared:
+def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | None = None) -> Request:
     """The request for `view` by a plan: valid for the plan's target, whatever the view holds. `fate` is what the
     log knows of calls without a result."""
     to, local = plan.provider, plan.local
@@ -154,13 +154,13 @@ def follow(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | Non
     tools, declared = tools_for(plan, repaired.view)
     local = msgspec.structs.replace(local, tools=tools)
     rendered = to.render(repaired.view, local, plan.target, blob)
-    tidied = to.tidy(rendered.request, plan.target)
-    request, without = _as_finite(tidied.request)
+    sanitized = to.sanitize(rendered.body, plan.target)
+    request, without = _as_finite(sanitized.body)
     request, replaced = as_text(request)
-    return Prepared(
-        request=request,
-        edits=(*repaired.edits, *declared, *rendered.edits, *tidied.edits, *without, *replaced),
-        losses=(*plan.losses, *lost, *repaired.losses, *rendered.losses, *tidied.losses),
+    return Request(
+        body=request,
+        edits=(*repaired.edits, *declared, *rendered.edits, *sanitized.edits, *without, *replaced),
+        losses=(*plan.losses, *lost, *repaired.losses, *rendered.losses, *sanitized.losses),
         view=repaired.view,
         target=plan.target,
         thinking_off=repaired.thinking_off,
@@ -177,7 +177,7 @@ def tools_for(plan: Plan, view: Sequence[Shown]) -> tuple[tuple[Tool, ...], list
 def spelled(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:
     """The wire messages of a view by themselves, not repaired."""
     local = msgspec.structs.replace(plan.local, tools=())
-    return messages_of(plan.provider.render(view, local, plan.target, blob).request, plan)
+    return messages_of(plan.provider.render(view, local, plan.target, blob).body, plan)
 
 
 def messages_of(request: Mapping[str, Any], plan: Plan) -> list[Any]:

@@ -29,7 +29,7 @@ from ..view.repair.media_room import held, longest_side, media_of, room_for
 from ..view.rules import Rules
 from ..view.sent import as_spelled
 from ..view.types import Edit, Loss, Shown
-from .build import Prepared, follow, messages_of, spelled, tools_for
+from .build import Request, follow, messages_of, spelled, tools_for
 from .prompt_cache import cache_prices, marks_of
 from .size import as_declared, choice_of, schemas_of
 from .standalone import aimed, as_json, detect
@@ -58,7 +58,7 @@ class Fitted(Struct, frozen=True, kw_only=True):
     are what this and earlier calls decided.
     """
 
-    request: dict[str, Any]
+    body: dict[str, Any]
     edits: tuple[Edit, ...]
     losses: tuple[Loss, ...]
     tokens: int
@@ -284,18 +284,18 @@ class _History(Struct, eq=False):
         return counting.message(shown.message)
 
 
-def _fitted(history: _History, made: Prepared, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
+def _fitted(history: _History, made: Request, tokens: int, ways: Plan, counting: _Counting) -> Fitted:
     system = {n for n, message in enumerate(history.seen, start=1) if message.role == "system"}
     changes = tuple(
         Edit(decision.action, decision.why, (decision.first,), through=decision.last)
         for decision in lasting(history.decisions, system).values()
     )
     return Fitted(
-        request=made.request,
+        body=made.body,
         edits=(*changes, *made.edits),
         losses=made.losses,
         tokens=tokens,
-        marks=marks_of(made.view, made.request, ways, counting.blob),
+        marks=marks_of(made.view, made.body, ways, counting.blob),
         decisions=tuple(history.decisions.values()),
         view=made.view,
     )
@@ -324,7 +324,7 @@ class _ByCounter:
         """Tokens of a text."""
         return _number(self._counter.text(text))
 
-    def request(self, made: Prepared) -> int:
+    def request(self, made: Request) -> int:
         """Tokens of a whole request."""
         system = any(shown.message.role == "system" for shown in made.view)
         tools, _ = tools_for(self._ways, made.view)
@@ -354,9 +354,9 @@ class _ByFunction:
         """Tokens of a text."""
         return self.message(Message("user", (Text(text),)))
 
-    def request(self, made: Prepared) -> int:
+    def request(self, made: Request) -> int:
         """Tokens of a whole request."""
-        return _number(self._count(messages_of(made.request, self._ways)))
+        return _number(self._count(messages_of(made.body, self._ways)))
 
 
 _Counting = _ByCounter | _ByFunction

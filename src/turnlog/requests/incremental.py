@@ -23,7 +23,7 @@ from ..view.repair.arrange import Fate
 from ..view.repair.media_room import Held, held, longest_side, media_of, room_for
 from ..view.repair.repair import close, declare_tools, mend
 from ..view.types import Edit, Loss, Shown
-from .build import Prepared, as_known, as_text, follow
+from .build import Request, as_known, as_text, follow
 from .fragments import around, encoded, joined
 from .translate import Plan
 
@@ -58,7 +58,7 @@ class _Wire(Struct, frozen=True, gc=False):
 class _Front(Struct, frozen=True):
     """The request without the conversation behind its head; `before` and `behind` are its JSON around the messages."""
 
-    request: dict[str, Any]
+    body: dict[str, Any]
     before: bytes
     behind: bytes
     wire: _Wire
@@ -119,7 +119,7 @@ def _begin_alike(left: Piece, right: Piece) -> bool:
     return left.items[0].message.role == right.items[0].message.role
 
 
-def assemble(head: Sequence[Shown], pieces: list[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Prepared:
+def assemble(head: Sequence[Shown], pieces: list[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Request:
     """The request that shows `head` (what always stays) and then `pieces`, of which it may join some."""
     made = _assembled(head, pieces, plan, blob, fate)
     if made is None:
@@ -127,7 +127,7 @@ def assemble(head: Sequence[Shown], pieces: list[Piece], plan: Plan, blob: BlobR
     return made
 
 
-def _assembled(head: Sequence[Shown], pieces: list[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Prepared | None:
+def _assembled(head: Sequence[Shown], pieces: list[Piece], plan: Plan, blob: BlobReader, fate: Fate) -> Request | None:
     if not pieces or plan.local.form is not None:
         return None
     opening = _opening(head, pieces[0].items[0].message.role, plan, blob, fate)
@@ -153,9 +153,9 @@ def _assembled(head: Sequence[Shown], pieces: list[Piece], plan: Plan, blob: Blo
     key = plan.provider.conversation
     parts = (opening, *run.mended, tail)
     wires = (front.wire, *run.wires, back)
-    return Prepared(
+    return Request(
         target=plan.target,
-        request=lambda: {**front.request, key: [message for wire in wires for message in wire.messages]},
+        body=lambda: {**front.body, key: [message for wire in wires for message in wire.messages]},
         edits=lambda: (
             *(edit for part in parts for edit in part.edits),
             *closed.edits,
@@ -260,12 +260,12 @@ def _front(view: Sequence[Shown], tools: tuple[Tool, ...], plan: Plan, blob: Blo
     if kept is None or kept[1] != tools or not unchanged(kept[0], view):
         local = msgspec.structs.replace(plan.local, tools=tools)
         rendered = plan.provider.render(view, local, plan.target, blob)
-        top = plan.provider.tidy(rendered.request, plan.target)
-        request, replaced = as_text(top.request)
+        top = plan.provider.sanitize(rendered.body, plan.target)
+        request, replaced = as_text(top.body)
         messages = request.get(plan.provider.conversation, [])
         before, behind = around(request, plan.provider.conversation)
         front = _Front(
-            request=request,
+            body=request,
             before=before,
             behind=behind,
             wire=_Wire(messages=messages, encoded=encoded(messages), edits=(), losses=()),
@@ -364,8 +364,8 @@ def _spell(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> _Wire:
     if bare is None:
         bare = plan.kept["bare"] = msgspec.structs.replace(plan.local, tools=())
     rendered = plan.provider.render(view, bare, plan.target, blob)
-    tidied = plan.provider.tidy(rendered.request, plan.target)
-    messages = tidied.request.get(key, [])
+    sanitized = plan.provider.sanitize(rendered.body, plan.target)
+    messages = sanitized.body.get(key, [])
     replaced: tuple[Edit, ...] = ()
     try:
         json = encoded(messages)
@@ -375,8 +375,8 @@ def _spell(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> _Wire:
     return _Wire(
         messages=messages,
         encoded=json,
-        edits=(*(edit for edit in (*rendered.edits, *tidied.edits) if edit.detail.startswith(key)), *replaced),
-        losses=tuple(loss for loss in (*rendered.losses, *tidied.losses) if loss.records),
+        edits=(*(edit for edit in (*rendered.edits, *sanitized.edits) if edit.detail.startswith(key)), *replaced),
+        losses=tuple(loss for loss in (*rendered.losses, *sanitized.losses) if loss.records),
     )
 
 

@@ -15,7 +15,7 @@ from ..view.added import ENDS, Passing
 from ..view.compaction.blocks import Item
 from ..view.compaction.situation import CachePrices
 from ..view.types import Shown
-from .build import CacheUse, Prepared, messages_of, spelled
+from .build import CacheUse, Request, messages_of, spelled
 from .translate import Plan
 
 _SMALLEST = 1_024
@@ -94,7 +94,7 @@ def _gave_way(now: Sent, before: Sent, at: int) -> str:
     return "a user's word was put in at an end" if what & ENDS else "a call has its result now"
 
 
-def marked(made: Prepared, plan: Plan, blob: BlobReader, tokens: int) -> Prepared:
+def marked(made: Request, plan: Plan, blob: BlobReader, tokens: int) -> Request:
     """The request with prompt-cache marks, where its provider wants them and its `tokens` are enough to be cached."""
     mark = plan.provider.mark_cache
     if mark is None:

@@ -130,7 +130,7 @@ class Sizing:
         """What gives messages as the provider of a plan knows them."""
         return lambda view: as_known(view, plan.provider, self._blob, [])
 
-    def tidy(self) -> None:
+    def trim(self) -> None:
         """Let go of what is remembered, if it is very much."""
         if len(self._recounted) > _REMEMBERED:
             self._recounted.clear()

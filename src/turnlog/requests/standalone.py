@@ -20,7 +20,7 @@ from ..providers.protocol import Parsed
 from ..providers.sdk_objects import plain_body
 from ..providers.values import check_depth
 from ..view.types import Edit, Loss, Shown, starts_turn
-from .build import Prepared, prepare
+from .build import Request, prepare
 
 
 class Violation(Struct, frozen=True):
@@ -47,7 +47,7 @@ def check(body: Mapping[str, Any], provider: str, *, model: str = "") -> list[Vi
     ]
 
 
-def _broken(parsed: Parsed, prepared: Prepared) -> list[Loss]:
+def _broken(parsed: Parsed, prepared: Request) -> list[Loss]:
     """The losses for which the provider would refuse its own request: what had to leave it, or cannot stand where or
     as it did."""
     aim = prepared.target
@@ -71,17 +71,17 @@ def _current_turn(view: Sequence[Shown]) -> frozenset[int]:
     return frozenset(n for shown in view[start:] for n in shown.records)
 
 
-def repair(body: Mapping[str, Any], provider: str, *, model: str = "") -> Prepared:
+def repair(body: Mapping[str, Any], provider: str, *, model: str = "") -> Request:
     """The same request, made valid; an undamaged one comes back equal. Raises FormatError where `body`
     is no request of that provider at all."""
     return _repaired(body, provider, model)[1]
 
 
-def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parsed, Prepared]:
+def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parsed, Request]:
     """A body as it was read, and the same request made valid, with all that was changed."""
     with as_json(body) as told:
         parsed, prepared = _made_of(told, provider, model, provider)
-    if prepared.request == told:
+    if prepared.body == told:
         return parsed, prepared
     return parsed, prepared.after(_untold(parsed, prepared.view))
 
@@ -104,14 +104,14 @@ def _empty_texts(message: Message) -> int:
     return sum(isinstance(part, Text) and not part.text for part in parts)
 
 
-def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = "") -> Prepared:
+def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = "") -> Request:
     """The request for another provider, valid there. `source` is told from the body if not given. Raises InputError:
     UnknownProvider, FormatError where `body` is no request of its provider."""
     with as_json(body) as told:
         return _made_of(told, to, model, source)[1]
 
 
-def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple[Parsed, Prepared]:
+def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple[Parsed, Request]:
     """A body as it was read, and the request made of it."""
     speaker = provider(source or detect(body))
     provider(to)  # before anything is made of the body

@@ -14,7 +14,7 @@ from ..log.budget import Marks, Strategy, Terms
 from ..log.records import Decision, Record, SummaryRecord
 from ..log.store import Draft, Store
 from ..models.target import Target
-from ..requests.build import Prepared
+from ..requests.build import Request
 from ..summarize import Background, Complete, Digest, LogLedger, Material, Memory, Summarizer, as_ladder, attempt
 from ..view.compaction.ladder import SIZING, compact, decide, is_stalled
 from ..view.compaction.situation import Ahead, Situation, Summary, Wanted
@@ -113,7 +113,7 @@ class Compactor:
         self._background.close(self._ledger)
 
     @_locked
-    def request(self, aim: Target, *, on_record: bool = True) -> Prepared:
+    def request(self, aim: Target, *, on_record: bool = True) -> Request:
         """The next request for a target, within its budget, of the log as far as the context has taken it in. What has
         to be decided for it is put on record, unless it is for once only: for another target than the session's.
         Raises BudgetError, and Conflict if others append all the time."""
@@ -137,7 +137,7 @@ class Compactor:
         raise Conflict(self._id, expected=last, actual=self._context.last)
 
     @_locked
-    def preview(self, aim: Target, terms: Terms | None = None) -> Prepared:
+    def preview(self, aim: Target, terms: Terms | None = None) -> Request:
         """The request as it would be, under other terms if any are given: nothing is put on record, and no model is
         asked for a summary. Raises BudgetError."""
         self._context.refresh()

@@ -57,7 +57,7 @@ def read_back_tool(provider: str, model: str = "") -> dict[str, Any]:
     usual = DEFAULT_MODELS.get(provider, "") if isinstance(provider, str) else ""
     aim = target(provider, model or usual)  # the declaration is the same for each model
     ways = plan(Configuration(provider=provider, tools=(READ_BACK,)), aim)
-    request = ways.provider.render([], ways.local, aim, _no_blob).request
+    request = ways.provider.render([], ways.local, aim, _no_blob).body
     found: dict[str, Any] = request["tools"][0]
     return found
 

@@ -21,7 +21,7 @@ from ..log.store import SessionInfo, Store
 from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
-from ..requests.build import Prepared
+from ..requests.build import Request
 from ..requests.translate import plan, translate
 from ..summarize import TIMEOUT, Complete, Summarizer
 from ..tokens.calibration import Drift, Prediction
@@ -255,7 +255,7 @@ class Session(Lifecycle):
             return select(self.history())[0]
         return list(self.request(aim).view)
 
-    def request(self, aim: Target | None = None) -> Prepared:
+    def request(self, aim: Target | None = None) -> Request:
         """The next request: valid for its target and within the budget.
 
         Where older messages have to give way, what the strategy decides is put on record first, unless `aim` is
@@ -270,7 +270,7 @@ class Session(Lifecycle):
 
     def preview(
         self, aim: Target | None = None, *, budget: Budget | int | None = None, strategy: Strategy | str | None = None
-    ) -> Prepared:
+    ) -> Request:
         """The request as it would be now, for this once under another budget or strategy if one is given. Nothing
         is put on record and no model is asked for a summary. Errors as `request`."""
         terms = self._context.terms(budget, strategy)  # first: it takes in what others recorded, be it another target

@@ -16,7 +16,7 @@ from ..log.messages import Media, images_in, media_parts
 from ..log.records import Configuration, Count, Decision, Record, UsageRecord
 from ..log.store import Store
 from ..models.target import Target
-from ..requests.build import Prepared, follow
+from ..requests.build import Request, follow
 from ..requests.incremental import Piece, assemble, settled
 from ..requests.prompt_cache import Sent, cache_prices, marked, use_of
 from ..requests.size import Sizing
@@ -124,7 +124,7 @@ class Context:
         now = marks.configuration
         self._counter = counter or counter_for(now.provider, now.model)
         self._sizing = self.sizing(self._counter)
-        self._sizing.tidy()
+        self._sizing.trim()
         self._configure(now)
         self.decisions = marks.decisions
         """The decisions in force, by record number."""
@@ -320,7 +320,7 @@ class Context:
 
     # -- making requests -------------------------------------------------------------------------
 
-    def request(self, aim: Target, *, sent: bool = True, marks: bool = False) -> Prepared:
+    def request(self, aim: Target, *, sent: bool = True, marks: bool = False) -> Request:
         """The request that shows the conversation as it stands. One that is looked at and not `sent` is no other's
         beginning, and no bill is held against its size. With `marks`, prompt-cache marks are placed where the provider
         wants them."""
@@ -348,7 +348,7 @@ class Context:
         held, passing = added.lasting(plan.rules, gauge), added.passing(plan.rules, self._fate, gauge, self.last)
         return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, held, passing, called, thinking_off)
 
-    def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Prepared:
+    def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Request:
         """The request of a view that was decided on for this once and not on record."""
         plan, blob = self._plan(aim), self._store.get_blob
         now = {**self._lasting, **dict(enumerate(decisions, start=self.last + 1))}

@@ -24,7 +24,7 @@ from ..log.records import (
     TurnOpened,
 )
 from ..models.target import Target
-from ..requests.build import Prepared
+from ..requests.build import Request
 from ..view.tool_calls import CallInfo, calls_of, unanswered
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes
@@ -43,7 +43,7 @@ class Desk(Protocol):
 
     id: str
 
-    def request(self, aim: Target | None = None) -> Prepared:
+    def request(self, aim: Target | None = None) -> Request:
         """The next request."""
 
     def receive(self, answer: Any, aim: Target | None = None) -> Answer:
@@ -154,7 +154,7 @@ class Turn:
 
     # -- the model -------------------------------------------------------------------------------
 
-    def request(self, aim: Target | None = None) -> Prepared:
+    def request(self, aim: Target | None = None) -> Request:
         """The next request, as `Session.request`."""
         self._check()
         return self._desk.request(aim)

@@ -10,7 +10,7 @@ from ..log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
 from ..log.records import Configuration
 from ..models.target import Target
 from ..providers.protocol import Provider
-from ..requests.build import Prepared, follow
+from ..requests.build import Request, follow
 from ..requests.translate import plan
 from ..view.types import Shown
 from .damages import damaged_history
@@ -28,36 +28,36 @@ def _damaged(histories: int) -> Iterable[History]:
     return (damaged_history(random.Random(seed)) for seed in range(histories))
 
 
-def _made(target: Target, history: History) -> Prepared:
+def _made(target: Target, history: History) -> Request:
     view = [Shown(message, (n,)) for n, message in enumerate(history.messages, start=1)]
     return follow(plan(Configuration(), target), view, history.blobs.__getitem__)
 
 
 def _never_raises(provider: Provider, target: Target, histories: int) -> None:
     for history in _damaged(histories):
-        request = _made(target, history).request
+        request = _made(target, history).body
         assert isinstance(request.get(provider.conversation), list), f"no list at {provider.conversation!r}"
 
 
 def _is_deterministic(provider: Provider, target: Target, histories: int) -> None:
     for history in _damaged(histories):
         first, second = _made(target, history), _made(target, history)
-        assert first.body() == second.body(), "the same view made two different requests"
+        assert first.json() == second.json(), "the same view made two different requests"
 
 
 def _tidies_once(provider: Provider, target: Target, histories: int) -> None:
     for history in _damaged(histories):
-        request = _made(target, history).request
-        again = provider.tidy(request, target)
-        assert again.request == request, "tidying a tidy request changed it"
-        assert not again.edits, f"tidying a tidy request reported {again.edits}"
+        request = _made(target, history).body
+        again = provider.sanitize(request, target)
+        assert again.body == request, "sanitizing a sanitize request changed it"
+        assert not again.edits, f"sanitizing a sanitize request reported {again.edits}"
 
 
 def _reads_what_it_writes(provider: Provider, target: Target, histories: int) -> None:
     for seed in range(histories):
         history = sound_history(random.Random(seed))
         made = _made(target, history)
-        read = provider.parse(made.request)
+        read = provider.parse(made.body)
         back = iter(_said(read.messages))  # captions of moved media may stand between
         for sent in _said(shown.message for shown in made.view):
             assert sent in back, f"{sent} did not come back, or not in its place"

@@ -11,7 +11,7 @@ from .parse import parse
 from .render import render
 from .response import parse_response
 from .rules import rules
-from .sanitize import required_settings, tidy, without_thinking
+from .sanitize import required_settings, sanitize, without_thinking
 from .stream import StreamAssembler
 
 __all__ = ["PROVIDER"]
@@ -32,7 +32,7 @@ PROVIDER = Provider(
     assembler=StreamAssembler,
     rules=rules,
     render=render,
-    tidy=tidy,
+    sanitize=sanitize,
     tool_choice=tool_choice,
     knows=knows,
     mark_cache=mark_cache,

@@ -31,7 +31,7 @@ def with_sound_mark(block: dict[str, Any], path: str, edits: list[Edit]) -> dict
     return marked
 
 
-def tidy_marks(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:
+def sanitize_marks(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:
     """The request with at most `MAX_MARKS` marks, in a legal order of lifetimes, on blocks that may carry one."""
     for path, why in list(_misplaced(request)):
         edits.append(Edit("setting", f"{_name(path)}.cache_control dropped", rule=f"{_name(path)}: {why}"))

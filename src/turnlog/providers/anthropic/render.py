@@ -65,7 +65,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
             request.setdefault(key, value)
         for key in form.delta.get("-", ()):
             request.pop(key, None)
-    return Rendered(request=request, losses=tuple(renderer.losses), edits=tuple(renderer.edits))
+    return Rendered(body=request, losses=tuple(renderer.losses), edits=tuple(renderer.edits))
 
 
 def _split(view: Sequence[Shown]) -> tuple[Sequence[Shown], Sequence[Shown]]:

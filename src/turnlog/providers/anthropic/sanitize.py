@@ -15,10 +15,10 @@ from ...models.target import Target
 from ...view.types import Edit
 from ..protocol import Rendered
 from ..values import misfit, prune
-from .cache_marks import tidy_marks
+from .cache_marks import sanitize_marks
 from .rules import NO_SAMPLING, ONE_SAMPLING, thinking_type
-from .sanitize_messages import tidy_blocks
-from .sanitize_tools import tidy_tools
+from .sanitize_messages import sanitize_blocks
+from .sanitize_tools import sanitize_tools
 from .shapes import BODY, NOT_NULL
 from .values import SETTINGS
 
@@ -31,18 +31,18 @@ _Request = dict[str, Any]
 _Edits = list[Edit]
 
 
-def tidy(request: _Request, target: Target) -> Rendered:
+def sanitize(request: _Request, target: Target) -> Rendered:
     """The request as the API takes it, and what had to change. The given request stays as it is.
     Raises FormatError for one that is nested too deeply to be looked at."""
     edits: _Edits = []
     try:
-        return Rendered(request=_tidied(request, target, edits), edits=tuple(edits))
+        return Rendered(body=_sanitized(request, target, edits), edits=tuple(edits))
     except RecursionError:
         raise FormatError("nested too deeply", path="body") from None
 
 
-def _tidied(request: _Request, target: Target, edits: _Edits) -> _Request:
-    tidied: _Request = prune(request, BODY, "", edits)
+def _sanitized(request: _Request, target: Target, edits: _Edits) -> _Request:
+    sanitized: _Request = prune(request, BODY, "", edits)
     steps: tuple[Callable[[_Request, Target, _Edits], _Request], ...] = (
         _nulls,
         _settings,
@@ -54,12 +54,12 @@ def _tidied(request: _Request, target: Target, edits: _Edits) -> _Request:
         _thinking_excludes,
         _sampling,
         _stop_sequences,
-        tidy_tools,
+        sanitize_tools,
         _tool_choice,
     )
     for step in steps:
-        tidied = step(tidied, target, edits)
-    return tidy_marks(tidied, edits)
+        sanitized = step(sanitized, target, edits)
+    return sanitize_marks(sanitized, edits)
 
 
 def without_thinking(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,12 +107,12 @@ def _settings(request: _Request, target: Target, edits: _Edits) -> _Request:
 
 def _messages(request: _Request, target: Target, edits: _Edits) -> _Request:
     """Every block of the system text and of the messages as such."""
-    request = tidy_blocks(request, "system", "system", edits)
+    request = sanitize_blocks(request, "system", "system", edits)
     given = request.get("messages")
     if not isinstance(given, list):
         return request
     mended = [
-        tidy_blocks(message, "content", f"messages[{i}].content", edits) if isinstance(message, dict) else message
+        sanitize_blocks(message, "content", f"messages[{i}].content", edits) if isinstance(message, dict) else message
         for i, message in enumerate(given)
     ]
     same = unchanged(mended, given)

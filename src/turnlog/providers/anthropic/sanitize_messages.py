@@ -28,7 +28,7 @@ _ONLY: dict[str, tuple[str, ...]] = {"image": ("transformations",), "document": 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
-def tidy_blocks(holder: _Block, key: str, path: str, edits: _Edits) -> _Block:
+def sanitize_blocks(holder: _Block, key: str, path: str, edits: _Edits) -> _Block:
     """`holder` (a message, a tool result, a request) with every block in the list at `key` mended;
     itself if nothing had to change. `path` is that of the list."""
     blocks = holder.get(key)
@@ -83,7 +83,7 @@ def _result(block: _Block, path: str, edits: _Edits) -> _Block:
         block = _set(block, "is_error", bool(failed), path, edits)
     if "content" in block and block["content"] is None:
         block = _without(block, "content", path, "it was null", edits)
-    block = tidy_blocks(block, "content", f"{path}.content", edits)
+    block = sanitize_blocks(block, "content", f"{path}.content", edits)
     given = block.get("content")
     if not isinstance(given, list):
         return block
@@ -104,7 +104,7 @@ def _media(block: _Block, path: str, edits: _Edits) -> _Block:
     if not isinstance(source, dict):
         return block
     if source.get("type") == "content":
-        mended = tidy_blocks(source, "content", f"{path}.source.content", edits)
+        mended = sanitize_blocks(source, "content", f"{path}.source.content", edits)
         return block if mended is source else {**block, "source": mended}
     mime, data = source.get("media_type"), source.get("data")
     if source.get("type") == "text" and isinstance(data, str) and mime != "text/plain":
@@ -141,7 +141,7 @@ def _retyped(block: _Block, kind: str, path: str, edits: _Edits) -> _Block:
 
 
 def _search_result(block: _Block, path: str, edits: _Edits) -> _Block:
-    return tidy_blocks(block, "content", f"{path}.content", edits)
+    return sanitize_blocks(block, "content", f"{path}.content", edits)
 
 
 _MEND: dict[str, Callable[[_Block, str, _Edits], _Block]] = {

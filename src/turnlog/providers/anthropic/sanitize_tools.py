@@ -19,7 +19,7 @@ _Edits = list[Edit]
 _DATE = re.compile(r"_\d{8}$")
 
 
-def tidy_tools(request: dict[str, Any], target: Target, edits: _Edits) -> dict[str, Any]:
+def sanitize_tools(request: dict[str, Any], target: Target, edits: _Edits) -> dict[str, Any]:
     """`request` with each tool declared once, under a type and with values that the API knows."""
     given = request.get("tools")
     if not isinstance(given, list):

@@ -9,7 +9,7 @@ from .parse import parse
 from .render import render
 from .response import ResponseAssembler, parse_response
 from .rules import SETTING_PATHS, rules, tool_choice, with_tool_choice
-from .sanitize import tidy
+from .sanitize import sanitize
 from .sdk import sdk_arguments
 
 __all__ = ["PROVIDER", "sdk_arguments"]
@@ -23,7 +23,7 @@ PROVIDER = Provider(
     assembler=ResponseAssembler,
     rules=rules,
     render=render,
-    tidy=tidy,
+    sanitize=sanitize,
     tool_choice=tool_choice,
     knows=knows,
     with_tool_choice=with_tool_choice,

@@ -52,7 +52,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     for shown in view[leading:]:
         writer.add(shown)
     request = _body(writer, system, configuration, target)
-    return Rendered(request=request, losses=tuple(writer.losses), edits=tuple(writer.edits))
+    return Rendered(body=request, losses=tuple(writer.losses), edits=tuple(writer.edits))
 
 
 def _is_instruction(message: Message) -> bool:

@@ -13,8 +13,8 @@ from ..protocol import Rendered
 from ..values import prune
 from .keys import camel, find
 from .rules import is_gemini_3
-from .sanitize_contents import tidy_content
-from .sanitize_ids import tidy_ids
+from .sanitize_contents import sanitize_content
+from .sanitize_ids import sanitize_ids
 from .shapes import BODY, is_google_schema
 from .tools import lower_types
 from .values import drop_misfits
@@ -24,18 +24,18 @@ _TEMPERATURE = (0, 2)
 _CACHED = ("systemInstruction", "tools", "toolConfig")
 
 
-def tidy(request: dict[str, Any], target: Target) -> Rendered:
+def sanitize(request: dict[str, Any], target: Target) -> Rendered:
     """`request` without what would be refused, each change an edit. A request that is fine comes
     back equal, with no edit; doing it twice changes nothing more. Raises FormatError for one that is
     nested too deeply to be looked at."""
     edits: list[Edit] = []
     try:
-        return Rendered(request=_tidied(request, target, edits), edits=tuple(edits))
+        return Rendered(body=_sanitized(request, target, edits), edits=tuple(edits))
     except RecursionError:
         raise FormatError("nested too deeply", path="body") from None
 
 
-def _tidied(request: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:
+def _sanitized(request: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:
     body = dict(request)
     _system(body, target, edits)
     _contents(body, target, edits)
@@ -76,7 +76,7 @@ def _system(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
     elif isinstance(value, dict):
         whole = _listed(value, "parts")
         pruned = prune({key: whole}, BODY, "", edits)[key]
-        body[key] = tidy_content(
+        body[key] = sanitize_content(
             value if pruned is whole else pruned, key, edits, signs=is_gemini_3(target.model), role=False
         )
 
@@ -85,27 +85,27 @@ def _contents(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
     """Every content as such."""
     signs = is_gemini_3(target.model)
 
-    def tidied(content: Any, path: str) -> Any:
-        return tidy_content(content, path, edits, signs=signs)
+    def sanitized(content: Any, path: str) -> Any:
+        return sanitize_content(content, path, edits, signs=signs)
 
-    _each(body, "contents", "parts", tidied, edits)
+    _each(body, "contents", "parts", sanitized, edits)
     key = find(body, "contents")
     if isinstance(body.get(key), list):
-        body[key] = tidy_ids(body[key], edits)
+        body[key] = sanitize_ids(body[key], edits)
 
 
 def _declarations(body: dict[str, Any], edits: list[Edit]) -> None:
     """Every tool and every safety setting as such."""
 
-    def tidied(tool: Any, path: str) -> Any:
+    def sanitized(tool: Any, path: str) -> Any:
         return drop_misfits(tool, path, edits)
 
-    _each(body, "tools", "functionDeclarations", tidied, edits)
-    _each(body, "safetySettings", "", tidied, edits)
+    _each(body, "tools", "functionDeclarations", sanitized, edits)
+    _each(body, "safetySettings", "", sanitized, edits)
 
 
-def _each(body: dict[str, Any], shape: str, inner: str, tidied: Callable[[Any, str], Any], edits: list[Edit]) -> None:
-    """Prunes and tidies each object of a repeated field. It, and the field `inner` of each, may stand there
+def _each(body: dict[str, Any], shape: str, inner: str, mend: Callable[[Any, str], Any], edits: list[Edit]) -> None:
+    """Prunes and sanitizes each object of a repeated field. It, and the field `inner` of each, may stand there
     as a single object instead of a list."""
     key = find(body, shape)
     value = body.get(key)
@@ -115,7 +115,7 @@ def _each(body: dict[str, Any], shape: str, inner: str, tidied: Callable[[Any, s
     listed = [_listed(item, inner) for item in given]
     pruned = prune({shape: listed}, BODY, "", edits)[shape]
     kept = [old if new is wrapped else new for new, wrapped, old in zip(pruned, listed, given, strict=True)]
-    kept = [tidied(item, f"{shape}[{i}]") for i, item in enumerate(kept)]
+    kept = [mend(item, f"{shape}[{i}]") for i, item in enumerate(kept)]
     if any(new is not old for new, old in zip(kept, given, strict=True)):
         body[key] = kept if isinstance(value, list) else kept[0]
 

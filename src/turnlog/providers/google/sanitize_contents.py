@@ -27,7 +27,7 @@ _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _URLSAFE = str.maketrans("-_", "+/")
 
 
-def tidy_content(content: Any, path: str, edits: _Edits, *, signs: bool, role: bool = True) -> Any:
+def sanitize_content(content: Any, path: str, edits: _Edits, *, signs: bool, role: bool = True) -> Any:
     """A content with parts that say something, under a role there is (`role`: it needs one); itself if
     nothing had to change. `signs` says that calls of this model must be signed."""
     if not isinstance(content, dict):
@@ -39,10 +39,10 @@ def tidy_content(content: Any, path: str, edits: _Edits, *, signs: bool, role: b
         edits.append(Edit("empty", f"{path} without parts sent as an empty text", rule="parts must not be empty."))
         return {**content, "parts": [{"text": ""}]}
     parts = given if isinstance(given, list) else [given]
-    tidied = [_part(part, f"{path}.parts[{j}]", edits, signs) for j, part in enumerate(parts)]
-    if unchanged(tidied, parts):
+    sanitized = [_part(part, f"{path}.parts[{j}]", edits, signs) for j, part in enumerate(parts)]
+    if unchanged(sanitized, parts):
         return content
-    return {**content, "parts": tidied if isinstance(given, list) else tidied[0]}
+    return {**content, "parts": sanitized if isinstance(given, list) else sanitized[0]}
 
 
 def _with_role(content: _Object, path: str, edits: _Edits) -> _Object:

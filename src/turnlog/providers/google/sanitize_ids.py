@@ -12,7 +12,7 @@ _At = tuple[int, int]
 _Object = dict[str, Any]
 
 
-def tidy_ids(contents: list[Any], edits: list[Edit]) -> list[Any]:
+def sanitize_ids(contents: list[Any], edits: list[Edit]) -> list[Any]:
     """`contents` in which the results of a turn carry the ids of the calls before it, or none does; the
     same list if nothing had to change. Results find their calls by id, else by name, in order."""
     calls: list[_Object] = []

@@ -9,7 +9,7 @@ from .parse import parse
 from .render import render
 from .response import parse_response
 from .rules import rules
-from .sanitize import tidy
+from .sanitize import sanitize
 from .shapes import NAME
 from .stream import ChatAssembler
 
@@ -33,7 +33,7 @@ PROVIDER = Provider(
     assembler=ChatAssembler,
     rules=rules,
     render=render,
-    tidy=tidy,
+    sanitize=sanitize,
     text_documents=False,  # the media types of `rules` hold none
     knows=knows,
     tool_choice=tool_choice,

@@ -57,7 +57,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
             Loss("setting", f"{key!r} is a setting of {configuration.provider}") for key in configuration.settings
         ]
     request.update(target.settings)
-    return Rendered(request=request, losses=tuple(losses))
+    return Rendered(body=request, losses=tuple(losses))
 
 
 def _tools(tools: Sequence[Tool], losses: list[Loss], *, custom: bool) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ _MAX_STOPS = 4
 _FUNCTION = ("name", "description", "parameters", "strict")
 
 
-def tidy(request: dict[str, Any], target: Target) -> Rendered:
+def sanitize(request: dict[str, Any], target: Target) -> Rendered:
     """`request` as the API takes it, and an edit for each change. Tidying twice changes nothing. Raises
     FormatError if arguments are nested more deeply than Python can write."""
     edits: list[Edit] = []
@@ -36,7 +36,7 @@ def tidy(request: dict[str, Any], target: Target) -> Rendered:
     _mend(body, "messages", finished(body.get("messages"), edits))
     for step in (_model, _tools, _limits, _habits):
         step(body, model, edits)
-    return Rendered(request=body, edits=tuple(edits))
+    return Rendered(body=body, edits=tuple(edits))
 
 
 def _mend(body: dict[str, Any], key: str, value: Any) -> None:

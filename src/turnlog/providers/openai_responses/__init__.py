@@ -8,7 +8,7 @@ from .parse import parse
 from .render import render
 from .response import parse_response
 from .rules import rules
-from .sanitize import tidy
+from .sanitize import sanitize
 from .stream import StreamAssembler
 from .tools import choice_in_common_words, choice_on_the_wire
 from .wire import NAME
@@ -30,7 +30,7 @@ PROVIDER = Provider(
     assembler=StreamAssembler,
     rules=rules,
     render=render,
-    tidy=tidy,
+    sanitize=sanitize,
     knows=knows,
     tool_choice=choice_in_common_words,
     with_tool_choice=choice_on_the_wire,

@@ -62,7 +62,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     if tools:
         body["tools"] = tools
     body.update(target.settings)
-    return Rendered(request=body, losses=tuple(losses), edits=tuple(writer.edits))
+    return Rendered(body=body, losses=tuple(losses), edits=tuple(writer.edits))
 
 
 def _is_instructions(message: Message) -> bool:

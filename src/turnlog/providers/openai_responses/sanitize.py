@@ -17,7 +17,7 @@ from .shapes import REQUEST
 from .wire import ELSEWHERE
 
 
-def tidy(request: dict[str, Any], target: Target) -> Rendered:
+def sanitize(request: dict[str, Any], target: Target) -> Rendered:
     """The request without unknown keys, refused values and ids, and settings that exclude each
     other; each an edit. A request that has none of them comes back as it is. Raises FormatError if
     arguments are nested more deeply than Python can write."""
@@ -31,7 +31,7 @@ def tidy(request: dict[str, Any], target: Target) -> Rendered:
     body = _with(body, "input", finished(body.get("input"), str(body.get("model") or target.model), edits))
     body = _with(body, "tools", _told_apart(body.get("tools"), edits))
     body = _settings(body, target, edits)
-    return Rendered(request=body, edits=tuple(edits))
+    return Rendered(body=body, edits=tuple(edits))
 
 
 def _with(body: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
