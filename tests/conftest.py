@@ -18,6 +18,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from commands import transcript, turnlog
+
+__all__ = ["transcript", "turnlog"]  # fixtures of tests of the command line
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_cli_visible import harmful
 
-from conftest import Command
+from commands import Command
 from turnlog.cli import diff as command
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import FileChange, MessageRecord

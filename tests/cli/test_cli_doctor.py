@@ -9,7 +9,7 @@ import pytest
 from test_cli_visible import harmful
 
 import turnlog as package
-from conftest import Command
+from commands import Command
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import StreamCheckpoint
 from turnlog.log.store import Draft

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import turnlog as package
-from conftest import Command
+from commands import Command
 from turnlog.cli import main
 from turnlog.log.records import Note
 from turnlog.log.store import Draft

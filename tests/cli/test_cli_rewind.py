@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_cli_visible import harmful
 
-from conftest import Command
+from commands import Command
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import Decision, FileChange, MessageRecord, TurnOpened
 from turnlog.log.store import Draft

@@ -619,7 +619,7 @@ def test_a_saved_session_goes_on_in_memory(kind: str, home: Path) -> None:
 
 def test_the_page_lists_every_key() -> None:
     """A key that is not documented, or whose default or allowed values are others than the page says."""
-    page = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text("utf-8")
     rows = []
     for name, key in keys().items():
         value = _plain(getattr(Settings(), name))

@@ -20,7 +20,7 @@ from turnlog.errors import InputError
 from turnlog.models.catalog import VARIABLE, CacheRules, ModelFacts, Prices, find_model, model_facts, own_file
 from turnlog.models.target import DEFAULT_MODELS, UnknownModelWarning
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = json.loads((ROOT / "src/turnlog/models/data/models.json").read_text("utf-8"))
 _NUMBERS = count()
 

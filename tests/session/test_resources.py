@@ -107,10 +107,10 @@ def test_one_that_fails_keeps_no_other_open(store: MemoryStore) -> None:
         session.close()
     assert told[2:] == [
         "close fourth",
-        "warning: closing test_services.Client failed: KeyboardInterrupt:",
+        "warning: closing test_resources.Client failed: KeyboardInterrupt:",
         "leave third",
         "close second",
-        "warning: closing test_services.Client failed: OSError: no route",
+        "warning: closing test_resources.Client failed: OSError: no route",
         "close first",
         "session_closed: session closed",
     ]

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from conftest import Command
+from commands import Command
 from turnlog import stores
 from turnlog.errors import ImportFailed, InputError, SessionExists
 from turnlog.importers import Imported, read_file
