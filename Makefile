@@ -13,15 +13,21 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format docs demo bench clean
+.PHONY: help setup test test-fast test-clients lint format docs demo bench clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev ## install turnlog and everything its tests need into .venv
 
 test: $(VENV)/.dev ## run the tests (JOBS=N in parallel; ARGS="..." for pytest)
-	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) -m "not clients" $(ARGS)
+
+test-fast: $(VENV)/.dev ## run the tests that take under a second, with fewer examples: under a minute
+	@TURNLOG_EXAMPLES=fast $(BIN)/python -m pytest -q -n $(JOBS) -m "not clients and not slow" $(ARGS)
+
+test-clients: $(VENV)/.dev ## run the tests with real SDK clients, servers and browsers
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m clients $(ARGS)
 
 lint: $(VENV)/.dev ## check style, types, imports between rooms, and the documentation
 	@$(BIN)/ruff check --no-cache --quiet --output-format concise

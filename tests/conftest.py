@@ -31,7 +31,8 @@ _ALWAYS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthChe
 settings.register_profile("default", max_examples=100, **_ALWAYS)
 settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **_ALWAYS)
 settings.register_profile("long", max_examples=5_000, print_blob=True, **_ALWAYS)
-settings.load_profile("long" if os.environ.get("TURNLOG_LONG") else "ci" if os.environ.get("CI") else "default")
+settings.register_profile("fast", max_examples=10, derandomize=True, **_ALWAYS)
+settings.load_profile(os.environ.get("TURNLOG_EXAMPLES") or ("ci" if os.environ.get("CI") else "default"))
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -41,7 +42,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No test reads what the user who runs it has configured, or writes to that user's store."""
-    for name in [name for name in os.environ if name.startswith("TURNLOG_") and name != "TURNLOG_LONG"]:
+    for name in [name for name in os.environ if name.startswith("TURNLOG_") and name != "TURNLOG_EXAMPLES"]:
         monkeypatch.delenv(name)
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path_factory.getbasetemp() / "nowhere"))

@@ -1,4 +1,4 @@
-"""What SDK clients leave behind is cleared away behind each test, so that no other test pays for it."""
+"""Tests with real SDK clients against a server: marked `clients`, and cleaned up after each one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from sdk_clients import close_clients
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The collector may come by in the midst of a test, too, and then the warning is told of whatever line runs."""
+    """Mark them as `clients`. The collector may also run in the middle of a test, so its warning is ignored there."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.clients)
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 

@@ -501,7 +501,7 @@ def test_a_crash_on_the_way_loses_nothing_else(
     kind: str, stride: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that is killed at any step of it, and a session that stays has lost something or is half there."""
-    for at in range(0, 2_000, 1 if os.environ.get("TURNLOG_LONG") else stride):
+    for at in range(0, 2_000, 1 if os.environ.get("TURNLOG_EXAMPLES") == "long" else stride):
         folder = tmp_path / str(at)
         folder.mkdir()
         with closing(STORES[kind](folder)) as store:
