@@ -55,7 +55,7 @@ def main() -> int:
     parser.add_argument("--shared", default=str(ROOT.parent / "shared"))
     parser.add_argument("--budget", type=int, default=6_000)
     options = parser.parse_args()
-    warnings.simplefilter("ignore", turnlog.UnknownModelWarning)
+    warnings.simplefilter("ignore", turnlog.models.UnknownModelWarning)
     sessions = [one for _, one in imported(Path(options.shared)) if len(one.drafts) <= MOST]
     for aim in AIMS:
         for budget in (0, options.budget):

@@ -156,6 +156,26 @@ def test_every_facade_offers_what_it_lists() -> None:
     assert wrong == []
 
 
+def test_lazy_facades_say_the_same_three_times() -> None:
+    """A facade that loads names late and offers others to type checkers, or lists others, fails here."""
+    wrong = []
+    for path, tree in SOURCES.items():
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        loader = next((call for call in calls if ast.unparse(call.func) == "lazy_names"), None)
+        if loader is None:
+            continue
+        table = {module: set(names.split()) for module, names in ast.literal_eval(loader.args[1]).items()}
+        typed: dict[str, set[str]] = {}
+        for block in (node for node in tree.body if isinstance(node, ast.If)):
+            for node in (each for each in block.body if isinstance(each, ast.ImportFrom)):
+                typed.setdefault(node.module or "", set()).update(alias.name for alias in node.names)
+        listed = set(_declared(tree) or ()) - {"__version__"}
+        offered = set().union(*(names for module, names in table.items() if module))
+        if table != typed or offered != listed:
+            wrong.append(f"{_where(path)}: {table} {typed} {listed}")
+    assert wrong == []
+
+
 def test_public_things_say_what_they_are() -> None:
     """A public module, class, function or method without a docstring fails here."""
     silent = []

@@ -6,71 +6,97 @@ provider, inside its window, and the same bytes again after a crash.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ._platform.lazy import lazy_names
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from . import errors as errors
+    from . import export as export
+    from . import importers as importers
+    from . import log as log
+    from . import models as models
+    from . import redaction as redaction
+    from . import requests as requests
+    from . import session as session
+    from . import stores as stores
+    from . import summarize as summarize
+    from . import telemetry as telemetry
+    from . import testing as testing
+    from . import tokens as tokens
+    from . import view as view
+    from . import workspace as workspace
     from .config.settings import Settings
-    from .errors import BudgetError, InputError, StoreError, TurnCancelled, TurnlogError
+    from .errors import BudgetError, InputError, StoreError, TurnlogError
     from .log.budget import Budget, Strategy
     from .log.messages import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
-    from .models.pricing import Cost, cost
-    from .models.target import Target, UnknownModelWarning, target
+    from .models.pricing import cost
+    from .models.target import Target, target
     from .redaction import Redactor
-    from .requests.build import CacheUse, Request
-    from .requests.count import TokenCount, count
-    from .requests.fit import Fitted, Fitter, fit
-    from .requests.standalone import Violation, check, convert, repair
+    from .requests.build import Request
+    from .requests.count import count
+    from .requests.fit import Fitter, fit
+    from .requests.standalone import check, convert, repair
     from .session.collect import collect
-    from .session.compactor import Compaction
-    from .session.events import Event
-    from .session.history_edits import Rewind
     from .session.open import open
-    from .session.read_back import READ_BACK, read_back_tool
+    from .session.read_back import read_back_tool
     from .session.session import Session
     from .session.settings import load_settings
-    from .stores import Passphrase
-    from .stores.retention import Collected, Limits
+    from .stores.retention import Limits
     from .view.types import Edit, Loss
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "": (
+                "errors export importers log models redaction requests session stores "
+                "summarize telemetry testing tokens view workspace"
+            ),
+            "config.settings": "Settings",
+            "errors": "BudgetError InputError StoreError TurnlogError",
+            "log.budget": "Budget Strategy",
+            "log.messages": "Media Message Reasoning Text Tool ToolCall ToolResult",
+            "models.pricing": "cost",
+            "models.target": "Target target",
+            "redaction": "Redactor",
+            "requests.build": "Request",
+            "requests.count": "count",
+            "requests.fit": "Fitter fit",
+            "requests.standalone": "check convert repair",
+            "session.collect": "collect",
+            "session.open": "open",
+            "session.read_back": "read_back_tool",
+            "session.session": "Session",
+            "session.settings": "load_settings",
+            "stores.retention": "Limits",
+            "view.types": "Edit Loss",
+        },
+    )
 
 __all__ = [
     "Budget",
     "BudgetError",
-    "CacheUse",
-    "Collected",
-    "Compaction",
-    "Cost",
     "Edit",
-    "Event",
-    "Fitted",
     "Fitter",
     "InputError",
     "Limits",
     "Loss",
     "Media",
     "Message",
-    "Passphrase",
-    "READ_BACK",
     "Reasoning",
     "Redactor",
     "Request",
-    "Rewind",
     "Session",
     "Settings",
     "StoreError",
     "Strategy",
     "Target",
     "Text",
-    "TokenCount",
     "Tool",
     "ToolCall",
     "ToolResult",
-    "TurnCancelled",
     "TurnlogError",
-    "UnknownModelWarning",
-    "Violation",
     "__version__",
     "check",
     "collect",
@@ -84,67 +110,3 @@ __all__ = [
     "repair",
     "target",
 ]
-
-_ROOMS = {
-    "Budget": "log.budget",
-    "BudgetError": "errors",
-    "CacheUse": "requests.build",
-    "Collected": "stores.retention",
-    "Compaction": "session.compactor",
-    "Cost": "models.pricing",
-    "Edit": "view.types",
-    "Event": "session.events",
-    "Fitted": "requests.fit",
-    "Fitter": "requests.fit",
-    "InputError": "errors",
-    "Limits": "stores.retention",
-    "Loss": "view.types",
-    "Media": "log.messages",
-    "Message": "log.messages",
-    "Passphrase": "stores",
-    "READ_BACK": "session.read_back",
-    "Reasoning": "log.messages",
-    "Redactor": "redaction",
-    "Request": "requests.build",
-    "Rewind": "session.history_edits",
-    "Session": "session.session",
-    "Settings": "config.settings",
-    "StoreError": "errors",
-    "Strategy": "log.budget",
-    "Target": "models.target",
-    "Text": "log.messages",
-    "TokenCount": "requests.count",
-    "Tool": "log.messages",
-    "ToolCall": "log.messages",
-    "ToolResult": "log.messages",
-    "TurnCancelled": "errors",
-    "TurnlogError": "errors",
-    "UnknownModelWarning": "models.target",
-    "Violation": "requests.standalone",
-    "check": "requests.standalone",
-    "collect": "session.collect",
-    "convert": "requests.standalone",
-    "cost": "models.pricing",
-    "count": "requests.count",
-    "fit": "requests.fit",
-    "load_settings": "session.settings",
-    "open": "session.open",
-    "read_back_tool": "session.read_back",
-    "repair": "requests.standalone",
-    "target": "models.target",
-}
-"""Where each name is made. Rooms are opened when one of their names is first used: whoever imports turnlog and does
-not use it at once, as command lines and servers do at their start, does not wait for all of it."""
-
-
-def __getattr__(name: str) -> Any:
-    if name == "telemetry":  # a room with a name of its own, which needs an extra
-        return import_module(".telemetry", __name__)
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{_ROOMS[name]}", __name__), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

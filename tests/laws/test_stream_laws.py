@@ -220,7 +220,7 @@ def test_a_session_goes_on_behind_any_cut(
 
 
 @pytest.mark.parametrize(("came", "asked"), list(permutations(sorted(APIS), 2)))
-@pytest.mark.filterwarnings("ignore::turnlog.UnknownModelWarning")
+@pytest.mark.filterwarnings("ignore::turnlog.models.UnknownModelWarning")
 def test_a_stream_of_another_provider_is_told_as_that(came: str, asked: str) -> None:
     """Received without the target that was asked, an answer was gone, and the log told of a stream that had ended."""
     session = turnlog.open("wrong", target=APIS[asked][0], store=MemoryStore())

@@ -159,7 +159,7 @@ def test_who_hears_of_a_decision_may_wait_for_another_thread() -> None:
     session = turnlog.open("s", target=CHAT, store=":memory:", budget=2_000, strategy="sliding")
     with session, ThreadPoolExecutor(1) as screen:
 
-        def draw(event: turnlog.Event) -> None:
+        def draw(event: turnlog.session.Event) -> None:
             if event.kind in ("compacted", "undone"):
                 shown.append(screen.submit(lambda: session.token_count).result(10))
 

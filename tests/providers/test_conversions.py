@@ -183,7 +183,7 @@ def _fields(value: Any, *way: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 @pytest.mark.parametrize(
     ("what", "to"), [(what, to) for what, to in itertools.product(BODIES, PROVIDERS) if BODIES[what][0] != to]
 )
-@pytest.mark.filterwarnings("ignore::turnlog.UnknownModelWarning")
+@pytest.mark.filterwarnings("ignore::turnlog.models.UnknownModelWarning")
 def test_what_is_not_in_the_request_is_named(what: str, to: str) -> None:
     """A document's context was gone where the document was shown as its text, an author's name with system text,
     the tools that alone were allowed with a choice among them: each without a word."""

@@ -224,10 +224,10 @@ def test_an_id_in_an_encrypted_store_tells_nothing_of_the_title(place: str) -> N
 def test_live_secrets_reach_no_log_line_and_no_event(caplog: pytest.LogCaptureFixture) -> None:
     """A log file that holds what the session shows the model alone."""
     caplog.set_level("INFO", logger="turnlog")
-    told: list[turnlog.Event] = []
+    told: list[turnlog.session.Event] = []
     own = Redactor({"door": r"\A[0-9]{4}\Z"}, live=True)
 
-    def broken(event: turnlog.Event) -> None:
+    def broken(event: turnlog.session.Event) -> None:
         told.append(event)
         raise ValueError(f"cannot take {NPM}")
 

@@ -229,7 +229,7 @@ def batch() -> list[dict[str, Any]]:
     return [{"id": f"call_{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(3)]
 
 
-def attempt(fit: Callable[[dict[str, Any]], turnlog.Fitted], history: dict[str, Any]) -> Any:
+def attempt(fit: Callable[[dict[str, Any]], turnlog.requests.Fitted], history: dict[str, Any]) -> Any:
     """The request, or that it was refused."""
     try:
         return fit(history).body

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from judging import TARGETS, errors_of, numbered
-from turnlog import Budget, CacheUse, Strategy, target
+from turnlog import Budget, Strategy, target
 from turnlog.log.messages import Message, Text, ToolCall
 from turnlog.log.records import Configuration, Decision
 from turnlog.log.store import Store
 from turnlog.models.target import Target
 from turnlog.requests import prompt_cache as caching
-from turnlog.requests.build import follow, spelled
+from turnlog.requests.build import CacheUse, follow, spelled
 from turnlog.requests.prompt_cache import Sent, use_of
 from turnlog.requests.translate import Plan, plan
 from turnlog.session.session import Session

@@ -56,7 +56,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_model_reads_back_by_itself(tmp_path: Path) -> None:
     """The tool's call is answered with the record's own text; a call that asks for nonsense with what is wrong."""
     with long_session(tmp_path) as session:
-        session.configure(tools=[turnlog.READ_BACK])
+        session.configure(tools=[turnlog.session.READ_BACK])
         good = ToolCall("r1", "read_back", {"record": 5, "first_line": 2, "last_line": 2})
         bad = ToolCall("r2", "read_back", {"record": "five"})
         session.add(turnlog.Message("assistant", (good, bad)))
@@ -143,7 +143,7 @@ def test_media_cannot_be_read_back_by_a_model() -> None:
         assert isinstance(result, ToolResult) and result.parts == (Text(session.read_back(record.n)),)
         outcomes.append(result.outcome)
     assert outcomes == ["failed", "failed", "ok", "ok", "ok", "ok"]
-    assert "Images and other media have no text and cannot be read back." in turnlog.READ_BACK.description
+    assert "Images and other media have no text and cannot be read back." in turnlog.session.READ_BACK.description
 
 
 def test_what_only_its_provider_can_read_says_so() -> None:

@@ -230,7 +230,7 @@ def test_who_hears_of_a_turn_can_ask_and_cancel_it(session: Session) -> None:
     heard: list[str] = []
     turn = session.turn("go")
 
-    def hear(event: turnlog.Event) -> None:
+    def hear(event: turnlog.session.Event) -> None:
         if event.kind == "turn_started":
             heard.append(turn.info.input)
             turn.cancel("by a listener")

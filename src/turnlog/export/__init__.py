@@ -5,8 +5,9 @@ Imported by `cli`.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .bodies import as_body
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
     from .markdown import as_markdown
     from .page import as_html
     from .wording import dollars, in_short, said_of, tokens_of
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "bodies": "as_body",
+            "escapes": "visible",
+            "formats": "FORMATS save",
+            "lines": "as_json as_jsonl record_json",
+            "markdown": "as_markdown",
+            "page": "as_html",
+            "wording": "dollars in_short said_of tokens_of",
+        },
+    )
 
 __all__ = [
     "FORMATS",
@@ -32,21 +46,3 @@ __all__ = [
     "tokens_of",
     "visible",
 ]
-
-_MODULES = {
-    **dict.fromkeys(("FORMATS", "save"), "formats"),
-    **dict.fromkeys(("as_json", "as_jsonl", "record_json"), "lines"),
-    **dict.fromkeys(("dollars", "in_short", "said_of", "tokens_of"), "wording"),
-    "as_body": "bodies",
-    "as_html": "page",
-    "as_markdown": "markdown",
-    "visible": "escapes",
-}
-"""Where each name is made. They are opened when first used: every command needs `visible`, few need a page."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{_MODULES[name]}", __name__), name)
-    return value

@@ -2,3 +2,35 @@
 
 `data/models.json` is the shipped table. Imported by `providers` and above, and by stores for usage.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._platform.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .catalog import CacheRules, ModelFacts, Prices, model_facts
+    from .pricing import Cost, total_cost
+    from .target import DEFAULT_MODELS, Target, UnknownModelWarning
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "catalog": "CacheRules ModelFacts Prices model_facts",
+            "pricing": "Cost total_cost",
+            "target": "DEFAULT_MODELS Target UnknownModelWarning",
+        },
+    )
+
+__all__ = [
+    "CacheRules",
+    "Cost",
+    "DEFAULT_MODELS",
+    "ModelFacts",
+    "Prices",
+    "Target",
+    "UnknownModelWarning",
+    "model_facts",
+    "total_cost",
+]

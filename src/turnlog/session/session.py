@@ -301,8 +301,8 @@ class Session(Lifecycle):
         return read_back(self._store, self.id, n, lines)
 
     def answer_read_back(self, call: ToolCall) -> Record:
-        """Record the answer to a model's call of `turnlog.READ_BACK`: the text it asked for, or what is wrong with
-        the call; of a record without any text, that it cannot be read back."""
+        """Answer a model's call of `turnlog.session.READ_BACK`: with the text it asked for, or with what is wrong with
+        the call. Raises InputError for a call of another tool."""
         text, found = read_back_for(self._store, self.id, call)
         return self.tool_result(call, text, outcome="ok" if found else "failed")
 

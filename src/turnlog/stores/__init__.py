@@ -19,15 +19,18 @@ from .encrypted.store import SealedStore, rekey
 from .jsonl.store import FilesStore
 from .memory import MemoryStore
 from .ownership import is_part_of, leads_out
+from .retention import Collected, Limits
 from .sqlite.database import Durability
 from .sqlite.store import SqliteStore
 
 __all__ = [
     "ASK",
+    "Collected",
     "Durability",
     "FilesStore",
     "KEY_PLACES",
     "KeySource",
+    "Limits",
     "MemoryStore",
     "Passphrase",
     "SealedStore",

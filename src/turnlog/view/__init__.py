@@ -2,3 +2,50 @@
 
 No clock, no disk, no provider's name: rules come in as data (`rules`). Imported by `providers` and above.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._platform.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .breakdown import Breakdown, Share
+    from .consistency import Inconsistency, inconsistencies
+    from .explain import Account, Explanation, Ruling
+    from .rules import Rules
+    from .tool_calls import CallInfo, ToolUse
+    from .turns import TurnInfo, TurnStatus
+    from .types import Edit, Loss, Shown, Treatment
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "breakdown": "Breakdown Share",
+            "consistency": "Inconsistency inconsistencies",
+            "explain": "Account Explanation Ruling",
+            "rules": "Rules",
+            "tool_calls": "CallInfo ToolUse",
+            "turns": "TurnInfo TurnStatus",
+            "types": "Edit Loss Shown Treatment",
+        },
+    )
+
+__all__ = [
+    "Account",
+    "Breakdown",
+    "CallInfo",
+    "Edit",
+    "Explanation",
+    "Inconsistency",
+    "Loss",
+    "Rules",
+    "Ruling",
+    "Share",
+    "Shown",
+    "ToolUse",
+    "Treatment",
+    "TurnInfo",
+    "TurnStatus",
+    "inconsistencies",
+]

@@ -141,7 +141,7 @@ def unlocked(lock: bytes, source: KeySource, place: object) -> tuple[bytes, byte
 def _wrapping_key(held: bytes | Passphrase, lock: _Lock, place: object = "the store") -> bytes:
     wanted = lock.scrypt
     if isinstance(held, bytes) and wanted is not None:
-        raise StoreKeyError(f"{place} is opened with a passphrase, not with a key: take key=turnlog.Passphrase(...)")
+        raise StoreKeyError(f"{place} opens with a passphrase, not with a key: give turnlog.stores.Passphrase(...)")
     if isinstance(held, Passphrase):
         if wanted is None:
             raise StoreKeyError(f"{place} is opened with a key, not with a passphrase: take key='file:PATH', or bytes")
@@ -164,14 +164,14 @@ def _key_of(source: KeySource) -> bytes | Passphrase:
         return _key_at(source)
     if not isinstance(source, bytes) or len(source) != KEY_BYTES:
         length = f"{len(source)} bytes" if isinstance(source, bytes) else type(source).__name__
-        raise InputError(f"key: a key is {KEY_BYTES} bytes, not {length}; words go into turnlog.Passphrase(...)")
+        raise InputError(f"key: a key is {KEY_BYTES} bytes, not {length}; words go into turnlog.stores.Passphrase(...)")
     return source
 
 
 def _key_at(place: str) -> bytes | Passphrase:
     kind, _, where = place.partition(":")
     if place == ASK:
-        raise InputError("key: 'ask' is for the command line; ask yourself, and take key=turnlog.Passphrase(...)")
+        raise InputError("key: 'ask' is for the command line; ask yourself and give turnlog.stores.Passphrase(...)")
     if not is_key_place(place):
         raise InputError(
             "key: a text says where the key is: file:PATH, env:NAME, passphrase-file:PATH or passphrase-env:NAME "
