@@ -125,7 +125,7 @@ def counted(row: dict[str, Any], folder: Path, group: str, *, vertex: bool) -> R
     body = with_blobs(row["request"], folder)
     provider = "google-vertex" if vertex and row["provider"] == "google-vertex" else api_of(row)
     try:
-        found = turnlog.count(body, model_of(row), provider=provider)
+        found = turnlog.count(body, model=model_of(row), provider=provider)
     except TurnlogError as error:
         print(f"  cannot be read: {row['id']} {error}")
         return None

@@ -45,7 +45,7 @@ def sizes(imported: Imported, aim: Target, budget: int) -> tuple[int, int]:
     if budget:
         session.configure(budget=budget)
     request = session.request().body
-    return session.token_count, turnlog.count(request, aim.model, provider=aim.provider).tokens
+    return session.token_count, turnlog.count(request, model=aim.model, provider=aim.provider).tokens
 
 
 def main() -> int:

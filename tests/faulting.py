@@ -604,7 +604,7 @@ def _requests(session: Session, oracle: ModuleType, before: _Before) -> Iterator
     for aim in AIMS:
         request = session.request(aim).body
         yield from (f"{aim.provider}: {error}" for error in errors_of(oracle, aim, request))
-        size = turnlog.count(request, aim.model).tokens
+        size = turnlog.count(request, model=aim.model).tokens
         if budget.max_tokens and size > budget.max_tokens:
             yield f"{aim.provider}: {size} tokens, the budget is {budget.max_tokens}"
     results = {

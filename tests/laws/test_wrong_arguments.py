@@ -56,7 +56,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "check provider": (lambda v: turnlog.check(BODY, v), "unknown provider"),
     "repair provider": (lambda v: turnlog.repair(BODY, v), "unknown provider"),
     "convert to": (lambda v: turnlog.convert(BODY, to=v), "unknown provider"),
-    "convert source": (lambda v: turnlog.convert(BODY, to="anthropic", source=v), "unknown provider"),
+    "convert source": (lambda v: turnlog.convert(BODY, to="anthropic", provider=v), "unknown provider"),
     "convert model": (lambda v: turnlog.convert(BODY, to="anthropic", model=v), "model is a string"),
     "fit provider": (lambda v: turnlog.fit(BODY, provider=v), "unknown provider"),
     "cost model": (lambda v: turnlog.cost(Usage(1), v), "model is a string"),

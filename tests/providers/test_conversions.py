@@ -188,7 +188,7 @@ def test_what_is_not_in_the_request_is_named(what: str, to: str) -> None:
     """A document's context was gone where the document was shown as its text, an author's name with system text,
     the tools that alone were allowed with a choice among them: each without a word."""
     source, body = BODIES[what]
-    made = convert(body, to=to, source=source)
+    made = convert(body, to=to, provider=source)
     sent = json.dumps(made.body, ensure_ascii=False)
     said = " ".join(change.detail for change in (*made.losses, *made.edits))
     words = set(re.findall(r"\w+", said))
@@ -212,9 +212,9 @@ def test_a_name_is_named_wherever_no_media_have_one() -> None:
 def test_text_that_is_not_plain_is_sent_as_plain_with_a_word() -> None:
     """Anthropic's documents of text are plain: that one was Markdown or CSV was gone."""
     source, body = BODIES["file with a name"]
-    made = convert(body, to="anthropic", source=source)
+    made = convert(body, to="anthropic", provider=source)
     assert [loss.detail for loss in made.losses] == ["document declared as text/csv sent as text/plain"]
-    plain = convert(BODIES["text document"][1], to="anthropic", source="anthropic")
+    plain = convert(BODIES["text document"][1], to="anthropic", provider="anthropic")
     assert plain.losses == ()
 
 
@@ -226,7 +226,7 @@ def test_a_choice_goes_along_under_its_older_name_without_a_loss() -> None:
         "tools": _CHAT_TOOLS,
         "function_call": {"name": "a"},
     }
-    made = convert(body, to="anthropic", source="openai-chat")
+    made = convert(body, to="anthropic", provider="openai-chat")
     assert (made.body["tool_choice"], made.losses) == ({"type": "tool", "name": "a"}, ())
 
 
@@ -242,7 +242,7 @@ def test_a_choice_of_no_tool_is_no_reason_to_refuse_a_body(source: str, body: di
     """`tool choice 'tool:'` was said to who had given none of these words."""
     said = {"contents": [{"parts": [{"text": "hi"}]}]} if source == "google" else {"messages": []}
     for to in ("openai-chat", "openai-responses", "anthropic", "google"):
-        made = convert({**said, **body}, to=to, source=source)
+        made = convert({**said, **body}, to=to, provider=source)
         assert turnlog.check(made.body, to) == []
 
 

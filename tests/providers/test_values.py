@@ -138,7 +138,7 @@ def test_a_key_inside_an_object_is_a_declared_loss() -> None:
             {"role": "tool", "tool_call_id": "call_1", "content": "done"},
         ],
     }
-    losses = convert(body, to="anthropic", model="claude-sonnet-4-5", source="openai-chat").losses
+    losses = convert(body, to="anthropic", model="claude-sonnet-4-5", provider="openai-chat").losses
     assert [(loss.kind, loss.records) for loss in losses if "function.strictness" in loss.detail] == [("extra", (2,))]
 
 

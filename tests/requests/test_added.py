@@ -50,7 +50,7 @@ def test_a_request_is_as_large_as_it_was_counted(aim: Target, seed: int) -> None
     messages = list(history.messages)[: chance.randint(1, len(history.messages))]
     session = session_of(messages, aim, history.blobs)
     made = session.request()
-    sent = turnlog.count(made.body, aim.model, provider=aim.provider).tokens
+    sent = turnlog.count(made.body, model=aim.model, provider=aim.provider).tokens
     assert sent <= session.token_count
     # Counted as sent one by one: results of calls made at once by their brackets too much, and what is told apart only
     # by the turn that it stands in, signatures and encrypted reasoning, as if the turn lasted.
@@ -142,7 +142,7 @@ def test_system_text_that_comes_late_counts_at_once(aim: Target) -> None:
     session.add(Message("system", (Text("Be brief."),)))
     again = Session(session._store, session._store.info("s"))
     assert session.token_count == again.token_count == session.breakdown().tokens
-    sent = turnlog.count(session.request().body, aim.model, provider=aim.provider).tokens
+    sent = turnlog.count(session.request().body, model=aim.model, provider=aim.provider).tokens
     assert sent <= session.token_count  # a user's word behind a result is one message with it for some
 
 
@@ -168,13 +168,13 @@ def test_a_body_that_was_made_to_fit_fits_as_it_is_counted(aim: Target, seed: in
     body = session_of(list(history.messages), aim, history.blobs).request().body
     if seed % 2:
         body.pop("tools", None)
-    size = turnlog.count(body, aim.model, provider=aim.provider).tokens
+    size = turnlog.count(body, model=aim.model, provider=aim.provider).tokens
     for limit in (size * 4 // 10, size * 7 // 10, 2 * size):
         try:
             fitted = turnlog.fit(body, max_tokens=max(60, limit), model=aim.model, provider=aim.provider)
         except turnlog.BudgetError:
             continue
-        counted = turnlog.count(fitted.body, aim.model, provider=aim.provider).tokens
+        counted = turnlog.count(fitted.body, model=aim.model, provider=aim.provider).tokens
         assert counted == fitted.tokens <= max(60, limit)
 
 

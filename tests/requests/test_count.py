@@ -47,7 +47,7 @@ MODELS = {"google": "gemini-2.5-pro"}
 @pytest.mark.parametrize("provider", BODIES)
 def test_every_provider_is_counted_by_kind(provider: str) -> None:
     """A part that is counted as nothing, or as another kind, fails here."""
-    found = turnlog.count(BODIES[provider], MODELS.get(provider, ""))
+    found = turnlog.count(BODIES[provider], model=MODELS.get(provider, ""))
     assert found.tokens == sum(found.parts.values())
     assert found.certainty == "estimated"
     assert found.parts["system"] in (3, 4) and found.parts["user"] in (4, 5, 6)
@@ -67,7 +67,7 @@ def test_plain_requests_are_exact(provider: str, tokens: int) -> None:
 
 def test_the_model_given_wins_over_the_bodys() -> None:
     """A body counts for the model asked about, wherever it was written for."""
-    ours, theirs = (turnlog.count(BODIES["openai-chat"], model) for model in ("", "claude-opus-4-8"))
+    ours, theirs = (turnlog.count(BODIES["openai-chat"], model=model) for model in ("", "claude-opus-4-8"))
     assert (ours.counter, theirs.counter) == ("gpt-4o:2", "claude-4.8:2")
     assert theirs.tokens > ours.tokens
 
@@ -95,7 +95,7 @@ def test_an_answers_schema_is_counted(provider: str, key: str, value: Any) -> No
     """The schema that an answer has to keep to is sent to the model too."""
     plain, with_schema = ({**BODIES[provider], **more} for more in ({}, {key: value}))
     model = MODELS.get(provider, "")
-    assert turnlog.count(with_schema, model).tokens - turnlog.count(plain, model).tokens > 15
+    assert turnlog.count(with_schema, model=model).tokens - turnlog.count(plain, model=model).tokens > 15
 
 
 def test_a_counter_of_ones_own() -> None:
@@ -116,7 +116,7 @@ def test_what_is_no_request_is_refused() -> None:
 def test_without_a_model_nothing_is_exact() -> None:
     """A figure for some model or other that is taken for a certain one."""
     body = {"messages": [{"role": "user", "content": "hello"}]}
-    certain = [turnlog.count(body, model).certainty for model in ("", "gpt-4o")]
+    certain = [turnlog.count(body, model=model).certainty for model in ("", "gpt-4o")]
     assert certain == ["estimated", "exact"]
 
 

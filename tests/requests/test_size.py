@@ -47,7 +47,7 @@ def again(session: Session) -> Session:
 
 
 def sent(session: Session, aim: Target) -> int:
-    return turnlog.count(session.request().body, aim.model, provider=aim.provider).tokens
+    return turnlog.count(session.request().body, model=aim.model, provider=aim.provider).tokens
 
 
 def notes(session: Session) -> None:
@@ -278,7 +278,7 @@ def test_a_tool_of_free_text_counts_as_what_is_declared(aim: Target) -> None:
         session.assistant([call])
         session.tool_result("c1", "done")
         request = session.request().body
-        counted = turnlog.count(request, aim.model, provider=aim.provider)
+        counted = turnlog.count(request, model=aim.model, provider=aim.provider)
         assert (session.token_count, session.breakdown().tokens) == (counted.tokens, counted.tokens)
         assert turnlog.fit(request, model=aim.model, provider=aim.provider, max_tokens=20_000).tokens == counted.tokens
 
@@ -308,7 +308,7 @@ def test_the_end_of_a_request_counts_by_the_target_that_is_asked() -> None:
         "anthropic", "claude-sonnet-4-5", max_tokens=8000, thinking={"type": "enabled", "budget_tokens": 2000}
     )
     for aim in (CLAUDE, thinking, CLAUDE):
-        size = turnlog.count(session.request(aim).body, aim.model, provider=aim.provider).tokens
+        size = turnlog.count(session.request(aim).body, model=aim.model, provider=aim.provider).tokens
         assert session._context.tokens(aim).tokens == again(session)._context.tokens(aim).tokens == size
 
 
@@ -381,7 +381,9 @@ def test_a_cache_report_claims_no_more_than_is_there(aim: Target, happen: Callab
     happen(session)
     use = session.request().cache
     assert use is not None
-    common = turnlog.count(opened_with(aim, "word " * 100).request().body, aim.model, provider=aim.provider).tokens
+    common = turnlog.count(
+        opened_with(aim, "word " * 100).request().body, model=aim.model, provider=aim.provider
+    ).tokens
     assert use.shared <= common + 60  # the user's word, and the calls if they come next
     assert use.shared < use.previous and use.why
 
@@ -484,7 +486,7 @@ def test_sizes_where_bytes_are_gone(aim: Target) -> None:
     session.user("Well?")
     lacking = Lacking(store)
     reopened = Session(lacking, store.info(session.id))  # type: ignore[arg-type]
-    assert turnlog.count(reopened.request().body, aim.model, provider=aim.provider).tokens <= reopened.token_count
+    assert turnlog.count(reopened.request().body, model=aim.model, provider=aim.provider).tokens <= reopened.token_count
 
 
 class Lacking:

@@ -13,6 +13,7 @@ import turnlog
 from judging import errors_of
 from turnlog.errors import FormatError, InputError, UnknownProvider
 from turnlog.models.target import target
+from turnlog.providers import PROVIDERS
 from turnlog.requests.standalone import detect
 
 BROKEN: dict[str, Any] = {
@@ -215,7 +216,7 @@ def test_what_both_have_goes_along(settings: dict[str, Any], to: str, kept: dict
     there = turnlog.convert({**BROKEN, **settings}, to=to)
     assert (kept or settings).items() <= there.body.items()
     assert not any(name in loss.detail for loss in there.losses for name in settings)
-    back = turnlog.convert(there.body, to="openai-chat", source=to)
+    back = turnlog.convert(there.body, to="openai-chat", provider=to)
     assert settings.items() <= back.body.items()
 
 
@@ -223,7 +224,7 @@ def test_what_both_have_goes_along(settings: dict[str, Any], to: str, kept: dict
 def test_there_and_back_the_conversation_is_the_same(to: str) -> None:
     """Text, calls, arguments, results and their order survive a change of provider."""
     there = turnlog.convert(turnlog.repair(BROKEN, "openai-chat").body, to=to)
-    back = turnlog.convert(there.body, to="openai-chat", model="gpt-4o", source=to)
+    back = turnlog.convert(there.body, to="openai-chat", model="gpt-4o", provider=to)
     expected = turnlog.repair(BROKEN, "openai-chat").body["messages"]
     said = [
         (m["role"], m["content"], [c["function"]["name"] for c in m.get("tool_calls", [])])
@@ -250,6 +251,20 @@ def test_there_and_back_the_conversation_is_the_same(to: str) -> None:
 def test_a_body_says_whose_it_is(body: dict[str, Any], provider: str) -> None:
     """A body read as another provider's loses its tool blocks."""
     assert detect(body) == provider
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("left_out", range(3))
+def test_a_body_needs_no_provider_named(provider: str, left_out: int) -> None:
+    """Whoever has a body of one API would have to know our word for it, in each function by another argument."""
+    body = turnlog.convert(BROKEN, "openai-chat", to=provider).body
+    said = list(body[PROVIDERS[provider].conversation])
+    body = {**body, PROVIDERS[provider].conversation: said[:left_out] + said[left_out + 1 :]}
+    assert turnlog.check(body) == turnlog.check(body, provider)
+    assert turnlog.repair(body).body == turnlog.repair(body, provider).body
+    assert turnlog.convert(body, to="google").body == turnlog.convert(body, provider, to="google").body
+    assert turnlog.fit(body).body == turnlog.fit(body, provider).body == turnlog.Fitter(provider).fit(body).body
+    assert turnlog.count(body) == turnlog.count(body, provider)
 
 
 def test_what_is_no_body_is_refused_by_name() -> None:
@@ -311,7 +326,7 @@ def test_what_is_sent_is_json(source: str, number: float, to: str) -> None:
             ],
         },
     }[source]
-    for made in (turnlog.convert(body, source=source, to=to), turnlog.fit(body, max_tokens=5_000)):
+    for made in (turnlog.convert(body, provider=source, to=to), turnlog.fit(body, max_tokens=5_000)):
         assert json.dumps({"x": number}, separators=(",", ":")) in str(made.body).replace("\\", "")
         json.dumps(made.body, allow_nan=False)
 
@@ -355,8 +370,8 @@ def test_numbers_that_json_does_not_have_are_left_out(source: str, to: str) -> N
         }
 
     broken, sound = bodies(schema)[source], bodies(finite)[source]
-    made = turnlog.convert(broken, to=to, source=source)
-    assert made.body == turnlog.convert(sound, to=to, source=source).body
+    made = turnlog.convert(broken, to=to, provider=source)
+    assert made.body == turnlog.convert(sound, to=to, provider=source).body
     assert [edit.detail for edit in made.edits] == ["Infinity or NaN left out, which JSON does not have"]
     assert [one.kind for one in turnlog.check(broken, source)] == ["setting"]
     assert turnlog.check(made.body, to) == []
@@ -424,7 +439,7 @@ def test_what_is_no_body_is_told(body: Any) -> None:
         lambda: turnlog.count(body, provider="openai-chat"),
         lambda: turnlog.fit(body, provider="openai-chat"),
         lambda: turnlog.repair(body, "openai-chat"),
-        lambda: turnlog.convert(body, to="google", source="openai-chat"),
+        lambda: turnlog.convert(body, to="google", provider="openai-chat"),
     ):
         with pytest.raises(InputError, match="a request body is an object"):
             made()

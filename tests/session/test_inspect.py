@@ -137,7 +137,7 @@ def test_what_an_answer_has_to_keep_to_is_counted(session: Session, aim: Target)
     session.configure(**formats[aim.provider], tool_choice={"type": "any"} if aim is CLAUDE else "required")
     assert session.token_count == session.breakdown().tokens
     assert session.token_count > bare + 2_000
-    assert session.token_count == turnlog.count(session.request().body, aim.model, provider=aim.provider).tokens
+    assert session.token_count == turnlog.count(session.request().body, model=aim.model, provider=aim.provider).tokens
 
 
 def test_a_schema_is_counted_in_either_spelling(session: Session) -> None:
@@ -150,7 +150,7 @@ def test_a_schema_is_counted_in_either_spelling(session: Session) -> None:
     ):
         session.switch(target("google", "gemini-2.5-pro"))
         session.configure(**settings)
-        sizes.append(session.token_count - turnlog.count(session.request().body, "gemini-2.5-pro").tokens)
+        sizes.append(session.token_count - turnlog.count(session.request().body, model="gemini-2.5-pro").tokens)
         session.switch(OURS)
     assert sizes == [0, 0]
 

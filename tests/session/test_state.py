@@ -441,7 +441,7 @@ def test_a_result_whose_call_was_cleared_counts_for_nothing(aim: Target) -> None
         assert session.token_count == before
         session.user("Now something else.")
         made = session.request()
-        assert session.token_count == turnlog.count(made.body, aim.model, provider=aim.provider).tokens
+        assert session.token_count == turnlog.count(made.body, model=aim.model, provider=aim.provider).tokens
         assert not any(
             isinstance(record.body, Decision) and record.body.action != "clear" for record in session.history()
         )

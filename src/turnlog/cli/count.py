@@ -56,7 +56,7 @@ def _body(arguments: Namespace) -> TokenCount | None:
         return None
     if not (arguments.model or body.get("model")):
         raise InputError(f"{arguments.source}: names no model; say which to count for with --model")
-    return count(body, arguments.model)
+    return count(body, model=arguments.model)
 
 
 def _session(arguments: Namespace) -> TokenCount:

@@ -32,12 +32,12 @@ class TokenCount(Struct, frozen=True):
 
 
 def count(
-    body: Mapping[str, Any], model: str = "", *, provider: str = "", counter: Counter | None = None
+    body: Mapping[str, Any], provider: str = "", *, model: str = "", counter: Counter | None = None
 ) -> TokenCount:
     """The input tokens of a request body, without a network.
 
-    `model` defaults to the body's own; without any, the count is an estimate at best. `provider` is told
-    from the body if not given; `google-vertex` counts as Vertex AI bills. `counter` counts instead of the one
+    `provider` is told from the body if not given; `google-vertex` counts as Vertex AI bills. `model` defaults to the
+    body's own; without any, the count is an estimate at best. `counter` counts instead of the one
     built in. The first count loads a vocabulary, a few tenths of a second. Raises FormatError where `body` is
     no request of that provider, InputError where it is nobody's, or what counts is no counter.
     """

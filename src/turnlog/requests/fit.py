@@ -74,11 +74,11 @@ class Fitted(Struct, frozen=True, kw_only=True):
 
 def fit(
     body: Mapping[str, Any],
+    provider: str = "",
     *,
     max_tokens: int | Budget = 0,
     model: str = "",
     strategy: Strategy | str = "auto",
-    provider: str = "",
     counter: Counter | CountBody | None = None,
     summarizer: Summarizer | Complete | None = None,
 ) -> Fitted:
@@ -89,10 +89,10 @@ def fit(
     provider, InputError where it is nobody's.
     """
     fitter = Fitter(
+        provider,
         max_tokens=max_tokens,
         model=model,
         strategy=strategy,
-        provider=provider,
         counter=counter,
         summarizer=summarizer,
     )
@@ -103,9 +103,10 @@ class Fitter:
     """Fits a history that is passed whole each time, and grows: what it once decided it keeps, so that each
     request begins with the one before it until something has to be decided again.
 
-    `max_tokens` is the limit of a whole request, or a Budget; 0 is what the model takes. `model` and `provider`
-    default to the body's own. `counter` counts in place of the built-in one: a `Counter`, or any function from a list
-    of the provider's messages to tokens. `summarizer` writes summaries; the default needs no model.
+    `provider` is told from the body if not given, and `model` defaults to the body's own. `max_tokens` is the limit of
+    a whole request, or a Budget; 0 is what the model takes. `counter` counts in place of the built-in one: a `Counter`,
+    or any function from a list of the provider's messages to tokens. `summarizer` writes summaries; the default needs
+    no model.
 
     A history that differs from those seen before is taken as one of its own from there on: a turn that is tried again,
     a message that was changed, another conversation. What was decided on the messages ahead of the first difference
@@ -115,11 +116,11 @@ class Fitter:
 
     def __init__(
         self,
+        provider: str = "",
         *,
         max_tokens: int | Budget = 0,
         model: str = "",
         strategy: Strategy | str = "auto",
-        provider: str = "",
         counter: Counter | CountBody | None = None,
         summarizer: Summarizer | Complete | None = None,
     ) -> None:

@@ -31,11 +31,12 @@ class Violation(Struct, frozen=True):
     messages: tuple[int, ...] = ()
 
 
-def check(body: Mapping[str, Any], provider: str, *, model: str = "") -> list[Violation]:
+def check(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> list[Violation]:
     """What is wrong with a request body, as values; `[]` if the provider would accept it.
 
-    `model` defaults to the body's own. Violations are what `repair` would have to change; what it changes
-    only because every request does so, though the provider would take it, is none.
+    `provider` is told from the body if not given, and `model` defaults to the body's own. Violations are what `repair`
+    would have to change, but for what it changes in every request although the provider would take it. Raises
+    InputError where no provider is given and the body shows none.
     """
     try:
         parsed, prepared = _repaired(body, provider, model)
@@ -71,15 +72,17 @@ def _current_turn(view: Sequence[Shown]) -> frozenset[int]:
     return frozenset(n for shown in view[start:] for n in shown.records)
 
 
-def repair(body: Mapping[str, Any], provider: str, *, model: str = "") -> Request:
-    """The same request, made valid; an undamaged one comes back equal. Raises FormatError where `body`
-    is no request of that provider at all."""
+def repair(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> Request:
+    """The same request, made valid; an undamaged one comes back equal. The arguments are those of `check`.
+
+    Raises FormatError where `body` is no request of that provider at all, InputError where it is nobody's."""
     return _repaired(body, provider, model)[1]
 
 
 def _repaired(body: Mapping[str, Any], provider: str, model: str) -> tuple[Parsed, Request]:
     """A body as it was read, and the same request made valid, with all that was changed."""
     with as_json(body) as told:
+        provider = provider or detect(told)
         parsed, prepared = _made_of(told, provider, model, provider)
     if prepared.body == told:
         return parsed, prepared
@@ -104,16 +107,17 @@ def _empty_texts(message: Message) -> int:
     return sum(isinstance(part, Text) and not part.text for part in parts)
 
 
-def convert(body: Mapping[str, Any], *, to: str, model: str = "", source: str = "") -> Request:
-    """The request for another provider, valid there. `source` is told from the body if not given. Raises InputError:
-    UnknownProvider, FormatError where `body` is no request of its provider."""
+def convert(body: Mapping[str, Any], provider: str = "", *, to: str, model: str = "") -> Request:
+    """The request for another provider, `to`, valid there. `provider` is the body's own, told from it if not given;
+    `model` is one of the other provider's. Raises InputError: UnknownProvider, FormatError where `body` is no request
+    of its provider."""
     with as_json(body) as told:
-        return _made_of(told, to, model, source)[1]
+        return _made_of(told, to, model, provider or detect(told))[1]
 
 
 def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple[Parsed, Request]:
     """A body as it was read, and the request made of it."""
-    speaker = provider(source or detect(body))
+    speaker = provider(source)
     provider(to)  # before anything is made of the body
     if model is not None:  # as whoever has none passes it on
         text_given("model", model)
