@@ -73,7 +73,7 @@ def test_explained(turnlog: Any, tmp_path: Path) -> None:
     )
     rows = turnlog("request", name, "--to", "openai-chat", "--explain", "--json").rows
     detail = "call of 'look' (c1) has no result: lost"
-    assert rows[0] == {"change": "edit", "kind": "unanswered", "detail": detail, "records": [3]}
+    assert rows[0] == {"change": "edit", "kind": "unanswered", "detail": detail, "records": [3], "path": ""}
     assert [row["change"] for row in rows] == ["edit"]
 
 
@@ -122,6 +122,7 @@ def test_check(turnlog: Any, tmp_path: Path) -> None:
         "kind": "unanswered",
         "detail": "call of 'look' (c1) has no result: lost",
         "messages": [2],
+        "path": "",
     }
     assert turnlog("check", good, "--model", "gpt-5").code == 0
 

@@ -216,7 +216,7 @@ def test_a_block_is_mended_where_it_can_be(seen: dict[str, Any], sent: dict[str,
     sanitized = PROVIDER.sanitize(with_blocks("user", seen), AIM)
     assert sanitized.body == with_blocks("user", sent)
     assert sanitized.edits
-    assert all(edit.detail.startswith("messages") for edit in sanitized.edits)
+    assert all(edit.path.startswith("messages[") for edit in sanitized.edits)
 
 
 @pytest.mark.parametrize(

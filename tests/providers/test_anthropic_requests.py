@@ -63,10 +63,10 @@ def user(*parts: Any) -> Message:
 
 
 def sanitized(**request: Any) -> tuple[dict[str, Any], list[str]]:
-    """A request after sanitizing, and the details of its edits."""
+    """A request after sanitizing, and its edits as sentences."""
     body = {"model": AIM.model, "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], **request}
     found = PROVIDER.sanitize(body, AIM)
-    return found.body, [edit.detail for edit in found.edits]
+    return found.body, [str(edit) for edit in found.edits]
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: aim.model)
@@ -335,7 +335,7 @@ def test_surplus_cache_marks_go_from_the_oldest_messages(oracle: ModuleType) -> 
     assert request["system"] == [{**block, "cache_control": LONG}]
     # The hour after five minutes is refused as well; it became five minutes.
     assert request["messages"][0]["content"] == [plain, block, block, block]
-    assert edits == ["messages.0.content.0.cache_control dropped", "messages.0.content.2.cache_control.ttl dropped"]
+    assert edits == ["messages[0].content[0].cache_control dropped", "messages[0].content[2].cache_control.ttl dropped"]
     assert oracle.check_anthropic(request) == []
 
 

@@ -228,7 +228,7 @@ def test_a_part_is_mended_where_it_can_be(seen: dict[str, Any], sent: dict[str, 
     sanitized = PROVIDER.sanitize(body_of(seen), AIM)
     assert sanitized.body == body_of(sent)
     assert sanitized.edits
-    assert all(edit.detail.startswith("contents[0]") for edit in sanitized.edits)
+    assert all(edit.path.startswith("contents[0]") for edit in sanitized.edits)
 
 
 def test_a_call_without_a_readable_signature_gets_the_stand_in() -> None:

@@ -64,7 +64,7 @@ def outcome(act: Any, value: Any, shape: Shape) -> tuple[str, list[str]]:
         made = repr(act(value, shape, "at", edits))
     except FormatError as error:
         made = str(error)
-    return made, [f"{edit.kind} {edit.detail.partition(' dropped')[0]} {edit.rule}" for edit in edits]
+    return made, [f"{edit.kind} {edit.path} {edit.rule}" for edit in edits]
 
 
 @given(_VALUES | _MARKED, _SHAPES)

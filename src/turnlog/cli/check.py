@@ -36,7 +36,7 @@ def _check(arguments: Namespace) -> int:
             out_json(msgspec.to_builtins(violation))
         else:
             where = ", ".join(map(str, violation.messages))
-            out_line(f"{violation.kind}: {violation.detail}" + (f" (message {where})" if where else ""))
+            out_line(f"{violation.kind}: {violation}" + (f" (message {where})" if where else ""))
     found = counted(len(violations), "violation") if violations else "no violations"
     say(f"{arguments.file}: {found}, checked as {provider}")
     return 1 if violations else 0

@@ -201,7 +201,7 @@ def _told(changes: Iterable[Edit | Loss]) -> list[str]:
     """Each change in a line; equal ones together."""
     found: dict[str, list[int]] = {}
     for change in changes:
-        found.setdefault(f"{change.kind}: {change.detail}", []).extend(change.records)
+        found.setdefault(f"{change.kind}: {change}", []).extend(change.records)
     return [
         told + (f" (record {', '.join(map(str, dict.fromkeys(records)))})" if records else "")
         for told, records in found.items()

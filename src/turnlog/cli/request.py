@@ -53,7 +53,8 @@ def _request(arguments: Namespace) -> int:
         say(_counts(prepared))
     elif arguments.json:
         for kind, change in changes(prepared):
-            out_json({"change": kind, "kind": change.kind, "detail": change.detail, "records": change.records})
+            told = {key: getattr(change, key) for key in ("kind", "detail", "records", "path")}
+            out_json({"change": kind, **told})
     else:
         for line in _explained(prepared, arguments.source):
             out_line(line)
@@ -111,7 +112,7 @@ def sentence(kind: str, change: Edit | Loss) -> str:
         where = f" (records {numbers} to {change.through})"
     else:
         where = f" (record {numbers})" if numbers else ""
-    return visible(f"{kind} {change.kind}: {change.detail}{where}", one_line=True)
+    return visible(f"{kind} {change.kind}: {change}{where}", one_line=True)
 
 
 def _counts(prepared: Request) -> str:

@@ -35,5 +35,5 @@ def as_body(provider: str, store: Store, session_id: str, problems: list[Problem
     prepared = prepare(view, configuration, aim, store.get_blob, fate=fate_of(records))
     changes: list[Edit | Loss] = [*prepared.edits, *prepared.losses]
     for change in changes:
-        problems.append(Problem(session_id, change.records[0] if change.records else 0, change.detail))
+        problems.append(Problem(session_id, change.records[0] if change.records else 0, str(change)))
     yield json.dumps(prepared.body, ensure_ascii=True, indent=1).encode("ascii") + b"\n"

@@ -199,8 +199,9 @@ def _bounded(value: Any, shape: Value, path: str, edits: list[Edit]) -> Any:
     edits.append(
         Edit(
             "setting",
-            f"{path} {brief(value)} sent as {bound}",
-            rule=f"Invalid '{path}': expected a value from {shape.low} to {shape.high}.",
+            f"{brief(value)} sent as {bound}",
+            rule=f"Expected a value from {shape.low} to {shape.high}.",
+            path=path,
         )
     )
     return bound
@@ -232,7 +233,7 @@ def _fit_keys(value: Mapping[str, Any], shape: Keys, path: str, edits: list[Edit
             continue
         where = f"{path}.{key}" if path else key
         if inner is None:
-            changes.append(Edit("unknown_key", f"{where} dropped", rule=f"Unknown parameter: '{where}'."))
+            changes.append(Edit("unknown_key", "dropped", rule="Unknown parameter.", path=where))
             continue
         new = _fit(item, inner, where, changes)
         if new is REFUSED:
@@ -250,7 +251,7 @@ def _same_items(kept: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
 
 
 def _dropped(where: str, value: Any) -> Edit:
-    return Edit("unknown_value", f"{where} dropped: {brief(value)}", rule=f"Invalid value for '{where}'.")
+    return Edit("unknown_value", f"dropped: {brief(value)}", rule="Invalid value.", path=where)
 
 
 def brief(value: Any) -> str:
@@ -291,7 +292,7 @@ def prune(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
         inner = shape.keys.get(key)
         if inner is None:
             changed = True
-            edits.append(Edit("unknown_key", f"{where} dropped", rule=f"Unknown parameter: '{where}'."))
+            edits.append(Edit("unknown_key", "dropped", rule="Unknown parameter.", path=where))
             continue
         result[key] = prune(item, inner, where, edits)
         changed = changed or result[key] is not item

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from ..view.types import Edit
+
 
 def around(request: dict[str, Any], key: str) -> tuple[bytes, bytes]:
     """The JSON of a request up to the messages that stand under `key`, and behind them."""
@@ -27,3 +29,14 @@ def joined(first: bytes, between: Sequence[bytes], last: bytes) -> list[bytes]:
     """The JSON of wire messages with commas where they belong; `between` has one ahead of each."""
     joined = [first, *between] if first else list(between[1:])
     return [*joined, b"," if joined and last else b"", last]
+
+
+def is_within(edit: Edit, key: str) -> bool:
+    """Whether an edit concerns a message in the list at `key` of a request."""
+    return edit.path.startswith(f"{key}[")
+
+
+def moved(edit: Edit, key: str, by: int) -> Edit:
+    """An edit of a message in the list at `key`, for the message `by` places further on."""
+    index, _, rest = edit.path.removeprefix(f"{key}[").partition("]")
+    return msgspec.structs.replace(edit, path=f"{key}[{int(index) + by}]{rest}")

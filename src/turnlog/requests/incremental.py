@@ -7,7 +7,6 @@ request as `request.follow` does on the whole view, and falls back to that if in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, repeat
 from operator import attrgetter, is_
@@ -24,7 +23,7 @@ from ..view.repair.media_room import Held, held, longest_side, media_of, room_fo
 from ..view.repair.repair import close, declare_tools, mend
 from ..view.types import Edit, Loss, Shown
 from .build import Request, as_known, as_text, follow
-from .fragments import around, encoded, joined
+from .fragments import around, encoded, is_within, joined, moved
 from .translate import Plan
 
 _plan_of = attrgetter("plan")
@@ -375,7 +374,7 @@ def _spell(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> _Wire:
     return _Wire(
         messages=messages,
         encoded=json,
-        edits=(*(edit for edit in (*rendered.edits, *sanitized.edits) if edit.detail.startswith(key)), *replaced),
+        edits=(*(edit for edit in (*rendered.edits, *sanitized.edits) if is_within(edit, key)), *replaced),
         losses=tuple(loss for loss in (*rendered.losses, *sanitized.losses) if loss.records),
     )
 
@@ -392,8 +391,6 @@ def _numbered(wires: Sequence[_Wire], key: str) -> list[Edit]:
     before = 0
     for wire in wires:
         for edit in wire.edits:
-            found = re.match(rf"({key}\W)(\d+)(.*)", edit.detail, re.DOTALL)
-            moved = f"{found[1]}{int(found[2]) + before}{found[3]}" if found else edit.detail
-            edits.append(msgspec.structs.replace(edit, detail=moved))
+            edits.append(moved(edit, key, before) if is_within(edit, key) else edit)
         before += len(wire.messages)
     return edits

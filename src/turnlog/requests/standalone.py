@@ -23,12 +23,17 @@ from ..view.types import Edit, Loss, Shown, starts_turn
 from .build import Request, prepare
 
 
-class Violation(Struct, frozen=True):
-    """Something the provider would refuse: a stable `kind`, a sentence, the messages concerned."""
+class Violation(Struct, frozen=True, repr_omit_defaults=True):
+    """Something the provider would refuse: a stable `kind`, a sentence, the messages concerned, and the JSON path
+    inside the body ("messages[3].content[0]") where that is known; as a string, one sentence about it."""
 
     kind: str
     detail: str
     messages: tuple[int, ...] = ()
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.detail}" if self.path else self.detail
 
 
 def check(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> list[Violation]:
@@ -43,8 +48,8 @@ def check(body: Mapping[str, Any], provider: str = "", *, model: str = "") -> li
     except FormatError as error:
         return [Violation("format", str(error))]
     return [
-        *(Violation(edit.kind, edit.rule or edit.detail, edit.records) for edit in prepared.edits),
-        *(Violation(loss.kind, loss.detail, loss.records) for loss in _broken(parsed, prepared)),
+        *(Violation(edit.kind, edit.rule or edit.detail, edit.records, edit.path) for edit in prepared.edits),
+        *(Violation(loss.kind, loss.detail, loss.records, loss.path) for loss in _broken(parsed, prepared)),
     ]
 
 

@@ -25,13 +25,14 @@ class Shown(Struct, frozen=True, gc=False):
     treatment: Treatment = "verbatim"
 
 
-class Edit(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A change made so that the provider accepts the request.
+class Edit(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults=True):
+    """A change made so that the provider accepts the request; as a string, one sentence about it.
 
-    `records` are the numbers of the records concerned, or empty for a change of the request's own
-    settings. `kind` is a short stable word, `detail` a sentence for people that names call, key or
-    part. `rule` is what the provider would have answered. With `through`, the change concerns all
-    records from the one in `records` to that number, except those that always stay.
+    `kind` is a short stable word, `detail` a sentence for people. `records` are the numbers of the records concerned,
+    `path` is the JSON path inside the request body ("messages[3].content[0]"); which of the two is known depends on
+    where the change was made, and `detail` does not repeat them. `rule` is what the provider would have answered.
+    With `through`, the change concerns all records from the one in `records` to that number, except those that always
+    stay.
     """
 
     kind: str
@@ -39,17 +40,25 @@ class Edit(Struct, frozen=True, gc=False, omit_defaults=True):
     records: tuple[int, ...] = ()
     rule: str = ""
     through: int = 0
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.detail}".lstrip()
 
 
-class Loss(Struct, frozen=True, gc=False, omit_defaults=True):
+class Loss(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults=True):
     """Something of the conversation that this target cannot take, or takes in another place.
 
-    `kind`, `detail` and `records` as in `Edit`. A loss says nothing of damage: the log holds what was lost.
+    Its fields are those of `Edit`. A loss says nothing of damage: the log holds what was lost.
     """
 
     kind: str
     detail: str
     records: tuple[int, ...] = ()
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.detail}".lstrip()
 
 
 def without_extras(form: Form | None, *, name: str = "", own: str = "") -> str:

@@ -26,7 +26,7 @@ def with_sound_mark(block: dict[str, Any], path: str, edits: list[Edit]) -> dict
     plain = {key: value for key, value in mark.items() if key != "ttl"} if isinstance(mark, dict) else {}
     lost = bool(misfit(plain, MARK))
     where = f"{path}.cache_control" + ("" if lost else ".ttl")
-    edits.append(Edit("setting", f"{where} dropped: {why}", rule=f"{where}: Input should be valid"))
+    edits.append(Edit("setting", f"dropped: {why}", rule="Input should be valid", path=where))
     marked: dict[str, Any] = _changed(block, (), None if lost else plain)
     return marked
 
@@ -34,7 +34,7 @@ def with_sound_mark(block: dict[str, Any], path: str, edits: list[Edit]) -> dict
 def sanitize_marks(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:
     """The request with at most `MAX_MARKS` marks, in a legal order of lifetimes, on blocks that may carry one."""
     for path, why in list(_misplaced(request)):
-        edits.append(Edit("setting", f"{_name(path)}.cache_control dropped", rule=f"{_name(path)}: {why}"))
+        edits.append(Edit("setting", "dropped", rule=why, path=f"{_name(path)}.cache_control"))
         request = _changed(request, path, None)
     marks = list(_marks(request))
     allowed = MAX_MARKS - (1 if isinstance(request.get("cache_control"), Mapping) else 0)
@@ -45,7 +45,7 @@ def sanitize_marks(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]
     surplus = [*in_messages, *reversed(elsewhere)][: max(0, len(marks) - allowed)]
     for path in surplus:
         rule = f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {len(marks)}."
-        edits.append(Edit("setting", f"{_name(path)}.cache_control dropped", rule=rule))
+        edits.append(Edit("setting", "dropped", rule=rule, path=f"{_name(path)}.cache_control"))
         request = _changed(request, path, None)
     return _ordered(request, edits)
 
@@ -98,7 +98,7 @@ def _ordered(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:
             short_seen = True
         elif short_seen:
             rule = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block."
-            edits.append(Edit("setting", f"{_name(path)}.cache_control.ttl dropped", rule=rule))
+            edits.append(Edit("setting", "dropped", rule=rule, path=f"{_name(path)}.cache_control.ttl"))
             request = _changed(request, path, {key: value for key, value in mark.items() if key != "ttl"})
     return request
 
@@ -151,4 +151,5 @@ def _changed(value: Any, path: _Path, mark: dict[str, Any] | None) -> Any:
 
 
 def _name(path: _Path) -> str:
-    return ".".join(map(str, path))
+    first, *further = path
+    return f"{first}" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in further)

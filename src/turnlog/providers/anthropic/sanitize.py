@@ -81,18 +81,18 @@ def _clears_thinking(edit: Any) -> bool:
     return isinstance(edit, Mapping) and str(edit.get("type", "")).startswith("clear_thinking")
 
 
-def _setting(edits: _Edits, detail: str, rule: str) -> None:
-    edits.append(Edit("setting", detail, rule=rule))
+def _setting(edits: _Edits, path: str, detail: str, rule: str) -> None:
+    edits.append(Edit("setting", detail, rule=rule, path=path))
 
 
 def _dropped(request: _Request, key: str, edits: _Edits, detail: str, rule: str) -> _Request:
-    _setting(edits, detail, rule)
+    _setting(edits, key, detail, rule)
     return {name: value for name, value in request.items() if name != key}
 
 
 def _nulls(request: _Request, target: Target, edits: _Edits) -> _Request:
     for key in [key for key, value in request.items() if value is None and key in NOT_NULL]:
-        request = _dropped(request, key, edits, f"{key} dropped: it was null", f"{key}: Input should be valid")
+        request = _dropped(request, key, edits, "dropped: it was null", "Input should be valid")
     return request
 
 
@@ -101,7 +101,7 @@ def _settings(request: _Request, target: Target, edits: _Edits) -> _Request:
     for key in SETTINGS:
         why = misfit(request[key], SETTINGS[key]) if key in request else ""
         if why:
-            request = _dropped(request, key, edits, f"{key} dropped: {why}", f"{key}: Input should be valid")
+            request = _dropped(request, key, edits, f"dropped: {why}", "Input should be valid")
     return request
 
 
@@ -122,7 +122,7 @@ def _messages(request: _Request, target: Target, edits: _Edits) -> _Request:
 def _model(request: _Request, target: Target, edits: _Edits) -> _Request:
     if request.get("model"):
         return request
-    _setting(edits, f"model set to {target.model}", "model: Field required")
+    _setting(edits, "model", f"set to {target.model}", "Field required")
     return {**request, "model": target.model}
 
 
@@ -138,8 +138,9 @@ def _thinking_budget(request: _Request, target: Target, edits: _Edits) -> _Reque
         return request
     _setting(
         edits,
-        f"thinking.budget_tokens raised from {budget} to {_MIN_BUDGET}",
-        "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024",
+        "thinking.budget_tokens",
+        f"raised from {budget} to {_MIN_BUDGET}",
+        "Input should be greater than or equal to 1024",
     )
     return {**request, "thinking": {**request["thinking"], "budget_tokens": _MIN_BUDGET}}
 
@@ -154,17 +155,17 @@ def _max_tokens(request: _Request, target: Target, edits: _Edits) -> _Request:
     given = request.get("max_tokens")
     budget = _budget(request)
     limit = given if given is not None else required_settings(target)["max_tokens"]
-    rule = "max_tokens: Field required"
+    rule = "Field required"
     if budget is not None and isinstance(limit, int) and limit <= budget:
         limit = min(budget + max(limit, _MIN_BUDGET), max(target.output_limit, _MIN_BUDGET + 1))
         rule = "`max_tokens` must be greater than `thinking.budget_tokens`."
         if limit <= budget:
             lowered = max(_MIN_BUDGET, limit // 2)
-            _setting(edits, f"thinking.budget_tokens lowered from {budget} to {lowered}", rule)
+            _setting(edits, "thinking.budget_tokens", f"lowered from {budget} to {lowered}", rule)
             request = {**request, "thinking": {**request["thinking"], "budget_tokens": lowered}}
     if limit == given:
         return request
-    _setting(edits, f"max_tokens set to {limit}", rule)
+    _setting(edits, "max_tokens", f"set to {limit}", rule)
     return {**request, "max_tokens": limit}
 
 
@@ -174,15 +175,16 @@ def _thinking_excludes(request: _Request, target: Target, edits: _Edits) -> _Req
         return request
     if request.get("temperature") not in (None, 1):
         rule = "`temperature` may only be set to 1 when thinking is enabled."
-        request = _dropped(request, "temperature", edits, "temperature dropped: thinking is on", rule)
+        request = _dropped(request, "temperature", edits, "dropped: thinking is on", rule)
     if request.get("top_k") is not None:
         rule = "`top_k` must be unset when thinking is enabled."
-        request = _dropped(request, "top_k", edits, "top_k dropped: thinking is on", rule)
+        request = _dropped(request, "top_k", edits, "dropped: thinking is on", rule)
     choice = request.get("tool_choice")
     if isinstance(choice, dict) and choice.get("type") in ("any", "tool"):
         _setting(
             edits,
-            f"tool_choice {choice['type']!r} became 'auto': thinking is on",
+            "tool_choice",
+            f"{choice['type']!r} became 'auto': thinking is on",
             "Thinking may not be enabled when tool_choice forces tool use.",
         )
         kept = {key: value for key, value in choice.items() if key != "name"}
@@ -195,18 +197,18 @@ def _sampling(request: _Request, target: Target, edits: _Edits) -> _Request:
     for key in ("temperature", "top_p", "top_k"):
         if key in request and NO_SAMPLING.search(model):
             rule = "sampling parameters are refused by the newest models"
-            request = _dropped(request, key, edits, f"{key} dropped: {model} takes none", rule)
+            request = _dropped(request, key, edits, f"dropped: {model} takes none", rule)
     both = request.get("temperature") is not None and request.get("top_p") is not None
     if both and ONE_SAMPLING.search(model):
         rule = "`temperature` and `top_p` cannot both be specified for this model."
-        request = _dropped(request, "top_p", edits, "top_p dropped: temperature is set", rule)
+        request = _dropped(request, "top_p", edits, "dropped: temperature is set", rule)
     for key in ("temperature", "top_p"):
         value = request.get(key)
         if value != value:  # NaN, which is no JSON
-            request = _dropped(request, key, edits, f"{key} dropped: {value} is no number", f"{key}: range: 0..1")
+            request = _dropped(request, key, edits, f"dropped: {value} is no number", "range: 0..1")
         elif isinstance(value, (int, float)) and not 0 <= value <= 1:
             clamped = min(max(value, 0), 1)
-            _setting(edits, f"{key} {value} became {clamped}", f"{key}: range: 0..1")
+            _setting(edits, key, f"{value} became {clamped}", "range: 0..1")
             request = {**request, key: clamped}
     return request
 
@@ -218,7 +220,7 @@ def _stop_sequences(request: _Request, target: Target, edits: _Edits) -> _Reques
     kept = [item for item in given if not isinstance(item, str) or item.strip()]
     if len(kept) == len(given):
         return request
-    _setting(edits, "blank stop sequences dropped", "stop_sequences: each stop sequence must contain non-whitespace")
+    _setting(edits, "stop_sequences", "blank ones dropped", "each stop sequence must contain non-whitespace")
     return {**request, "stop_sequences": kept}
 
 
@@ -231,10 +233,10 @@ def _system(request: _Request, target: Target, edits: _Edits) -> _Request:
     kept = [block for block in blocks if _says_something(block)]
     if kept == given:
         return request
-    rule = "system: text content blocks must contain non-whitespace text"
+    rule = "text content blocks must contain non-whitespace text"
     if not kept:
-        return _dropped(request, "system", edits, "system dropped: it has no text", rule)
-    _setting(edits, f"system: {len(blocks) - len(kept)} blocks without text dropped", rule)
+        return _dropped(request, "system", edits, "dropped: it has no text", rule)
+    _setting(edits, "system", f"{len(blocks) - len(kept)} blocks without text dropped", rule)
     return {**request, "system": kept}
 
 
@@ -250,9 +252,9 @@ def _tool_choice(request: _Request, target: Target, edits: _Edits) -> _Request:
     tools = request.get("tools")
     if not tools or not isinstance(tools, list):
         rule = "tool_choice may only be specified while providing tools."
-        return _dropped(request, "tool_choice", edits, "tool_choice dropped: there are no tools", rule)
+        return _dropped(request, "tool_choice", edits, "dropped: there are no tools", rule)
     names = [tool.get("name") for tool in tools if isinstance(tool, dict)]
     if choice.get("type") == "tool" and choice.get("name") not in names:
         rule = f"Tool '{choice.get('name')}' not found in provided tools"
-        return _dropped(request, "tool_choice", edits, f"tool_choice dropped: no tool {choice.get('name')!r}", rule)
+        return _dropped(request, "tool_choice", edits, f"dropped: no tool {choice.get('name')!r}", rule)
     return request

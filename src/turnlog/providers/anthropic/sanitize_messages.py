@@ -54,13 +54,13 @@ def _block(block: Any, path: str, edits: _Edits) -> Any:
 
 
 def _without(block: _Block, key: str, path: str, why: str, edits: _Edits) -> _Block:
-    edits.append(Edit("unknown_value", f"{path}.{key} dropped: {why}", rule=f"{path}.{key}: Input should be valid"))
+    edits.append(Edit("unknown_value", f"dropped: {why}", rule="Input should be valid", path=f"{path}.{key}"))
     return {name: value for name, value in block.items() if name != key}
 
 
 def _set(block: _Block, key: str, value: Any, path: str, edits: _Edits) -> _Block:
-    was = f"{key} was {block[key]!r:.40}" if key in block else f"there was no {key}"
-    edits.append(Edit("value", f"{path}.{key} set to {value!r:.40}: {was}", rule=f"{path}.{key}: Field required"))
+    was = f"it was {block[key]!r:.40}" if key in block else "there was none"
+    edits.append(Edit("value", f"set to {value!r:.40}: {was}", rule="Field required", path=f"{path}.{key}"))
     return {**block, key: value}
 
 
@@ -91,7 +91,7 @@ def _result(block: _Block, path: str, edits: _Edits) -> _Block:
     if not wrong:
         return block
     for j, why in wrong:
-        edits.append(Edit("opaque", f"{path}.content[{j}] left out: {why}", rule=f"{path}.content.{j}: {why}"))
+        edits.append(Edit("opaque", f"left out: {why}", rule=why, path=f"{path}.content[{j}]"))
     left = [inner for j, inner in enumerate(given) if j not in {j for j, _ in wrong}]
     if not left and not block.get("is_error"):
         return {key: value for key, value in block.items() if key != "content"}
@@ -119,13 +119,15 @@ def _media(block: _Block, path: str, edits: _Edits) -> _Block:
         try:
             text = document_text(decoded(data)[0])
         except UnicodeDecodeError:
-            edits.append(Edit("media", f"{path} left out: {mime} in no encoding that is known", rule="application/pdf"))
+            detail = f"left out: {mime} in no encoding that is known"
+            edits.append(Edit("media", detail, rule="application/pdf", path=path))
             return {"type": "text", "text": f"[document left out: {mime}]"}
-        edits.append(Edit("media", f"{path}.source sent as text: it was base64 of {mime}", rule="application/pdf"))
+        detail = f"sent as text: it was base64 of {mime}"
+        edits.append(Edit("media", detail, rule="application/pdf", path=f"{path}.source"))
         source = {"type": "text", "media_type": "text/plain", "data": text}
         return _retyped({**block, "source": source}, "document", path, edits)
     if not _BASE64.fullmatch(data):
-        edits.append(Edit("media", f"{path}.source.data encoded again", rule="invalid base64 data"))
+        edits.append(Edit("media", "encoded again", rule="invalid base64 data", path=f"{path}.source.data"))
         block = {**block, "source": {**source, "data": base64.b64encode(decoded(data)[0]).decode("ascii")}}
     return _retyped(block, "image" if mime.startswith("image/") else "document", path, edits)
 
@@ -134,8 +136,8 @@ def _retyped(block: _Block, kind: str, path: str, edits: _Edits) -> _Block:
     if block["type"] == kind:
         return block
     lost = [key for key in _ONLY[block["type"]] if block.get(key) is not None]
-    detail = f"{path} sent as {kind}, it was {block['type']}" + (f" with {', '.join(lost)}" if lost else "")
-    edits.append(Edit("media", detail, rule=f"{path}.source.base64.media_type: Input should be of another type"))
+    detail = f"sent as {kind}, it was {block['type']}" + (f" with {', '.join(lost)}" if lost else "")
+    edits.append(Edit("media", detail, rule="source.base64.media_type: Input should be of another type", path=path))
     rest = {key: value for key, value in block.items() if key not in _ONLY[block["type"]]}
     return {**rest, "type": kind}
 

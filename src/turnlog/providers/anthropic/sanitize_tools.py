@@ -28,14 +28,14 @@ def sanitize_tools(request: dict[str, Any], target: Target, edits: _Edits) -> di
     names: list[Any] = []
     for i, tool in enumerate(given):
         if not isinstance(tool, dict):
-            _edit(edits, f"tools[{i}] dropped: it is no declaration", f"tools.{i}: Input should be a valid dictionary")
+            _edit(edits, f"tools[{i}]", "dropped: it is no declaration", "Input should be a valid dictionary")
             continue
         declared: _Tool | None = tool
         if tool.get("name") is None or tool["name"] not in names:
             declared = _declared(tool, f"tools[{i}]", edits)
         name = declared.get("name") if declared is not None else None
         if name is not None and name in names:
-            _edit(edits, f"second declaration of tool {name!r} dropped", "tools: Tool names must be unique.")
+            _edit(edits, f"tools[{i}]", f"dropped: a second {name!r}", "Tool names must be unique.")
         elif declared is not None:
             names.append(name)
             kept.append(declared)
@@ -52,13 +52,13 @@ def _from_calls(messages: Any, edits: _Edits) -> list[_Tool]:
     blocks = [block for content in contents if isinstance(content, list) for block in content]
     calls = [block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"]
     names = dict.fromkeys(call["name"] for call in calls if isinstance(call.get("name"), str))
-    for name in names:
-        edits.append(Edit("tool", f"tool {name!r} declared from its call", rule="Requests ... must define tools."))
+    rule = "Requests ... must define tools."
+    edits += [Edit("tool", f"{name!r} declared from its call", rule=rule, path="tools") for name in names]
     return [{"name": name, "input_schema": {"type": "object", "properties": {}}} for name in names]
 
 
-def _edit(edits: _Edits, detail: str, rule: str) -> None:
-    edits.append(Edit("setting", detail, rule=rule))
+def _edit(edits: _Edits, path: str, detail: str, rule: str) -> None:
+    edits.append(Edit("setting", detail, rule=rule, path=path))
 
 
 def _declared(tool: _Tool, path: str, edits: _Edits) -> _Tool | None:
@@ -67,7 +67,7 @@ def _declared(tool: _Tool, path: str, edits: _Edits) -> _Tool | None:
     for key in [key for key in tool if key in TOOL_KEYS]:
         why = misfit(tool[key], TOOL_KEYS[key])
         if why:
-            _edit(edits, f"{path}.{key} dropped: {why}", f"{path}.{key}: Input should be valid")
+            _edit(edits, f"{path}.{key}", f"dropped: {why}", "Input should be valid")
             tool = {name: value for name, value in tool.items() if name != key}
     kind = tool.get("type")
     if kind in (None, "custom"):
@@ -78,14 +78,11 @@ def _declared(tool: _Tool, path: str, edits: _Edits) -> _Tool | None:
     name, needs = found
     why = misfit(tool, needs)
     if why:
-        _edit(edits, f"{path} dropped: {why}", f"{path}: Field required")
+        _edit(edits, path, f"dropped: {why}", "Field required")
         return None
     if name and tool.get("name") != name:
-        _edit(
-            edits,
-            f"{path}.name set to {name!r}: that is the name of {kind!r}",
-            f"{path}.name: Input should be {name!r}",
-        )
+        detail = f"set to {name!r}: that is the name of {kind!r}"
+        _edit(edits, f"{path}.name", detail, f"Input should be {name!r}")
         return {**tool, "name": name}
     return tool
 
@@ -95,11 +92,11 @@ def _of_no_type(tool: _Tool, path: str, edits: _Edits) -> _Tool | None:
     kind, name = tool["type"], tool.get("name")
     if _DATE.search(kind):
         return tool
-    rule = f"{path}: Input tag '{kind}' does not match any of the expected tags"
+    rule = f"Input tag '{kind}' does not match any of the expected tags"
     if not isinstance(name, str):
-        _edit(edits, f"{path} dropped: no tool is of type {kind!r}", rule)
+        _edit(edits, path, f"dropped: no tool is of type {kind!r}", rule)
         return None
-    _edit(edits, f"{path}.type dropped, {name!r} is a function: no tool is of type {kind!r}", rule)
+    _edit(edits, f"{path}.type", f"dropped, {name!r} is a function: no tool is of type {kind!r}", rule)
     untyped = {key: value for key, value in tool.items() if key != "type"}
     return _function(prune(untyped, TOOL, path, edits), path, edits)
 
@@ -108,11 +105,9 @@ def _function(tool: _Tool, path: str, edits: _Edits) -> _Tool:
     """The schema of a function is an object's."""
     schema = tool.get("input_schema")
     if not isinstance(schema, dict):
-        _edit(edits, f"{path}.input_schema set: it takes any object", f"{path}.custom.input_schema: Field required")
+        _edit(edits, f"{path}.input_schema", "set: it takes any object", "Field required")
         return {**tool, "input_schema": {"type": "object", "properties": {}}}
     if schema.get("type") == "object":
         return tool
-    _edit(
-        edits, f"{path}.input_schema says type 'object'", f"{path}.custom.input_schema.type: Input should be 'object'"
-    )
+    _edit(edits, f"{path}.input_schema.type", "set to 'object'", "Input should be 'object'")
     return {**tool, "input_schema": {"type": "object", **schema, **({"type": "object"} if "type" in schema else {})}}

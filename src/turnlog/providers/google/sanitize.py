@@ -53,7 +53,7 @@ def _sanitized(request: dict[str, Any], target: Target, edits: list[Edit]) -> di
 
 def _drop(holder: dict[str, Any], key: str, why: str, rule: str, edits: list[Edit]) -> None:
     del holder[key]
-    edits.append(Edit("setting", f"{key} dropped: {why}", rule=rule))
+    edits.append(Edit("setting", f"dropped: {why}", rule=rule, path=key))
 
 
 def _object(holder: dict[str, Any], key: str) -> tuple[str, dict[str, Any] | None]:
@@ -70,9 +70,9 @@ def _system(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
     texts = [value] if isinstance(value, str) else value
     if texts and isinstance(texts, list) and all(isinstance(text, str) for text in texts):
         body[key] = {"parts": [{"text": text} for text in texts]}
-        edits.append(Edit("setting", f"{key} sent as a content", rule="Invalid value at 'system_instruction'"))
+        edits.append(Edit("setting", "sent as a content", rule="Invalid value", path=key))
     elif value == [] or (isinstance(value, dict) and not value.get("parts")):
-        _drop(body, key, "it has no parts", "system_instruction.parts must not be empty.", edits)
+        _drop(body, key, "it has no parts", "parts must not be empty.", edits)
     elif isinstance(value, dict):
         whole = _listed(value, "parts")
         pruned = prune({key: whole}, BODY, "", edits)[key]
@@ -159,14 +159,14 @@ def _untyped(holder: Any, typed: str, free: str, path: str, edits: list[Edit]) -
         return holder
     rest = {name: value for name, value in holder.items() if name != key}
     if holder.get(other) is not None:
-        edits.append(Edit("setting", f"{path}: {key} dropped beside {other}", rule="mutually exclusive"))
+        edits.append(Edit("setting", f"dropped beside {other}", rule="mutually exclusive", path=f"{path}.{key}"))
         return rest
     if not isinstance(schema, dict):
-        edits.append(Edit("setting", f"{path}: {key} dropped: it is no schema", rule=f"Invalid value at '{key}'"))
+        edits.append(Edit("setting", "dropped: it is no schema", rule="Invalid value", path=f"{path}.{key}"))
         return rest
     if is_google_schema(schema):
         return holder
-    edits.append(Edit("setting", f"{path}: {key} sent as {free}, which takes any schema", rule="Unknown name"))
+    edits.append(Edit("setting", f"sent as {free}, which takes any schema", rule="Unknown name", path=f"{path}.{key}"))
     return {**rest, free: lower_types(schema)}
 
 
@@ -189,7 +189,7 @@ def _tools(body: dict[str, Any], edits: list[Edit]) -> None:
             called = one.get("name") if isinstance(one, dict) else None
             if isinstance(called, str) and called in seen:
                 rule = f"Duplicate function declaration found: {called}"
-                edits.append(Edit("tool", f"second declaration of {called!r} dropped", rule=rule))
+                edits.append(Edit("tool", f"second declaration of {called!r} dropped", rule=rule, path=key))
                 continue
             seen.add(called if isinstance(called, str) else "")
             kept.append(one)
@@ -226,7 +226,7 @@ def _calling(body: dict[str, Any], edits: list[Edit]) -> None:
     elif names and isinstance(allowed, list) and not names.issuperset(allowed):
         kept = [name for name in allowed if name in names]
         rule = "allowed_function_names: not declared in function_declarations"
-        edits.append(Edit("setting", f"{allowed_key}: undeclared names dropped", rule=rule))
+        edits.append(Edit("setting", "undeclared names dropped", rule=rule, path=allowed_key))
         calling = {name: value for name, value in calling.items() if name != allowed_key}
         config[inner_key] = {**calling, allowed_key: kept} if kept else calling
     else:
@@ -259,16 +259,16 @@ def _generation(body: dict[str, Any], target: Target, edits: list[Edit]) -> None
     rule = "temperature must be in the range [0.0, 2.0]."
     if temperature != temperature:  # NaN, which is no JSON
         del config["temperature"]
-        edits.append(Edit("setting", f"temperature dropped: {temperature} is no number", rule=rule))
+        edits.append(Edit("setting", f"dropped: {temperature} is no number", rule=rule, path="temperature"))
     elif isinstance(temperature, (int, float)) and not low <= temperature <= high:
         config["temperature"] = min(max(temperature, low), high)
-        edits.append(Edit("setting", f"temperature {temperature} sent as {config['temperature']}", rule=rule))
+        edits.append(Edit("setting", f"{temperature} sent as {config['temperature']}", rule=rule, path="temperature"))
     name = find(config, "stopSequences")
     stops = config.get(name)
     if isinstance(stops, list) and len(stops) > _STOPS:
         config[name] = stops[:_STOPS]
         rule = f"at most {_STOPS} stop sequences are supported."
-        edits.append(Edit("setting", f"{name}: {len(stops) - _STOPS} dropped", rule=rule))
+        edits.append(Edit("setting", f"{len(stops) - _STOPS} dropped", rule=rule, path=name))
     name, thinking = _object(config, "thinkingConfig")
     if thinking is not None:
         budget, level = find(thinking, "thinkingBudget"), find(thinking, "thinkingLevel")

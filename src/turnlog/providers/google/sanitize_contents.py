@@ -36,7 +36,7 @@ def sanitize_content(content: Any, path: str, edits: _Edits, *, signs: bool, rol
         content = _with_role(content, path, edits)
     given = content.get("parts")
     if not given:
-        edits.append(Edit("empty", f"{path} without parts sent as an empty text", rule="parts must not be empty."))
+        edits.append(Edit("empty", "without parts sent as an empty text", rule="parts must not be empty.", path=path))
         return {**content, "parts": [{"text": ""}]}
     parts = given if isinstance(given, list) else [given]
     sanitized = [_part(part, f"{path}.parts[{j}]", edits, signs) for j, part in enumerate(parts)]
@@ -48,8 +48,8 @@ def sanitize_content(content: Any, path: str, edits: _Edits, *, signs: bool, rol
 def _with_role(content: _Object, path: str, edits: _Edits) -> _Object:
     seen = content["role"]
     valid = "model" if isinstance(seen, str) and role_of(seen) == "assistant" else "user"
-    detail = f"{path} of role {seen!r:.40} sent as {valid}"
-    edits.append(Edit("role", detail, rule="Please use a valid role: user, model."))
+    detail = f"of role {seen!r:.40} sent as {valid}"
+    edits.append(Edit("role", detail, rule="Please use a valid role: user, model.", path=path))
     return {**content, "role": valid}
 
 
@@ -60,7 +60,7 @@ def _part(part: Any, path: str, edits: _Edits, signs: bool) -> Any:
     part = _signed(part, path, edits, signs)
     present = {camel(key) for key, value in part.items() if value is not None}
     if not present & {*DATA, "videoMetadata", "thoughtSignature"}:
-        edits.append(Edit("empty", f"{path} without data sent as an empty text", rule="required oneof field 'data'"))
+        edits.append(Edit("empty", "without data sent as an empty text", rule="required oneof field 'data'", path=path))
         return {**part, "text": ""}
     for key, mend in (
         ("functionCall", _call),
@@ -82,12 +82,12 @@ def _signed(part: _Object, path: str, edits: _Edits, signs: bool) -> _Object:
     signature = part.get(key)
     if signature is None or (isinstance(signature, str) and (signature in STAND_INS or _is_base64(signature))):
         return part
-    rule = f"Invalid value at '{path}.thought_signature' (TYPE_BYTES), Base64 decoding failed"
+    rule, where = "Invalid value (TYPE_BYTES), Base64 decoding failed", f"{path}.{key}"
     rest = {name: value for name, value in part.items() if name != key}
     if signs and isinstance(part.get(find(part, "functionCall")), dict):
-        edits.append(Edit("signature", f"{path}.{key} replaced by the documented stand-in: it is no base64", rule=rule))
+        edits.append(Edit("signature", "replaced by the documented stand-in: it is no base64", rule=rule, path=where))
         return {**rest, key: _STAND_IN}
-    edits.append(Edit("signature", f"{path}.{key} dropped: it is no base64", rule=rule))
+    edits.append(Edit("signature", "dropped: it is no base64", rule=rule, path=where))
     return rest
 
 
@@ -102,8 +102,8 @@ def _is_base64(text: str) -> bool:
 
 def _set(holder: _Object, key: str, value: Any, path: str, edits: _Edits) -> _Object:
     was = f"it was {holder[key]!r:.40}" if key in holder else "there was none"
-    rule = f"Invalid value at '{path}.{key}', or required field is not set"
-    edits.append(Edit("value", f"{path}.{key} set to {value!r:.40}: {was}", rule=rule))
+    rule = "Invalid value, or required field is not set"
+    edits.append(Edit("value", f"set to {value!r:.40}: {was}", rule=rule, path=f"{path}.{key}"))
     return {**holder, key: value}
 
 
@@ -144,8 +144,8 @@ def _inline(inline: _Object, path: str, edits: _Edits) -> _Object:
     raw = decode(data)
     if raw is not None and not _is_base64(data):
         again = base64.b64encode(raw).decode("ascii")
-        rule = f"Invalid value at '{path}.data' (TYPE_BYTES), Base64 decoding failed"
-        edits.append(Edit("media", f"{path}.data encoded again", rule=rule))
+        rule = "Invalid value (TYPE_BYTES), Base64 decoding failed"
+        edits.append(Edit("media", "encoded again", rule=rule, path=f"{path}.data"))
         inline = {**inline, "data": again}
     found = "" if inline.get(key) or raw is None else image_type(raw)
     return _set(inline, key, found, path, edits) if found else inline

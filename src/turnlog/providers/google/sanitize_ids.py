@@ -25,8 +25,9 @@ def sanitize_ids(contents: list[Any], edits: list[Edit]) -> list[Any]:
             changed |= _mismatched(calls, _found(turn, "functionResponse"))
     for (i, j), call_id in changed.items():
         what = f"set to {call_id!r}" if call_id else "dropped"
-        detail = f"contents[{i}].parts[{j}].functionResponse.id {what}, as its call has it"
-        edits.append(Edit("id", detail, rule="functionResponse.id must be that of a functionCall"))
+        rule = "functionResponse.id must be that of a functionCall"
+        where = f"contents[{i}].parts[{j}].functionResponse.id"
+        edits.append(Edit("id", f"{what}, as its call has it", rule=rule, path=where))
         contents = [*contents[:i], _with_id(contents[i], j, call_id), *contents[i + 1 :]]
     return contents
 

@@ -84,7 +84,7 @@ def drop_misfits(value: Any, path: str, edits: list[Edit]) -> Any:
         typed = item is not None and name in _TYPES
         why = misfit(item, _TYPES[name], strict=False) if typed else ""  # numbers may be written as strings
         if why:
-            edits.append(Edit("unknown_value", f"{where} dropped: {why}", rule=f"Invalid value at '{where}'"))
+            edits.append(Edit("unknown_value", f"dropped: {why}", rule="Invalid value", path=where))
         else:
             kept[key] = item if name in FREE else drop_misfits(item, where, edits)
     same = len(kept) == len(value) and all(kept[key] is item for key, item in value.items())

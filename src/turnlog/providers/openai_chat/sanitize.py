@@ -46,13 +46,13 @@ def _mend(body: dict[str, Any], key: str, value: Any) -> None:
 
 def _drop(body: dict[str, Any], key: str, why: str, edits: list[Edit]) -> None:
     del body[key]
-    edits.append(Edit("setting", f"{key} dropped", rule=why))
+    edits.append(Edit("setting", "dropped", rule=why, path=key))
 
 
 def _model(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
     if not isinstance(body.get("model"), str) and model:
         body["model"] = model
-        edits.append(Edit("setting", f"model {model} added", rule="Missing required parameter: 'model'."))
+        edits.append(Edit("setting", f"set to {model}", rule="Missing required parameter.", path="model"))
 
 
 def _declared(tools: Any, model: str, edits: list[Edit]) -> Any:
@@ -68,19 +68,19 @@ def _tool(tool: Any, path: str, model: str, edits: list[Edit]) -> Any:
         return tool
     kind = tool.get("type")
     if kind is None and isinstance(tool.get("function"), dict):
-        edits.append(Edit("tool", f"{path}.type set to 'function'", rule=f"Missing required parameter: '{path}.type'."))
+        edits.append(Edit("tool", "set to 'function'", rule="Missing required parameter.", path=f"{path}.type"))
         tool = {"type": "function", **{key: value for key, value in tool.items() if key != "type"}}
     elif kind == "function" and "function" not in tool and isinstance(tool.get("name"), str):
-        rule = f"Missing required parameter: '{path}.function'."
-        edits.append(Edit("tool", f"{path} put under 'function'", rule=rule))
+        rule = "Missing required parameter: 'function'."
+        edits.append(Edit("tool", "put under 'function'", rule=rule, path=path))
         rest = {key: value for key, value in tool.items() if key not in _FUNCTION}
         tool = {**rest, "function": {key: tool[key] for key in _FUNCTION if key in tool}}
     function = tool.get("function")
     schema = function.get("parameters") if isinstance(function, dict) else None
     if not isinstance(schema, dict) or not schema or schema.get("type") == "object" or takes_reasoning(model):
         return tool
-    rule = f"Invalid schema for function: schema must be a JSON Schema of 'type: \"object\"' (param: {path})."
-    edits.append(Edit("tool", f"{path}.function.parameters.type set to 'object'", rule=rule))
+    rule = "Invalid schema for function: schema must be a JSON Schema of 'type: \"object\"'."
+    edits.append(Edit("tool", "set to 'object'", rule=rule, path=f"{path}.function.parameters.type"))
     return {**tool, "function": {**function, "parameters": {**schema, "type": "object"}}}
 
 
@@ -88,11 +88,9 @@ def _tools(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
     """How many tools, and what is only allowed beside them."""
     for key in ("tools", "functions"):
         if body.get(key) == []:
-            _drop(body, key, f"Invalid '{key}': empty array.", edits)
+            _drop(body, key, "Empty array.", edits)
         elif len(body.get(key) or ()) > TOOLS_MAX:
-            edits.append(
-                Edit("tool", f"{key} beyond the first {TOOLS_MAX} left out", rule=f"Invalid '{key}': array too long.")
-            )
+            edits.append(Edit("tool", f"cut to the first {TOOLS_MAX}", rule="Array too long.", path=key))
             body[key] = body[key][:TOOLS_MAX]
     if "tools" not in body:
         for key in ("tool_choice", "parallel_tool_calls"):
@@ -111,7 +109,7 @@ def _limits(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
     stop = body.get("stop")
     if isinstance(stop, list) and len(stop) > _MAX_STOPS:
         body["stop"] = stop[:_MAX_STOPS]
-        edits.append(Edit("setting", f"stop cut to {_MAX_STOPS} sequences", rule="Invalid 'stop': array too long."))
+        edits.append(Edit("setting", f"cut to {_MAX_STOPS} sequences", rule="Array too long.", path="stop"))
 
 
 def _habits(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
@@ -122,8 +120,9 @@ def _habits(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
         edits.append(
             Edit(
                 "setting",
-                "max_tokens sent as max_completion_tokens",
+                "sent as max_completion_tokens",
                 rule="Unsupported parameter: 'max_tokens' is not supported with this model.",
+                path="max_tokens",
             )
         )
     if fixed_sampling(model):

@@ -44,20 +44,21 @@ def _mended(message: dict[str, Any], path: str, model: str, edits: list[Edit]) -
     role = message.get("role")
     if role in ("system", "developer") and no_system(model):
         changed["role"] = "user"
-        edits.append(
-            Edit("role", f"{path}: {role} text sent as a user's", rule=f"'{role}' is not supported by {model}")
-        )
+        rule = f"'{role}' is not supported by {model}"
+        edits.append(Edit("role", f"{role} text sent as a user's", rule=rule, path=path))
     content = message.get("content")
     if role == "function":
         if not (isinstance(message.get("name"), str) and message["name"]):
             changed["role"] = "user"
-            edits.append(Edit("role", f"{path}: text of no function sent as a user's", rule="Missing parameter 'name'"))
+            rule = "Missing parameter 'name'"
+            edits.append(Edit("role", "text of no function sent as a user's", rule=rule, path=path))
         elif isinstance(content, list):
             texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
             changed["content"] = "\n".join(texts)
-            edits.append(Edit("part", f"{path}.content sent as one text", rule="expected a string, got an array"))
+            rule = "expected a string, got an array"
+            edits.append(Edit("part", "sent as one text", rule=rule, path=f"{path}.content"))
     elif role == "tool" and "name" in message:  # as many clients write it: so often that the shapes need not find it
-        edits.append(Edit("unknown_key", f"{path}.name dropped", rule=f"Unknown parameter: '{path}.name'."))
+        edits.append(Edit("unknown_key", "dropped", rule="Unknown parameter.", path=f"{path}.name"))
         message = {key: value for key, value in message.items() if key != "name"}
     if content is not None and role != "function":
         changed["content"] = _each(content, f"{path}.content", lambda part, where: _part(part, where, edits))
@@ -71,11 +72,12 @@ def _mended(message: dict[str, Any], path: str, model: str, edits: list[Edit]) -
 def _part(part: dict[str, Any], path: str, edits: list[Edit]) -> dict[str, Any]:
     if part.get("type") in TEXT_TYPES[1:]:
         kind = part["type"]
-        edits.append(Edit("part", f"{path} of type {kind!r} sent as 'text'", rule=f"Invalid value: '{kind}'."))
+        edits.append(Edit("part", f"of type {kind!r} sent as 'text'", rule=f"Invalid value: '{kind}'.", path=path))
         return {**part, "type": "text"}
     if not isinstance(part.get("image_url"), str):
         return part
-    edits.append(Edit("part", f"{path}.image_url sent as an object", rule="expected an object, but got a string"))
+    rule = "expected an object, but got a string"
+    edits.append(Edit("part", "sent as an object", rule=rule, path=f"{path}.image_url"))
     return {**part, "image_url": {"url": part["image_url"]}}
 
 
@@ -86,11 +88,11 @@ def _call(call: dict[str, Any], path: str, model: str, edits: list[Edit]) -> dic
     own = takes_reasoning(model) and isinstance(call.get("type"), str)  # a server's own, such as `builtin_function`
     if isinstance(call.get(kind), dict) and call.get("type") != kind and not own:
         call = {**call, "type": kind}
-        edits.append(Edit("call", f"{path}.type set to {kind!r}", rule=f"Missing required parameter: '{path}.type'."))
+        edits.append(Edit("call", f"set to {kind!r}", rule="Missing required parameter.", path=f"{path}.type"))
     if isinstance(function, dict) and not isinstance(function.get("arguments"), str):
         value = function.get("arguments")
         call = {**call, "function": {**function, "arguments": "{}" if value is None else compact_json(value)}}
-        edits.append(Edit("call", f"{path}.function.arguments sent as text", rule="expected a string"))
+        edits.append(Edit("call", "sent as text", rule="expected a string", path=f"{path}.function.arguments"))
     return call
 
 
@@ -101,19 +103,20 @@ def _finished(message: dict[str, Any], path: str, edits: list[Edit]) -> dict[str
         fitting = _NOT_IN_NAME.sub("_", name)[:_NAME_MAX] or "_"
         if fitting != name:
             changed["name"] = fitting
-            edits.append(Edit("name", f"{path}.name sent as {fitting!r}", rule="string does not match pattern"))
+            rule = "string does not match pattern"
+            edits.append(Edit("name", f"sent as {fitting!r}", rule=rule, path=f"{path}.name"))
     if message.get("tool_calls") == []:
-        edits.append(Edit("setting", f"{path}.tool_calls dropped", rule=f"Invalid '{path}.tool_calls': empty array."))
+        edits.append(Edit("setting", "dropped", rule="Empty array.", path=f"{path}.tool_calls"))
         message = {key: value for key, value in message.items() if key != "tool_calls"}
     if not message.get("content") and message.get("content") != "" and message.get("role") != "function":
         if any(message.get(key) for key in _INSTEAD):
             if message.get("content") == []:
                 changed["content"] = None
-                rule = f"Invalid '{path}.content': empty array."
-                edits.append(Edit("setting", f"{path}.content set to null", rule=rule))
+                edits.append(Edit("setting", "set to null", rule="Empty array.", path=f"{path}.content"))
         else:
             changed["content"] = ""
-            edits.append(Edit("setting", f"{path}.content set to an empty string", rule="expected a string, got null."))
+            rule = "expected a string, got null."
+            edits.append(Edit("setting", "set to an empty string", rule=rule, path=f"{path}.content"))
     return {**message, **changed} if changed else message
 
 
@@ -131,7 +134,7 @@ def _split(messages: Any, edits: list[Edit]) -> Any:
         if len(calls) <= _MAX_CALLS:
             out.append(message)
             continue
-        edits.append(Edit("call", f"{path} spread over several messages", rule=f"Invalid '{path}': array too long."))
+        edits.append(Edit("call", "spread over several messages", rule="Array too long.", path=path))
         answers = []
         while at < len(messages) and messages[at].get("role") == "tool":
             answers.append(messages[at])

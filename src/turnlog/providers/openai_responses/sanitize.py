@@ -39,7 +39,7 @@ def _with(body: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
 
 
 def _without(body: dict[str, Any], key: str, rule: str, edits: list[Edit]) -> dict[str, Any]:
-    edits.append(Edit("setting", f"{key} dropped", rule=rule))
+    edits.append(Edit("setting", "dropped", rule=rule, path=key))
     return {name: value for name, value in body.items() if name != key}
 
 
@@ -51,8 +51,8 @@ def _flat_tools(tools: Any, edits: list[Edit]) -> Any:
     for i, tool in enumerate(tools):
         inner = tool.get("function") if isinstance(tool, dict) and "name" not in tool else None
         if isinstance(inner, dict):
-            rule = f"Missing required parameter: 'tools[{i}].name'."
-            edits.append(Edit("tool", f"tools[{i}].function laid flat", rule=rule))
+            rule = "Missing required parameter: 'name'."
+            edits.append(Edit("tool", "laid flat", rule=rule, path=f"tools[{i}].function"))
             tool = {"type": "function", **{key: value for key, value in tool.items() if key != "function"}, **inner}
         flat.append(tool)
     return tools if unchanged(flat, tools) else flat
@@ -67,21 +67,19 @@ def _told_apart(tools: Any, edits: list[Edit]) -> Any:
     for i, tool in enumerate(tools):
         name = tool.get("name") if tool["type"] in ("function", "custom") else None
         if name in names:
-            rule = f"Invalid 'tools[{i}].name': duplicate function name '{name}'."
-            edits.append(Edit("tool", f"tools[{i}] dropped: a second {name!r}", rule=rule))
+            rule = f"Duplicate function name '{name}'."
+            edits.append(Edit("tool", f"dropped: a second {name!r}", rule=rule, path=f"tools[{i}]"))
             continue
         names |= {name} if name else set()
         kept.append(tool)
     if len(kept) > TOOLS_MAX:
-        edits.append(
-            Edit("tool", f"tools beyond the first {TOOLS_MAX} left out", rule="Invalid 'tools': array too long.")
-        )
+        edits.append(Edit("tool", f"cut to the first {TOOLS_MAX}", rule="Array too long.", path="tools"))
     return tools if len(kept) == len(tools) <= TOOLS_MAX else kept[:TOOLS_MAX]
 
 
 def _settings(body: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:
     if not body.get("model") and not body.get("prompt") and target.model:
-        edits.append(Edit("setting", "model added", rule="Missing required parameter: 'model'."))
+        edits.append(Edit("setting", "added", rule="Missing required parameter.", path="model"))
         body = {**body, "model": target.model}
     if body.get("stream_options") is not None and not body.get("stream"):
         rule = "The 'stream_options' parameter is only allowed when 'stream' is enabled."

@@ -57,17 +57,15 @@ def _mended(item: dict[str, Any], path: str, edits: list[Edit]) -> dict[str, Any
     if kind == "message" and role not in _ROLES:
         lower = role.lower() if isinstance(role, str) else ""
         changed["role"] = lower if lower in _ROLES else "user"
-        rule = f"Invalid value: '{role}'. Supported values are: {', '.join(_ROLES)}. (param: {path})"
-        edits.append(Edit("role", f"{path} of role {role!r} sent as {changed['role']!r}", rule=rule))
+        rule = f"Invalid value: '{role}'. Supported values are: {', '.join(_ROLES)}."
+        edits.append(Edit("role", f"of role {role!r} sent as {changed['role']!r}", rule=rule, path=path))
     value = item.get(key)
     if not isinstance(value, (str, list, dict)):
         changed[key] = nothing
-        edits.append(Edit(key, f"{path}.{key} sent empty", rule=f"Missing required parameter: '{path}.{key}'."))
+        edits.append(Edit(key, "sent empty", rule="Missing required parameter.", path=f"{path}.{key}"))
     elif isinstance(value, dict):
         changed[key] = compact_json(value)
-        edits.append(
-            Edit(key, f"{path}.{key} sent as text", rule=f"Invalid type for '{path}.{key}': expected a string.")
-        )
+        edits.append(Edit(key, "sent as text", rule="Invalid type: expected a string.", path=f"{path}.{key}"))
     elif kind == "message" or key == "output":
         author = changed.get("role", role) if kind == "message" else "user"
         changed[key] = _each(value, f"{path}.{key}", lambda part, where: _text_part(part, author, where, edits))
@@ -80,9 +78,7 @@ def _text_part(part: dict[str, Any], role: Any, path: str, edits: list[Edit]) ->
     kind = part.get("type")
     if kind == usual or not (kind in _TEXT_PARTS or (kind == "refusal" and role != "assistant")):
         return part
-    edits.append(
-        Edit("part", f"{path} of type {kind!r} sent as {usual!r}", rule=f"Invalid value: '{kind}'. (param: {path})")
-    )
+    edits.append(Edit("part", f"of type {kind!r} sent as {usual!r}", rule=f"Invalid value: '{kind}'.", path=path))
     rest = {key: value for key, value in part.items() if key not in ("type", "refusal")}
     return {"type": usual, "text": part.get("refusal"), **rest}
 
@@ -95,18 +91,18 @@ def _finished(item: dict[str, Any], path: str, model: str, edits: list[Edit]) ->
         if len(kept) < len(item["content"]):
             for i, part in enumerate(item["content"]):
                 if part["type"] not in allowed:
-                    rule = f"Invalid value: '{part['type']}'. (param: {path}.content[{i}])"
-                    edits.append(Edit("part", f"{path}.content[{i}] of type {part['type']!r} dropped", rule=rule))
+                    rule, where = f"Invalid value: '{part['type']}'.", f"{path}.content[{i}]"
+                    edits.append(Edit("part", f"of type {part['type']!r} dropped", rule=rule, path=where))
             item = {**item, "content": kept}
     if kind == "reasoning" and item.get("content") and not SHOWS_REASONING.search(model):
-        rule = f"Invalid '{path}.content': array too long. Expected an array with maximum length 0."
+        rule = "Array too long. Expected an array with maximum length 0."
         item = _without(item, "content", path, rule, edits)
     if not id_fits(item) and (kind in ID_MAY_GO or kind.endswith("_call_output")):
-        rule = f"Invalid '{path}.id': expected an id that begins with '{ID_PREFIX.get(kind, '')}'."
+        rule = f"Expected an id that begins with '{ID_PREFIX.get(kind, '')}'."
         item = _without(item, "id", path, rule, edits)
     return item
 
 
 def _without(item: dict[str, Any], key: str, path: str, rule: str, edits: list[Edit]) -> dict[str, Any]:
-    edits.append(Edit("setting", f"{path}.{key} dropped", rule=rule))
+    edits.append(Edit("setting", "dropped", rule=rule, path=f"{path}.{key}"))
     return {name: value for name, value in item.items() if name != key}
