@@ -23,7 +23,8 @@ from turnlog.log.records import Configuration
 from turnlog.models.target import Target
 from turnlog.providers import provider
 from turnlog.providers.protocol import BlobReader
-from turnlog.requests.build import prepare
+from turnlog.requests.build import build
+from turnlog.requests.translate import plan
 from turnlog.testing import damaged_history
 from turnlog.view.repair.repair import declare_tools
 from turnlog.view.types import Shown
@@ -65,7 +66,7 @@ def work(seeds: range, shared: str, raw: bool) -> tuple[Counter[str], list[str]]
                     findings.append(f"{seed} {name}: {error!r}")
                 continue
             try:
-                prepared = prepare(view, Configuration(), aim, history.blobs.__getitem__)
+                prepared = build(plan(Configuration(), aim), view, history.blobs.__getitem__)
                 errors = judging.errors_of(oracle, aim, prepared.body)
                 missing = accounting.unaccounted(
                     enumerate(history.messages, 1), prepared.body, [*prepared.edits, *prepared.losses], history.blobs

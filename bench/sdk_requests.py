@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from turnlog.log.records import Configuration
-from turnlog.requests.build import prepare
+from turnlog.requests.build import build
+from turnlog.requests.translate import plan
 from turnlog.testing import damaged_history
 
 ROOT = Path(__file__).parent.parent
@@ -38,7 +39,7 @@ def send_histories(seeds: range, server_class: Any) -> list[str]:
                 history = damaged_history(random.Random(seed))
                 try:
                     view = judging.shown(history)
-                    request = prepare(view, Configuration(), aim, history.blobs.__getitem__).body
+                    request = build(plan(Configuration(), aim), view, history.blobs.__getitem__).body
                     client.send(request, aim.model)
                 except Exception as error:
                     findings.append(f"{seed} {aim.provider}/{aim.model}: {error!r}")

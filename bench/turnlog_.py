@@ -8,7 +8,7 @@ from __future__ import annotations
 from turnlog.log.messages import Message
 from turnlog.models.target import target
 from turnlog.providers import provider
-from turnlog.requests.build import Request
+from turnlog.requests.request import Request
 from turnlog.session.session import Session as TurnlogSession
 from turnlog.stores import open_store
 from turnlog.tokens import counter_for

@@ -26,7 +26,8 @@ from turnlog.log.records import Configuration, Decision, Record
 from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
 from turnlog.providers import provider
-from turnlog.requests.build import as_known, follow
+from turnlog.requests.build import build
+from turnlog.requests.pieces import as_known
 from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
@@ -394,7 +395,7 @@ class Play:
         """The request is that of the conversation which the log's decisions leave."""
         shown = [Shown(line.message, (line.record,), "summarised" if line.summary else "verbatim") for line in after]
         config = [record.body for record in log if isinstance(record.body, Configuration)][-1]
-        expected = follow(plan(config, made.target), shown, self.store.get_blob, fate_of(log))
+        expected = build(plan(config, made.target), shown, self.store.get_blob, fate_of(log))
         if unmarked(expected.body) != unmarked(made.body):
             self.wrong("view", "the request is not what the log's decisions leave of the conversation")
         if msgspec.json.decode(made.json()) != msgspec.json.decode(msgspec.json.encode(made.body)):
@@ -445,7 +446,7 @@ class Play:
         size = self.size(after)
         if size > self.limit:
             self.wrong("budget", f"{size} tokens, limit {self.limit}")
-        sent = turnlog.count(made.body, self.aim.model, provider=self.aim.provider).tokens if thorough else 0
+        sent = turnlog.count(made.body, self.aim.provider, model=self.aim.model).tokens if thorough else 0
         if sent > self.limit:
             if self.sound and after:  # an empty conversation is sent as a placeholder, beside system text and tools
                 self.wrong("budget", f"{sent} tokens as sent, limit {self.limit}")

@@ -13,7 +13,8 @@ from turnlog.importers import Imported, read_file
 from turnlog.log.records import Configuration, Record
 from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
-from turnlog.requests.build import prepare
+from turnlog.requests.build import build
+from turnlog.requests.translate import plan
 from turnlog.view.fold import select
 from turnlog.view.tool_calls import fate_of
 
@@ -65,7 +66,7 @@ def cuts(session: Imported, times: int) -> Iterator[list[Record]]:
 def judge(records: list[Record], session: Imported, aim: Target, oracle: ModuleType) -> tuple[list[str], set[str]]:
     """What is wrong with the request for these records, and the kinds of edits it took."""
     view, hidden = select(records)
-    prepared = prepare(view, _NO_CONFIGURATION, aim, session.blobs.__getitem__, fate=fate_of(records))
+    prepared = build(plan(_NO_CONFIGURATION, aim), view, session.blobs.__getitem__, fate_of(records))
     numbered = [(record.n, record.message) for record in records if record.message is not None]
     changes = [*hidden, *prepared.edits, *prepared.losses]
     missing = unaccounted(numbered, prepared.body, changes, session.blobs)

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from .models.pricing import cost
     from .models.target import Target, target
     from .redaction import Redactor
-    from .requests.build import Request
     from .requests.count import count
     from .requests.fit import Fitter, fit
+    from .requests.request import Request
     from .requests.standalone import check, convert, repair
     from .session.collect import collect
     from .session.open import open
@@ -60,7 +60,7 @@ else:
             "models.pricing": "cost",
             "models.target": "Target target",
             "redaction": "Redactor",
-            "requests.build": "Request",
+            "requests.request": "Request",
             "requests.count": "count",
             "requests.fit": "Fitter fit",
             "requests.standalone": "check convert repair",

@@ -12,7 +12,8 @@ from sdk_clients import sdk_client
 from judging import TARGETS, shown
 from turnlog.log.records import Configuration
 from turnlog.models.target import Target
-from turnlog.requests.build import prepare
+from turnlog.requests.build import build
+from turnlog.requests.translate import plan
 from turnlog.testing import damaged_history
 
 HISTORIES = 25
@@ -26,7 +27,7 @@ def test_each_sdk_sends_damaged_histories_that_are_answered(aim: Target, fake_se
     client = sdk_client(aim.provider, server.url)
     for seed in range(HISTORIES):
         history = damaged_history(random.Random(seed))
-        request = prepare(shown(history), Configuration(), aim, history.blobs.__getitem__).body
+        request = build(plan(Configuration(), aim), shown(history), history.blobs.__getitem__).body
         client.send(request, aim.model)
         assert server.requests[-1].body == {**_ADDED.get(aim.provider, {}), **request}
     assert [(one.status, one.errors) for one in server.requests] == [(200, [])] * HISTORIES

@@ -13,6 +13,7 @@ from hypothesis import given
 
 import turnlog
 from judging import numbered, shown
+from repairing import repair
 from turnlog.errors import BlobMissing
 from turnlog.log.messages import (
     Form,
@@ -31,10 +32,11 @@ from turnlog.log.records import Configuration
 from turnlog.models.target import Target, target
 from turnlog.providers.anthropic import PROVIDER
 from turnlog.providers.protocol import Rendered
-from turnlog.requests.build import prepare
+from turnlog.requests.build import build
+from turnlog.requests.translate import plan
 from turnlog.testing.histories import PIXEL, History
 from turnlog.testing.strategies import damaged_histories
-from turnlog.view.repair.repair import declare_tools, repair
+from turnlog.view.repair.repair import declare_tools
 from turnlog.view.types import Loss, Shown
 
 AIM = target("anthropic", "claude-haiku-4-5")
@@ -243,7 +245,7 @@ def test_unsigned_text_of_encrypted_reasoning_is_left_out_by_name(beside: Part, 
     holds what was thought."""
     thought = Reasoning("anthropic", text="hm", encrypted="ZW5j")
     view = [user(Text("go")), Message("assistant", (thought, beside)), user(Text("on"))]
-    prepared = prepare(numbered(view), Configuration(), AIM, {}.__getitem__)
+    prepared = build(plan(Configuration(), AIM), numbered(view), {}.__getitem__)
     assert prepared.body["messages"][1]["content"][0] == {"type": "redacted_thinking", "data": "ZW5j"}
     assert ("reasoning", (2,)) in [(edit.kind, edit.records) for edit in prepared.edits]
     assert oracle.check_anthropic(prepared.body) == []

@@ -17,7 +17,8 @@ from turnlog.errors import FormatError
 from turnlog.log.records import Configuration
 from turnlog.models.target import Target
 from turnlog.providers import provider
-from turnlog.requests.build import prepare
+from turnlog.requests.build import build
+from turnlog.requests.translate import plan
 from turnlog.testing import damaged_history
 
 BODIES = 120
@@ -31,7 +32,7 @@ def damaged_bodies(aim: Target) -> Iterator[dict[str, Any]]:
         history = damaged_history(random.Random(seed))
         blob = history.blobs.__getitem__
         yield speaker.render(shown(history), configuration, aim, blob).body
-        yield mutant(prepare(shown(history), Configuration(), aim, blob).body, random.Random(seed))
+        yield mutant(build(plan(Configuration(), aim), shown(history), blob).body, random.Random(seed))
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from repairing import repair
 from turnlog.errors import FormatError
 from turnlog.log.codec import decode_record, encode_record
 from turnlog.log.messages import Form, Media, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, sha256_hex
@@ -21,7 +22,6 @@ from turnlog.models.target import target
 from turnlog.providers.google import PROVIDER, sdk_arguments
 from turnlog.providers.google.results import read_response, response_of
 from turnlog.providers.protocol import Parsed
-from turnlog.view.repair.repair import repair
 from turnlog.view.types import Shown
 
 MODEL = "gemini-2.5-flash"

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from repairing import repair
 from turnlog.log.messages import (
     Form,
     Media,
@@ -30,7 +31,6 @@ from turnlog.log.messages import (
 from turnlog.log.records import Configuration
 from turnlog.models.target import target
 from turnlog.providers.google import PROVIDER
-from turnlog.view.repair.repair import repair
 from turnlog.view.types import Loss, Shown
 
 OLD, NEW = "gemini-2.5-flash", "gemini-3-flash-preview"

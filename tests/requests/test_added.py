@@ -11,6 +11,7 @@ from hypothesis import given
 
 import turnlog
 from budget_triples import AIMS
+from repairing import repair
 from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult
 from turnlog.log.records import Configuration
 from turnlog.models.target import Target
@@ -22,7 +23,6 @@ from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import count_message, counter_for
 from turnlog.view.added import Added, Gauge, with_added
 from turnlog.view.compaction.blocks import Item
-from turnlog.view.repair.repair import repair
 from turnlog.view.sent import as_sent, is_plain
 from turnlog.view.types import Shown
 

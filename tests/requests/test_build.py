@@ -17,7 +17,8 @@ from judging import TARGETS, errors_of, numbered, shown
 from turnlog.log.messages import Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
 from turnlog.log.records import Configuration
 from turnlog.models.target import Target, target
-from turnlog.requests.build import prepare
+from turnlog.requests.build import build
+from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import DAMAGES, damaged_history, sound_history
@@ -32,7 +33,7 @@ def test_damaged_histories_make_requests_that_are_accepted(aim: Target, oracle: 
     refused = []
     for seed in range(HISTORIES):
         history = damaged_history(random.Random(seed))
-        prepared = prepare(shown(history), Configuration(), aim, history.blobs.__getitem__)
+        prepared = build(plan(Configuration(), aim), shown(history), history.blobs.__getitem__)
         missing = unaccounted(
             enumerate(history.messages, 1), prepared.body, [*prepared.edits, *prepared.losses], history.blobs
         )
@@ -49,7 +50,7 @@ def test_texts_that_say_nothing_make_requests_that_are_accepted(aim: Target, ora
         chance = random.Random(seed)
         history = damaged_history(chance)
         messages = [sprinkled(message, chance) for message in history.messages]
-        prepared = prepare(numbered(messages), Configuration(), aim, history.blobs.__getitem__)
+        prepared = build(plan(Configuration(), aim), numbered(messages), history.blobs.__getitem__)
         missing = unaccounted(enumerate(messages, 1), prepared.body, [*prepared.edits, *prepared.losses], history.blobs)
         refused += [(seed, error) for error in (*errors_of(oracle, aim, prepared.body), *missing)]
     assert refused == []
@@ -75,7 +76,7 @@ def test_odd_ends_make_requests_that_are_accepted(aim: Target, last: Message, or
     """What is left of an end when its whitespace goes is an end too; parts that a provider makes itself stand in its
     own answers only."""
     view = numbered([Message("user", (Text("go"),)), Message("assistant", (Text("well"),)), last])
-    prepared = prepare(view, Configuration(), aim, {}.__getitem__)
+    prepared = build(plan(Configuration(), aim), view, {}.__getitem__)
     assert errors_of(oracle, aim, prepared.body) == []
     changes = [*prepared.edits, *prepared.losses]
     assert unaccounted(enumerate([shown.message for shown in view], 1), prepared.body, changes, {}) == []
@@ -112,8 +113,8 @@ def test_tools_that_another_provider_runs_are_as_none(aim: Target, oracle: Modul
     call = ToolCall("call_1", "read", {"path": "a"})
     result = ToolResult("call_1", "read", (Text("content"),))
     view = numbered([Message("user", (Text("go"),)), Message("assistant", (call,)), Message("user", (result,))])
-    prepared = prepare(view, Configuration(tools=tools), aim, {}.__getitem__)
-    without = prepare(view, Configuration(), aim, {}.__getitem__)
+    prepared = build(plan(Configuration(tools=tools), aim), view, {}.__getitem__)
+    without = build(plan(Configuration(), aim), view, {}.__getitem__)
     assert errors_of(oracle, aim, prepared.body) == []
     assert prepared.body == without.body
     assert [loss.kind for loss in prepared.losses if loss not in without.losses] == ["tool"] * len(tools)
@@ -128,9 +129,9 @@ def test_results_of_calls_made_at_once_stand_together(oracle: ModuleType) -> Non
     said = [Message("user", (Text("go"),)), Message("assistant", calls)]
     apart = numbered([*said, *(Message("user", (result,)) for result in results)])
     whole = numbered([*said, Message("user", tuple(results))])
-    prepared = prepare(apart, Configuration(), aim, {}.__getitem__)
+    prepared = build(plan(Configuration(), aim), apart, {}.__getitem__)
     assert errors_of(oracle, aim, prepared.body) == []
-    assert prepared.body == prepare(whole, Configuration(), aim, {}.__getitem__).body
+    assert prepared.body == build(plan(Configuration(), aim), whole, {}.__getitem__).body
     assert [shown.records for shown in prepared.view] == [(1,), (2,), (3, 4, 5)]
     two = [
         *prepared.body["messages"][:2],
@@ -155,7 +156,7 @@ def test_sound_histories_need_no_edits_but_tools_and_an_end(aim: Target, oracle:
     """Edits on an undamaged conversation would be changes that nobody asked for."""
     for seed in range(HISTORIES // 5):
         history = sound_history(random.Random(seed))
-        prepared = prepare(shown(history), Configuration(), aim, history.blobs.__getitem__)
+        prepared = build(plan(Configuration(), aim), shown(history), history.blobs.__getitem__)
         assert errors_of(oracle, aim, prepared.body) == []
         assert {edit.kind for edit in prepared.edits} <= {"tool", "ends_with_assistant", "thinking"}
 
@@ -171,7 +172,7 @@ def test_the_same_history_makes_the_same_bytes() -> None:
     """A prompt cache is keyed by bytes; a replay is judged by them."""
     for aim in TARGETS:
         first, second = (
-            prepare(shown(history), Configuration(), aim, history.blobs.__getitem__).body
+            build(plan(Configuration(), aim), shown(history), history.blobs.__getitem__).body
             for history in (damaged_history(random.Random(7)), damaged_history(random.Random(7)))
         )
         assert first == second
@@ -187,7 +188,7 @@ def test_a_result_under_an_id_that_the_provider_cannot_hold_is_left_out_by_name(
     without its id it would be refused, and an edit that names no record cannot be looked up."""
     aim = target("openai-responses", "gpt-5", previous_response_id="resp_1")
     result = ToolResult(call_id, parts=(Text("done"),), kind=kind)
-    prepared = prepare(numbered([Message("user", (result,))]), Configuration(), aim, {}.__getitem__)
+    prepared = build(plan(Configuration(), aim), numbered([Message("user", (result,))]), {}.__getitem__)
     assert errors_of(oracle, aim, prepared.body) == []
     assert len(prepared.body["input"]) == kept
     assert [(edit.kind, edit.records) for edit in prepared.edits] == ([] if kept else [("orphan", (1,))])

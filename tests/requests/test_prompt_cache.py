@@ -18,8 +18,10 @@ from turnlog.log.records import Configuration, Decision
 from turnlog.log.store import Store
 from turnlog.models.target import Target
 from turnlog.requests import prompt_cache as caching
-from turnlog.requests.build import CacheUse, follow, spelled
+from turnlog.requests.build import build
+from turnlog.requests.pieces import wire_messages
 from turnlog.requests.prompt_cache import Sent, use_of
+from turnlog.requests.request import CacheUse
 from turnlog.requests.translate import Plan, plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
@@ -240,9 +242,9 @@ def test_a_mark_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def counted(view: Sequence[Shown], *rest: Any) -> list[Any]:
         spelled_messages[0] += len(view)
-        return spelled(view, *rest)
+        return wire_messages(view, *rest)
 
-    monkeypatch.setattr(caching, "spelled", counted)
+    monkeypatch.setattr(caching, "wire_messages", counted)
     session = opened(CLAUDE, 4_000, "summarise")
     costs = []
     for n in range(60):
@@ -261,7 +263,7 @@ def test_marks_stand_where_spelling_the_whole_would_put_them(aim: Target, histor
     view = numbered(history.messages)
     view[place : place + 1] = [replace(shown, treatment="summarised") for shown in view[place : place + 1]]
     ways = plan(Configuration(), aim)
-    made = follow(ways, view, history.blobs.__getitem__)
+    made = build(ways, view, history.blobs.__getitem__)
     blob = history.blobs.__getitem__
     newest = next(
         (
@@ -272,8 +274,8 @@ def test_marks_stand_where_spelling_the_whole_would_put_them(aim: Target, histor
         0,
     )
     summary = next((i for i, shown in enumerate(made.view) if shown.treatment == "summarised"), 0)
-    ends = [len(spelled(made.view[:end], ways, blob)) for end in (summary, newest, len(made.view)) if end]
-    found = caching.marks_of(made.view, made.body, ways, blob)
+    ends = [len(wire_messages(made.view[:end], ways, blob)) for end in (summary, newest, len(made.view)) if end]
+    found = caching.MarkPlaces(ways, blob).of(made.view, made.body)
     assert found == tuple(sorted({end - 1 for end in ends if end}))
 
 

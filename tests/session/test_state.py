@@ -22,15 +22,16 @@ from turnlog.log.messages import Message, Outcome, Text, ToolCall, ToolResult, t
 from turnlog.log.records import Approval, Body, Configuration, Decision, MessageRecord, Note, ToolFinished, ToolStarted
 from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
-from turnlog.requests import incremental as pieces
-from turnlog.requests.build import Request, follow
+from turnlog.requests import pieces
+from turnlog.requests.build import build
+from turnlog.requests.request import Request
 from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
 from turnlog.testing import History, sound_history
 from turnlog.testing.strategies import damaged_histories, sound_histories
-from turnlog.view.repair.repair import Repaired, mend
+from turnlog.view.repair.repair import Repaired, repair
 from turnlog.view.types import Shown
 
 CHAT = target("openai-chat", "gpt-4o")
@@ -65,7 +66,7 @@ def test_pieces_make_the_same_request_as_the_whole(aim: Target, history: History
         context.take(store.append("s", [Draft(MessageRecord(message))]))
         made = context.request(aim)
         shown = [shown for record in store.read("s") for shown in _shown(record.n, record.message)]
-        assert gist(made) == gist(follow(plan(Configuration(), aim), shown, store.get_blob))
+        assert gist(made) == gist(build(plan(Configuration(), aim), shown, store.get_blob))
         assert json.loads(made.json()) == json.loads(msgspec.json.encode(made.body))
 
 
@@ -80,9 +81,9 @@ def test_one_stray_result_does_not_make_every_later_request_a_whole_one(
 
     def counted(view: Sequence[Shown], *rest: Any, **named: Any) -> Repaired:
         mended[0] += len(view)
-        return mend(view, *rest, **named)
+        return repair(view, *rest, **named)
 
-    monkeypatch.setattr(pieces, "mend", counted)
+    monkeypatch.setattr(pieces, "repair", counted)
     store = opened(History((Message("user", (Text("Begin."),)),), {}, frozenset()))
     context, costs = Context(store, "s"), []
     for n in range(40):
@@ -96,11 +97,11 @@ def test_one_stray_result_does_not_make_every_later_request_a_whole_one(
         for message in said:
             context.take(store.append("s", [Draft(MessageRecord(message))]))
             made = context.request(aim)
+        costs.append(mended[0])
         shown = [shown for record in store.read("s") for shown in _shown(record.n, record.message)]
-        whole = follow(plan(Configuration(), aim), shown, store.get_blob)
+        whole = build(plan(Configuration(), aim), shown, store.get_blob)
         assert gist(made) == gist(whole)
         assert json.loads(made.json()) == whole.body
-        costs.append(mended[0])
     assert max(costs[10:]) <= 12
 
 
@@ -120,7 +121,7 @@ def test_a_late_result_without_an_id_is_that_of_the_same_call_in_pieces(aim: Tar
     store = opened(History(messages, {}, frozenset()))
     shown = [Shown(message, (n,)) for n, message in enumerate(messages, start=1)]
     made = Context(store, "s").request(aim)
-    assert gist(made) == gist(follow(plan(Configuration(), aim), shown, store.get_blob))
+    assert gist(made) == gist(build(plan(Configuration(), aim), shown, store.get_blob))
 
 
 def _shown(n: int, message: Message | None) -> list[Shown]:

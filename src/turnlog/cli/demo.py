@@ -21,7 +21,7 @@ from ..importers.sync.store import keep
 from ..log.messages import ToolResult, compact_json
 from ..log.store import Store
 from ..models.target import target
-from ..requests.build import Request
+from ..requests.request import Request
 from ..requests.standalone import check
 from ..session.open import open as open_session
 from ..session.session import Session

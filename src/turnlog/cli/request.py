@@ -18,7 +18,7 @@ from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..models.target import Target
 from ..providers import PROVIDERS
 from ..providers.protocol import Parsed
-from ..requests.build import Request
+from ..requests.request import Request
 from ..requests.standalone import aimed
 from ..session.session import Session
 from ..stores import MemoryStore

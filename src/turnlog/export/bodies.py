@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from ..log.records import Configuration
 from ..log.store import Problem, Store
 from ..providers.protocol import Parsed
-from ..requests.build import prepare
+from ..requests.build import build
 from ..requests.standalone import aimed
+from ..requests.translate import plan
 from ..view.decisions import active_decisions
 from ..view.fold import as_decided, as_shown
 from ..view.tool_calls import fate_of
@@ -32,7 +33,7 @@ def as_body(provider: str, store: Store, session_id: str, problems: list[Problem
     bodies = (record.body for record in reversed(records))
     configuration = next((body for body in bodies if isinstance(body, Configuration)), Configuration())
     aim = aimed(Parsed(messages=(), configuration=configuration), provider, "")
-    prepared = prepare(view, configuration, aim, store.get_blob, fate=fate_of(records))
+    prepared = build(plan(configuration, aim), view, store.get_blob, fate_of(records))
     changes: list[Edit | Loss] = [*prepared.edits, *prepared.losses]
     for change in changes:
         problems.append(Problem(session_id, change.records[0] if change.records else 0, str(change)))

@@ -29,8 +29,10 @@ from ..view.repair.media_room import held, longest_side, media_of, room_for
 from ..view.rules import Rules
 from ..view.sent import as_spelled
 from ..view.types import Edit, Loss, Shown
-from .build import Request, follow, messages_of, spelled, tools_for
-from .prompt_cache import cache_prices, marks_of
+from .build import build, tools_for
+from .pieces import messages_of, wire_messages
+from .prompt_cache import MarkPlaces, cache_prices
+from .request import Request
 from .size import as_declared, choice_of, schemas_of
 from .standalone import aimed, as_json, detect
 from .translate import Plan, plan
@@ -167,7 +169,7 @@ class Fitter:
         for _ in range(_ATTEMPTS):
             situation = self._decided(history, counting, aim, ways.rules)
             shown = [item.shown for block in situation.blocks for item in block.items]
-            made = follow(ways, shown, counting.blob)
+            made = build(ways, shown, counting.blob)
             tokens = counting.request(made)
             limit = situation.marks.limit
             if tokens <= limit:
@@ -296,7 +298,7 @@ def _fitted(history: _History, made: Request, tokens: int, ways: Plan, counting:
         edits=(*changes, *made.edits),
         losses=made.losses,
         tokens=tokens,
-        marks=marks_of(made.view, made.body, ways, counting.blob),
+        marks=MarkPlaces(ways, counting.blob).of(made.view, made.body),
         decisions=tuple(history.decisions.values()),
         view=made.view,
     )
@@ -349,7 +351,7 @@ class _ByFunction:
 
     def message(self, message: Message) -> int:
         """Tokens of a message as part of a request."""
-        return _number(self._count(spelled([Shown(message, (1,))], self._ways, self.blob)))
+        return _number(self._count(wire_messages([Shown(message, (1,))], self._ways, self.blob)))
 
     def text(self, text: str) -> int:
         """Tokens of a text."""

@@ -15,7 +15,8 @@ from ..view.added import ENDS, Passing
 from ..view.compaction.blocks import Item
 from ..view.compaction.situation import CachePrices
 from ..view.types import Shown
-from .build import CacheUse, Request, messages_of, spelled
+from .pieces import messages_of, wire_messages
+from .request import CacheUse, Request
 from .translate import Plan
 
 _SMALLEST = 1_024
@@ -94,7 +95,7 @@ def _gave_way(now: Sent, before: Sent, at: int) -> str:
     return "a user's word was put in at an end" if what & ENDS else "a call has its result now"
 
 
-def marked(made: Request, plan: Plan, blob: BlobReader, tokens: int) -> Request:
+def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces) -> Request:
     """The request with prompt-cache marks, where its provider wants them and its `tokens` are enough to be cached."""
     mark = plan.provider.mark_cache
     if mark is None:
@@ -102,7 +103,7 @@ def marked(made: Request, plan: Plan, blob: BlobReader, tokens: int) -> Request:
     facts = model_facts(plan.target.model)
     if tokens < ((facts.cache.minimum if facts else None) or _SMALLEST):
         return made
-    return made.changed(lambda request: mark(request, marks_of(made.view, request, plan, blob)))
+    return made.changed(lambda request: mark(request, places.of(made.view, request)))
 
 
 def cache_prices(model: str) -> CachePrices | None:
@@ -115,31 +116,35 @@ def cache_prices(model: str) -> CachePrices | None:
     return CachePrices(float(prices.cached / prices.input), float(write / prices.input))
 
 
-def marks_of(view: Sequence[Shown], request: Mapping[str, Any], plan: Plan, blob: BlobReader) -> tuple[int, ...]:
-    """The wire messages of a request behind which a prompt cache is best marked, by index, at most 3: where what lasts
-    beyond the next decision ends, where the request before ended (ahead of the newest answer), and the end."""
-    wire = len(messages_of(request, plan))
-    if not wire:
-        return ()
-    marks = {wire - 1}
-    newest = _newest_answer(view)
-    # An answer behind another's word is spelled by itself: what stands ahead of it need not be, to be counted.
-    ahead = wire - len(spelled(view[newest:], plan, blob)) if newest else 0
-    for before in (_ahead_of_summary(view, plan, blob), ahead):
-        if before > 0:
-            marks.add(before - 1)
-    return tuple(sorted(marks))
+class MarkPlaces:
+    """Where the requests of a conversation by a plan are best marked for a prompt cache."""
 
+    def __init__(self, plan: Plan, blob: BlobReader) -> None:
+        self._plan = plan
+        self._blob = blob
+        self._ahead: tuple[Sequence[Shown], int] = (), 0
 
-def _ahead_of_summary(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> int:
-    """How many wire messages stand ahead of the summary; the same as for the last request as long as these do."""
-    end = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
-    if not end:
-        return 0
-    kept: tuple[Sequence[Shown], int] | None = plan.kept.get("ahead of summary")
-    if kept is None or not unchanged(kept[0], view[:end]):
-        kept = plan.kept["ahead of summary"] = view[:end], len(spelled(view[:end], plan, blob))
-    return kept[1]
+    def of(self, view: Sequence[Shown], request: Mapping[str, Any]) -> tuple[int, ...]:
+        """The wire messages of a request behind which a mark is best set, by index, at most 3: where what lasts beyond
+        the next decision ends, where the request before ended (ahead of the newest answer), and the end."""
+        wire = len(messages_of(request, self._plan))
+        if not wire:
+            return ()
+        marks = {wire - 1}
+        newest = _newest_answer(view)
+        # An answer behind another's word is spelled by itself: what stands ahead of it need not be, to be counted.
+        ahead = wire - len(wire_messages(view[newest:], self._plan, self._blob)) if newest else 0
+        for before in (self._ahead_of_summary(view), ahead):
+            if before > 0:
+                marks.add(before - 1)
+        return tuple(sorted(marks))
+
+    def _ahead_of_summary(self, view: Sequence[Shown]) -> int:
+        """How many wire messages stand ahead of the summary; the same as for the last request as long as these do."""
+        end = next((i for i, shown in enumerate(view) if shown.treatment == "summarised"), 0)
+        if end and not unchanged(self._ahead[0], view[:end]):
+            self._ahead = view[:end], len(wire_messages(view[:end], self._plan, self._blob))
+        return self._ahead[1] if end else 0
 
 
 def _newest_answer(view: Sequence[Shown]) -> int:

@@ -20,7 +20,7 @@ from ..view.repair.media_room import Room, held, longest_side, room_for
 from ..view.rules import Rules
 from ..view.sent import Known
 from ..view.types import Shown
-from .build import as_known
+from .pieces import as_known
 from .translate import Plan
 
 _REMEMBERED = 20_000

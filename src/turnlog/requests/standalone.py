@@ -20,7 +20,9 @@ from ..providers.protocol import Parsed
 from ..providers.sdk_objects import plain_body
 from ..providers.values import check_depth
 from ..view.types import Edit, Loss, Shown, starts_turn
-from .build import Request, prepare
+from .build import build
+from .request import Request
+from .translate import plan
 
 
 class Violation(Struct, frozen=True, repr_omit_defaults=True):
@@ -130,7 +132,8 @@ def _made_of(body: Mapping[str, Any], to: str, model: str, source: str) -> tuple
     parsed = speaker.parse(body)
     aim = aimed(parsed, to, model)
     foreign = parsed.configuration.provider != to
-    return parsed, prepare(shown_messages(parsed), parsed.configuration, aim, parsed.blob, complete=foreign)
+    ways = plan(parsed.configuration, aim, complete=foreign)
+    return parsed, build(ways, shown_messages(parsed), parsed.blob)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ class Plan(Struct, frozen=True, eq=False):
     """How requests for a target are made: everything about one but its conversation.
 
     `local` is the configuration in the provider's terms, `losses` what it has no word for. `complete` says that the
-    request is of our own making, not somebody's to be mended. `kept` is for what is kept from one request to the next.
+    request is of our own making, not somebody's to be mended.
     """
 
     provider: Provider
@@ -32,7 +32,6 @@ class Plan(Struct, frozen=True, eq=False):
     rules: Rules
     losses: tuple[Loss, ...]
     complete: bool
-    kept: dict[str, Any] = {}
 
 
 def plan(configuration: Configuration, target: Target, *, complete: bool = True) -> Plan:

@@ -14,7 +14,7 @@ from ..log.budget import Marks, Strategy, Terms
 from ..log.records import Decision, Record, SummaryRecord
 from ..log.store import Draft, Store
 from ..models.target import Target
-from ..requests.build import Request
+from ..requests.request import Request
 from ..summarize import Background, Complete, Digest, LogLedger, Material, Memory, Summarizer, as_ladder, attempt
 from ..view.compaction.ladder import SIZING, compact, decide, is_stalled
 from ..view.compaction.situation import Ahead, Situation, Summary, Wanted

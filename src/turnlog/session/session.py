@@ -21,7 +21,7 @@ from ..log.store import SessionInfo, Store
 from ..models.target import Target
 from ..models.target import target as make_target
 from ..providers.tool_declarations import read_tools
-from ..requests.build import Request
+from ..requests.request import Request
 from ..requests.translate import plan, translate
 from ..summarize import TIMEOUT, Complete, Summarizer
 from ..tokens.calibration import Drift, Prediction

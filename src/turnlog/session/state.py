@@ -16,9 +16,10 @@ from ..log.messages import Media, images_in, media_parts
 from ..log.records import Configuration, Count, Decision, Record, UsageRecord
 from ..log.store import Store
 from ..models.target import Target
-from ..requests.build import Request, follow
-from ..requests.incremental import Piece, assemble, settled
-from ..requests.prompt_cache import Sent, cache_prices, marked, use_of
+from ..requests.build import Builder
+from ..requests.pieces import Piece, kept_pieces
+from ..requests.prompt_cache import Sent, cache_prices, use_of
+from ..requests.request import Request
 from ..requests.size import Sizing
 from ..requests.translate import Plan, plan
 from ..tokens.calibration import Calibration, calibrated
@@ -49,7 +50,7 @@ class Context:
         self._store = store
         self._id = session_id
         self._landmarks = LandmarkReader(store, session_id)
-        self._plans: list[Plan] = []
+        self._builders: list[Builder] = []
         self.last = 0
         """Number of the last record taken in."""
         self.configuration = Configuration()
@@ -109,7 +110,7 @@ class Context:
             self._fate[n, call_id] = standing
             concerned = next((piece for piece in reversed(self._pieces) if piece.start <= n), None)
             if concerned is not None:
-                concerned.plan = concerned.last = None
+                concerned.forget()
         words = self._turns
         for shown in as_shown(record):
             self._add(self._sizing.item(shown, record))
@@ -165,7 +166,7 @@ class Context:
                 continue
             size = next(sizes[shown.records[0]], None) if shown is raw else None
             self._add(Item(shown, size or self._sizing.message(shown.message), raw, place))
-        self._pieces = list(settled(self._pieces, kept))
+        self._pieces = list(kept_pieces(self._pieces, kept))
 
     def sizing(self, counter: Counter) -> Sizing:
         """What counts by a counter."""
@@ -173,7 +174,7 @@ class Context:
 
     def _configure(self, configuration: Configuration) -> None:
         if configuration != self.configuration:
-            self._plans.clear()
+            self._builders.clear()
         self.configuration = configuration
 
     def _add(self, item: Item) -> None:
@@ -192,7 +193,6 @@ class Context:
             self._pieces.append(Piece([shown], n))
         else:
             self._pieces[-1].items.append(shown)
-            self._pieces[-1].plan = None
 
     def _fixed(self, plan: Plan) -> int:
         """The tokens of a request beside its messages."""
@@ -325,19 +325,19 @@ class Context:
         beginning, and no bill is held against its size. With `marks`, prompt-cache marks are placed where the provider
         wants them."""
         size = self.tokens(aim)
-        plan, blob = self._plan(aim), self._store.get_blob
+        builder = self._builder(aim)
         head = [item.shown for item in self._items[: self._lead]]
-        made = assemble(head, self._pieces, plan, blob, self._fate)
+        made = builder.request(head, self._pieces, self._fate)
         if self._told:
             made = made.after(self._told)
-        now = self._sent_now(plan, size.tokens, made.thinking_off)
+        now = self._sent_now(builder.plan, size.tokens, made.thinking_off)
         before = self._sent.get((aim.provider, aim.model))
         if sent:
             self.asked = size
             self._sent.pop((aim.provider, aim.model), None)
             self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
         if marks:
-            made = marked(made, plan, blob, now.tokens)
+            made = builder.marked(made, now.tokens)
         made.cache = use_of(now, before, self.decisions) if before is not None else None
         return made
 
@@ -350,15 +350,15 @@ class Context:
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Request:
         """The request of a view that was decided on for this once and not on record."""
-        plan, blob = self._plan(aim), self._store.get_blob
         now = {**self._lasting, **dict(enumerate(decisions, start=self.last + 1))}
         view = [item.shown for block in situation.blocks for item in block.items]
         if situation.gap is not None:  # what is not at hand is small enough to be shown after all
             originals = (shown for record in self._store.read(self._id) for shown in as_shown(record))
             view = [shown for _, shown, _ in as_decided(originals, now)]
         system = {item.n for item in self._items if item.shown.message.role == "system"}
-        made = follow(plan, view, blob, self._fate).after(told(lasting(now, system)))
-        return marked(made, plan, blob, situation.size) if situation.strategy.cache_marks else made
+        builder = Builder(self._plan(aim), self._store.get_blob)
+        made = builder.request(view, [], self._fate).after(told(lasting(now, system)))
+        return builder.marked(made, situation.size) if situation.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
@@ -390,8 +390,11 @@ class Context:
         return (item.raw for item in reversed(self._items))
 
     def _plan(self, aim: Target) -> Plan:
-        for made in self._plans:
-            if made.target == aim:
+        return self._builder(aim).plan
+
+    def _builder(self, aim: Target) -> Builder:
+        for made in self._builders:
+            if made.plan.target == aim:
                 return made
-        self._plans = [plan(self.configuration, aim), *self._plans[:2]]
-        return self._plans[0]
+        self._builders = [Builder(plan(self.configuration, aim), self._store.get_blob), *self._builders[:2]]
+        return self._builders[0]

@@ -24,7 +24,7 @@ from ..log.records import (
     TurnOpened,
 )
 from ..models.target import Target
-from ..requests.build import Request
+from ..requests.request import Request
 from ..view.tool_calls import CallInfo, calls_of, unanswered
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes

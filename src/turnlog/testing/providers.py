@@ -10,7 +10,8 @@ from ..log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
 from ..log.records import Configuration
 from ..models.target import Target
 from ..providers.protocol import Provider
-from ..requests.build import Request, follow
+from ..requests.build import build
+from ..requests.request import Request
 from ..requests.translate import plan
 from ..view.types import Shown
 from .damages import damaged_history
@@ -30,7 +31,7 @@ def _damaged(histories: int) -> Iterable[History]:
 
 def _made(target: Target, history: History) -> Request:
     view = [Shown(message, (n,)) for n, message in enumerate(history.messages, start=1)]
-    return follow(plan(Configuration(), target), view, history.blobs.__getitem__)
+    return build(plan(Configuration(), target), view, history.blobs.__getitem__)
 
 
 def _never_raises(provider: Provider, target: Target, histories: int) -> None:

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 
 from judging import TARGETS, shown
+from repairing import repair
 from turnlog.log.messages import Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
 from turnlog.models.target import Target, target
 from turnlog.providers import provider
 from turnlog.testing.histories import History
 from turnlog.testing.strategies import damaged_histories, sound_histories
 from turnlog.view.repair.arrange import synthetic_result
-from turnlog.view.repair.repair import CONTINUE, declare_tools, repair
+from turnlog.view.repair.repair import CONTINUE, declare_tools
 from turnlog.view.rules import Rules
 from turnlog.view.types import Edit, Shown
 

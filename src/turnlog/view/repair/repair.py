@@ -1,9 +1,9 @@
 """Any history, made valid by a provider's rules.
 
-Steps, each a function of the view before it: clean each message, pair calls with results, arrange
-the answers, see to calls that the provider answers itself, sign steps, see to reasoning, place system
-text, see to media counts and both ends, join what must stand in one message. Repairing what is valid
-changes nothing; repairing twice changes nothing more.
+`repair` takes a stretch of conversation through steps, each a function of the view before it: clean each message, pair
+calls with results, arrange the answers, see to calls that the provider answers itself, sign steps, see to reasoning,
+place system text, join what must stand in one message, make room for media. `close` gives a whole view legal ends.
+Repairing what is valid changes nothing; repairing twice changes nothing more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONTINUE = "Please continue."
 
 
 class Repaired(Struct, frozen=True, gc=False):
-    """A view that its rules accept, and what had to change.
+    """A view as its rules accept it, and what had to change.
 
     `thinking_off` says that the request must go without thinking until the open tool loop closes,
     `strays` that there were results of no call in it, or second ones, or some that more of a view might pair otherwise.
@@ -43,18 +43,18 @@ class Repaired(Struct, frozen=True, gc=False):
 
 
 def repair(
-    view: Sequence[Shown], rules: Rules, fate: Fate | None = None, blob: Callable[[str], bytes] | None = None
+    view: Sequence[Shown],
+    rules: Rules,
+    fate: Fate,
+    blob: Callable[[str], bytes] | None,
+    *,
+    leading: bool = True,
+    follows: Role | None = None,
 ) -> Repaired:
-    """`view` as `rules` accept it. `fate` is what the log knows of unanswered calls, `blob` reads media."""
-    return finish(mend(view, rules, fate or {}), rules, blob)
+    """A stretch of conversation as `rules` accept it, but for legal ends (see `close`).
 
-
-def mend(
-    view: Sequence[Shown], rules: Rules, fate: Fate, *, leading: bool = True, follows: Role | None = None
-) -> Repaired:
-    """What can be done to a stretch of conversation without looking beyond it: all but the ends.
-
-    `leading` says that nothing stands before the stretch, `follows` the role of what comes behind it.
+    `fate` is what the log knows of calls without a result, `blob` reads media. `leading` says that nothing stands
+    before the stretch, `follows` the role of what comes behind it; if nothing does either, there is room for its media.
     """
     cleaned, edits, losses = clean(view, rules)
     pairs = pair(cleaned)
@@ -69,20 +69,15 @@ def mend(
     mended = _system(mended, rules, losses, leading=leading, follows=follows)
     if rules.merge_calls:
         mended = _join(mended)
+    if leading and follows is None:
+        mended = within_room(mended, rules, blob, losses)
     strays = bool(pairs.orphans or pairs.duplicates or pairs.by_name)
     return Repaired(tuple(mended), tuple(edits), tuple(losses), strays=strays)
 
 
-def finish(mended: Repaired, rules: Rules, blob: Callable[[str], bytes] | None) -> Repaired:
-    """What only a whole view tells: the room for media, both ends, an open tool loop without reasoning."""
-    losses = list(mended.losses)
-    view = within_room(list(mended.view), rules, blob, losses)
-    closed = close(view, rules)
-    return Repaired(closed.view, (*mended.edits, *closed.edits), tuple(losses), closed.thinking_off)
-
-
 def close(view: Sequence[Shown], rules: Rules) -> Repaired:
-    """A mended view with legal ends: only its first and last messages are looked at."""
+    """A whole repaired view with legal ends, and what changed for that: only its first and last messages are looked
+    at."""
     edits: list[Edit] = []
     ended = _ends(list(view), rules, edits)
     off = rules.loop_needs_reasoning and _open_loop_without_reasoning(ended)

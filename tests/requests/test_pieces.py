@@ -15,7 +15,7 @@ from turnlog.log.messages import Message, Part, Reasoning, Text, ToolCall, ToolR
 from turnlog.log.records import Configuration, MessageRecord
 from turnlog.log.store import Draft
 from turnlog.models.target import Target
-from turnlog.requests.build import follow
+from turnlog.requests.build import build
 from turnlog.requests.translate import plan
 from turnlog.session.state import Context
 from turnlog.stores import MemoryStore
@@ -73,8 +73,23 @@ def test_a_conversation_of_any_kinds_is_sent_as_the_whole_would_be(aim: Target, 
         (record,) = store.append("s", [Draft(MessageRecord(message))])
         context.take([record])
         shown.append(Shown(message, (record.n,)))
-        made, whole = context.request(aim), follow(plan(Configuration(), aim), shown, store.get_blob)
+        made, whole = context.request(aim), build(plan(Configuration(), aim), shown, store.get_blob)
         assert made.body == whole.body
         assert json.loads(made.json()) == whole.body
         assert Counter(map(repr, made.edits)) == Counter(map(repr, whole.edits))
         assert Counter(map(repr, made.losses)) == Counter(map(repr, whole.losses))
+
+
+def test_the_path_of_an_edit_counts_messages_over_the_whole_request() -> None:
+    """A path counted within its own piece would point at another message of the body."""
+    store = MemoryStore()
+    store.create("s")
+    context, aim = Context(store, "s"), TARGETS[0]
+    for number, name in enumerate(["ann", "b o b", "ann", "c|d", "ann"]):
+        store.append("s", [Draft(MessageRecord(Message("user", (Text(f"word {number}"),), name=name)))])
+        context.refresh()
+        made = context.request(aim)
+    paths = {edit.path for edit in made.edits}
+    assert made.from_pieces and paths == {"messages[1].name", "messages[3].name"}
+    assert [message["name"] for message in made.body["messages"]] == ["ann", "b_o_b", "ann", "c_d", "ann"]
+    assert "path='messages[1].name'" in repr(made.edits)

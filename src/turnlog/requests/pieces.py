@@ -1,0 +1,252 @@
+"""The pieces that requests are put together from, each repaired and rendered by itself.
+
+A piece is a user's word, or a run of assistant messages with their results. What it becomes in a request rarely
+depends on anything outside it, so it is built once and kept. A whole view is one piece that nothing stands beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..log.messages import Opaque, Part, Role, ToolCall, is_finite_json
+from ..providers.protocol import BlobReader, Provider
+from ..view.repair.arrange import Fate, with_parts
+from ..view.repair.media_room import Held, held, longest_side, media_of
+from ..view.repair.repair import repair
+from ..view.repair.sniff import sniff
+from ..view.types import Edit, Loss, Shown
+from .translate import Plan
+
+
+class RepairedPiece(Struct, frozen=True, gc=False):
+    """What repair made of a piece for requests by `plan`: of its first `length` messages, ahead of a message of the
+    role `follows` (None: of nothing).
+
+    `view` are its messages now. `callers` are those of them that call tools, under the ids `call_ids`, of which some
+    are `repeated`; `called` are the tools' names. `regular` says that nothing outside it needs to know more of it than
+    how it began and ended before repair. `needs` says that it was not to be repaired without what stands ahead of it
+    (-1), if anything does, or behind it (1).
+    """
+
+    plan: Plan
+    length: int
+    follows: Role | None
+    view: tuple[Shown, ...]
+    edits: tuple[Edit, ...]
+    losses: tuple[Loss, ...]
+    media: Held
+    callers: tuple[Shown, ...]
+    call_ids: frozenset[str]
+    repeated: bool
+    called: frozenset[str]
+    regular: bool
+    needs: int
+
+    def serves(self, items: Sequence[Shown], follows: Role | None, plan: Plan) -> bool:
+        """Whether these messages become the same ahead of that role. Where nothing followed so far, only system text,
+        a provider's own calls and answers that nothing parts any more may depend on it."""
+        if plan is not self.plan or len(items) != self.length or follows is None:
+            return False
+        if self.follows is not None:
+            return True
+        if plan.rules.own_calls or any(shown.message.role == "system" for shown in items):
+            return False
+        return _ends_alike(items, self.view, follows)
+
+
+class RenderedPiece(Struct, frozen=True, gc=False):
+    """The wire messages of a repaired piece, their JSON without brackets, and what had to change in them."""
+
+    messages: list[Any]
+    json: bytes
+    edits: tuple[Edit, ...] = ()
+    losses: tuple[Loss, ...] = ()
+
+
+class Piece(Struct):
+    """A stretch of conversation, and what it was last made into. `start` is the number of its first record."""
+
+    items: list[Shown]
+    start: int
+    repaired: RepairedPiece | None = None
+    rendered: RenderedPiece | None = None
+
+    def forget(self) -> None:
+        """Have it made anew: more is known of its calls."""
+        self.repaired = self.rendered = None
+
+    def repair(self, plan: Plan, blob: BlobReader, fate: Fate, follows: Role | None) -> RepairedPiece:
+        """The piece repaired ahead of that role: as it was before, if that serves."""
+        if self.repaired is None or not self.repaired.serves(self.items, follows, plan):
+            self.forget()  # first: Ctrl-C may come in between
+            self.repaired = repair_piece(self.items, plan, blob, fate, leading=False, follows=follows)
+        return self.repaired
+
+
+def kept_pieces(pieces: Sequence[Piece], before: Mapping[int, tuple[Piece, Piece]]) -> Iterator[Piece]:
+    """These pieces, with the one from before (by its start, and with the one that followed it) in the place of each
+    that is the same; new ones in a row are joined, as it is faster to build them at once. The last stays by itself, as
+    it may grow."""
+    new: Piece | None = None
+    for i, piece in enumerate(pieces):
+        known = before.get(piece.start)
+        last = i == len(pieces) - 1
+        if known and not last and known[0].items == piece.items and _begin_alike(known[1], pieces[i + 1]):
+            new = None
+            yield known[0]
+        elif new is None or last:
+            new = piece
+            yield piece
+        else:
+            new.items += piece.items
+
+
+def _begin_alike(left: Piece, right: Piece) -> bool:
+    """Whether the same role speaks first: what stands before a piece is repaired with regard to that."""
+    return left.items[0].message.role == right.items[0].message.role
+
+
+def repair_piece(
+    items: Sequence[Shown], plan: Plan, blob: BlobReader, fate: Fate, *, leading: bool, follows: Role | None
+) -> RepairedPiece:
+    """A piece repaired by itself: nothing stands ahead of it if it is `leading`, and a message of the role `follows`
+    behind it, if anything."""
+    lost: list[Loss] = []
+    known = as_known(items, plan.provider, blob, lost)
+    repaired = repair(known, plan.rules, fate, blob, leading=leading, follows=follows)
+    same_start = leading or _begins_alike(known, repaired.view, has_strays=repaired.strays)
+    # Answers that nothing parts any more, as what stood between them was left out, are repaired together.
+    same_end = _ends_alike(items, repaired.view, follows)
+    callers = tuple(s for s in repaired.view if any(isinstance(part, ToolCall) for part in s.message.parts))
+    calls = [part for s in callers for part in s.message.parts if isinstance(part, ToolCall)]
+    ids = frozenset(call.id for call in calls)
+    return RepairedPiece(
+        plan=plan,
+        length=len(items),
+        follows=follows,
+        view=repaired.view,
+        edits=repaired.edits,
+        losses=(*lost, *repaired.losses),
+        media=held(media_of(repaired.view), plan.rules, lambda media: longest_side(media, blob)),
+        callers=callers,
+        call_ids=ids,
+        repeated=len(ids) < len(calls),
+        called=frozenset(call.name for call in calls),
+        regular=same_start and same_end,
+        needs=-repaired.strays if same_end else 1,
+    )
+
+
+def _begins_alike(items: Sequence[Shown], view: Sequence[Shown], *, has_strays: bool) -> bool:
+    """Whether what stands ahead could rely on the role that the items begin with. The first may be gone if it was a
+    stray, and then system text that stood behind it leads the request."""
+    alike = bool(items and view) and items[0].message.role == view[0].message.role
+    return alike and (not has_strays or set(items[0].records) <= set(view[0].records))
+
+
+def _ends_alike(items: Sequence[Shown], view: Sequence[Shown], follows: Role | None) -> bool:
+    """Whether what stands before an answer is still there, so that the answer is not joined to one before."""
+    if follows != "assistant" or not items:
+        return True
+    return bool(view) and set(items[-1].records) <= set(view[-1].records)
+
+
+def render_piece(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> RenderedPiece:
+    """A repaired piece as wire messages, without the changes that concern the request as a whole."""
+    bare = msgspec.structs.replace(plan.local, tools=())
+    rendered = plan.provider.render(view, bare, plan.target, blob)
+    sanitized = plan.provider.sanitize(rendered.body, plan.target)
+    key = plan.provider.conversation
+    messages, json, edits = encodable(sanitized.body.get(key, []))
+    return RenderedPiece(
+        messages=messages,
+        json=json[1:-1],
+        edits=(*(edit for edit in (*rendered.edits, *sanitized.edits) if is_within(edit, key)), *edits),
+        losses=tuple(loss for loss in (*rendered.losses, *sanitized.losses) if loss.records),
+    )
+
+
+def wire_messages(view: Sequence[Shown], plan: Plan, blob: BlobReader) -> list[Any]:
+    """The wire messages of a view by themselves, not repaired."""
+    bare = msgspec.structs.replace(plan.local, tools=())
+    return messages_of(plan.provider.render(view, bare, plan.target, blob).body, plan)
+
+
+def messages_of(request: Mapping[str, Any], plan: Plan) -> list[Any]:
+    """The wire messages of a request, also of one that has a text or a single message in the place of their list."""
+    said = request.get(plan.provider.conversation) or []
+    if isinstance(said, str):
+        return [{"role": "user", "content": said}]
+    return [said] if isinstance(said, dict) else list(said)
+
+
+def is_within(edit: Edit, key: str) -> bool:
+    """Whether an edit concerns a message in the list at `key` of a request."""
+    return edit.path.startswith(f"{key}[")
+
+
+def moved(edit: Edit, key: str, by: int) -> Edit:
+    """An edit of a message in the list at `key`, for the message `by` places further on."""
+    index, _, rest = edit.path.removeprefix(f"{key}[").partition("]")
+    return msgspec.structs.replace(edit, path=f"{key}[{int(index) + by}]{rest}")
+
+
+def as_known(view: Sequence[Shown], to: Provider, blob: BlobReader, losses: list[Loss]) -> list[Shown]:
+    """The view with media as they really are, and without opaque parts of the provider's own that it does not take in
+    requests."""
+    out: list[Shown] = []
+    for shown in sniff(view, blob, losses, text_documents=to.text_documents):
+        if not any(isinstance(part, Opaque) for part in shown.message.parts):
+            out.append(shown)
+            continue
+        known: list[Part] = []
+        for part in shown.message.parts:
+            if isinstance(part, Opaque) and part.provider == to.name and not to.knows(part):
+                losses.append(Loss("opaque", f"{part.kind} left out: {to.name} takes none in a request", shown.records))
+            else:
+                known.append(part)
+        if known or not shown.message.parts:
+            out.append(with_parts(shown, tuple(known)))
+    return out
+
+
+def without_infinite(value: Any) -> tuple[Any, tuple[Edit, ...]]:
+    """JSON without infinity and NaN, in whatever bodies hold beside the conversation: a null in their place would be no
+    schema."""
+    if is_finite_json(value) or (finite := _finite(value)) == value:
+        return value, ()
+    return finite, (Edit("setting", "Infinity or NaN left out, which JSON does not have"),)
+
+
+def encodable(value: Any) -> tuple[Any, bytes, tuple[Edit, ...]]:
+    """JSON that can be sent, its bytes, and what had to change: what is left of lone surrogates, outside the
+    conversation's own texts (in names, settings, schemas), becomes U+FFFD."""
+    try:
+        return value, msgspec.json.encode(value), ()
+    except UnicodeEncodeError:
+        value = _without_surrogates(value)
+        edit = Edit("text", "lone surrogates in names or settings sent as U+FFFD")
+        return value, msgspec.json.encode(value), (edit,)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items() if not _is_infinite(item)}
+    return [_finite(item) for item in value if not _is_infinite(item)] if isinstance(value, (list, tuple)) else value
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and not isfinite(value)
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value

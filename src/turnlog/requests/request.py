@@ -1,0 +1,122 @@
+"""A request as it is handed out: the body, what changed on the way to it, and how it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..models.target import Target
+from ..view.types import Edit, Loss, Shown
+
+
+class CacheUse(Struct, frozen=True):
+    """How a request begins, beside the one before it.
+
+    `tokens` is its size, `previous` that of the request before, and `shared` how many of those stand at the
+    beginning of both, unchanged: what a provider's cache may still hold. Where `shared` is less than `previous`, `why`
+    says what moved, and `moved_by` is the number of the decision that did, if one did.
+    """
+
+    tokens: int
+    previous: int
+    shared: int
+    moved_by: int = 0
+    why: str = ""
+
+
+class Request:
+    """A request that can be sent as it is, and how it came about.
+
+    What is given as a function is worked out when it is first asked for: most callers send the
+    request and look at little else.
+    """
+
+    def __init__(
+        self,
+        *,
+        target: Target,
+        body: dict[str, Any] | Callable[[], dict[str, Any]],
+        edits: tuple[Edit, ...] | Callable[[], tuple[Edit, ...]],
+        losses: tuple[Loss, ...] | Callable[[], tuple[Loss, ...]],
+        view: tuple[Shown, ...],
+        fragments: tuple[bytes, ...] = (),
+        thinking_off: bool = False,
+    ) -> None:
+        self.target = target
+        self.thinking_off = thinking_off
+        """Whether it goes without the thinking that its settings ask for, until the open tool loop closes."""
+        self.view = view
+        """What was rendered."""
+        self._body = body
+        self._edits = edits
+        self._losses = losses
+        self._fragments = fragments
+        self.cache: CacheUse | None = None
+        """How it begins, beside the request before it to the same target; None for the first of a session."""
+
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        """A plain dict for the SDK call. It is the caller's own: what is changed in it is in no other request."""
+        copied: dict[str, Any] = _copied(self._made)
+        return copied
+
+    @cached_property
+    def _made(self) -> dict[str, Any]:
+        """The request, of which parts may be those of other requests and of what it was made of."""
+        return self._body() if callable(self._body) else self._body
+
+    @cached_property
+    def edits(self) -> tuple[Edit, ...]:
+        """Changes made so that the provider accepts the request; they name record numbers."""
+        return self._edits() if callable(self._edits) else self._edits
+
+    @cached_property
+    def losses(self) -> tuple[Loss, ...]:
+        """What the target cannot take; by record numbers."""
+        return self._losses() if callable(self._losses) else self._losses
+
+    @property
+    def from_pieces(self) -> bool:
+        """Whether it was put together from several pieces, some of which may have been kept."""
+        return bool(self._fragments)
+
+    def json(self) -> bytes:
+        """The request as JSON, for an HTTP client."""
+        return b"".join(self._fragments) or msgspec.json.encode(self._made)
+
+    def after(self, edits: tuple[Edit, ...]) -> Request:
+        """The same request, with edits made before it."""
+        return Request(
+            target=self.target,
+            body=lambda: self._made,
+            edits=lambda: (*edits, *self.edits),
+            losses=lambda: self.losses,
+            view=self.view,
+            fragments=self._fragments,
+            thinking_off=self.thinking_off,
+        )
+
+    def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Request:
+        """The same, but for the request itself: what `change`, which changes nothing in place, makes of it."""
+        return Request(
+            target=self.target,
+            body=lambda: change(self._made),
+            edits=lambda: self.edits,
+            losses=lambda: self.losses,
+            view=self.view,
+            thinking_off=self.thinking_off,
+        )
+
+    def __repr__(self) -> str:
+        return f"Request(body={self.body!r}, edits={self.edits!r}, losses={self.losses!r})"
+
+
+def _copied(value: Any) -> Any:
+    """JSON with objects and arrays of its own; texts, which nobody can change, are shared."""
+    if isinstance(value, dict):
+        return {key: _copied(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+    return [_copied(item) if isinstance(item, (dict, list)) else item for item in value]
