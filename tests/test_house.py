@@ -176,9 +176,26 @@ def test_lazy_facades_say_the_same_three_times() -> None:
     assert wrong == []
 
 
+def _documented_methods() -> dict[str, set[str]]:
+    """The methods of each class that have a docstring, its own or, as `help` shows it, that of a base class."""
+    found: dict[str, set[str]] = {}
+    bases: dict[str, list[str]] = {}
+    for tree in SOURCES.values():
+        for holder in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+            bases.setdefault(holder.name, []).extend(ast.unparse(base) for base in holder.bases)
+            own = {node.name for node in holder.body if isinstance(node, FUNCTION) and ast.get_docstring(node)}
+            found.setdefault(holder.name, set()).update(own)
+
+    def inherited(name: str) -> set[str]:
+        return found.get(name, set()).union(*map(inherited, bases.get(name, ())))
+
+    return {name: inherited(name) for name in found}
+
+
 def test_public_things_say_what_they_are() -> None:
-    """A public module, class, function or method without a docstring fails here."""
+    """A public module, class, function or method without a docstring, own or inherited, fails here."""
     silent = []
+    documented = _documented_methods()
     for path, tree in SOURCES.items():
         if _public_names(tree) and ast.get_docstring(tree) is None:
             silent.append(f"{_where(path)}: the module")
@@ -189,7 +206,8 @@ def test_public_things_say_what_they_are() -> None:
                 if not isinstance(node, (*FUNCTION, ast.ClassDef)) or node.name.startswith("_"):
                     continue
                 overload = any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list)
-                if ast.get_docstring(node) is None and not overload:
+                inherits = isinstance(holder, ast.ClassDef) and node.name in documented[holder.name]
+                if ast.get_docstring(node) is None and not overload and not inherits:
                     silent.append(f"{_where(path, node)}: {node.name}")
     assert silent == []
 

@@ -41,7 +41,7 @@ from turnlog.providers import PROVIDERS
 from turnlog.requests.standalone import check
 from turnlog.session.open import open as new_session
 from turnlog.stores import MemoryStore, open_store
-from turnlog.stores.drafts import blob_names
+from turnlog.stores.records import blob_names
 from turnlog.testing.histories import History
 from turnlog.testing.hostile import hostile_session
 from turnlog.testing.strategies import damaged_histories

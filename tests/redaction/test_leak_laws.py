@@ -26,7 +26,7 @@ from turnlog.redaction import Redactor
 from turnlog.redaction.scrub import scan, scrub
 from turnlog.session.session import Session
 from turnlog.stores import open_store
-from turnlog.stores.drafts import blob_names
+from turnlog.stores.records import blob_names
 
 KINDS = ("memory", "s.db", "files:logs")
 WAYS: tuple[dict[str, Any], ...] = (

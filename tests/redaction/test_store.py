@@ -21,7 +21,7 @@ from turnlog.log.records import Decision, FileChange, MessageRecord, PartialAnsw
 from turnlog.log.store import Draft, Store
 from turnlog.redaction import RedactingStore, redacted_drafts
 from turnlog.stores import open_store
-from turnlog.stores.drafts import blob_names
+from turnlog.stores.records import blob_names
 from turnlog.testing import check_store
 from turnlog.view.repair.clean import Edit
 

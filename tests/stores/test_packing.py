@@ -321,7 +321,7 @@ def test_a_store_of_version_7_can_be_packed(tmp_path: Path) -> None:
 
 def _meanwhile(store: Store, do: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
     """Have another do something right before what is behind an encrypted store is rewritten, once."""
-    inner = store._store  # type: ignore[attr-defined]
+    inner = store.store  # type: ignore[attr-defined]
     real = inner.rewrite
 
     def rewrite(*given: Any, **more: Any) -> None:

@@ -27,7 +27,7 @@ from turnlog.log.store import Store
 from turnlog.session.collect import collect
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore, open_store
-from turnlog.stores.drafts import blob_names
+from turnlog.stores.records import blob_names
 from turnlog.stores.retention import Limits
 
 EXAMPLES = max(10, settings.default.max_examples // 7) if settings.default else 14

@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from key_value_store import KeyValueStore
 from store_parts import filled, texts
 
 import turnlog
@@ -31,11 +32,13 @@ class _Packing(SealedStore):
         return records
 
 
-@pytest.fixture(params=["memory", "sqlite", "sqlite-full", "files", "files-full", *_SEALED])
+@pytest.fixture(params=["memory", "minimal", "sqlite", "sqlite-full", "files", "files-full", *_SEALED])
 def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     """Makes an empty store of each kind, as often as it is called."""
     if request.param == "memory":
         return MemoryStore
+    if request.param == "minimal":
+        return lambda: KeyValueStore({})
     kind, _, durability = request.param.partition("-")
     if kind == "sealed":
         return lambda: SealedStore(MemoryStore(), Vault.drawn())

@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InputError
 from ..export import visible
-from ..log.store import Hit, Searchable
+from ..log.store import Hit
 from .decisions import rewinds_of
 from .stores import is_missing, is_writable, opened, place, whole_id
 from .terminal import counted, out, out_json, say
@@ -56,7 +55,7 @@ def _search(arguments: Namespace) -> int:
         return 0
     # A search brings the index up to date first. Where it cannot, it reads everything instead.
     with opened(arguments, write=is_writable(arguments)) as store:
-        hits = _searchable(store).search(
+        hits = store.search(
             " ".join(arguments.text),
             session=arguments.session and whole_id(store, arguments.session),
             role=arguments.role,
@@ -78,13 +77,6 @@ def _search(arguments: Namespace) -> int:
     more = "; there may be more, see --limit" if len(hits) == arguments.limit else ""
     say(counted(len(hits), "hit") + more if hits else "nothing found")
     return 0
-
-
-def _searchable(store: Any) -> Searchable:
-    if not hasattr(store, "search"):
-        raise InputError("search: this kind of store cannot be searched")
-    found: Searchable = store
-    return found
 
 
 def _marked(hit: Hit) -> str:

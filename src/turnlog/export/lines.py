@@ -16,7 +16,7 @@ from ..errors import BlobMissing, CorruptRecord
 from ..log.codec import encode_record
 from ..log.records import Record
 from ..log.store import Problem, Store
-from ..stores.drafts import blob_names
+from ..stores.records import blob_names
 
 # How the header and the lines with media begin; `turnlog.importers.turnlog_export` knows them by it.
 _HEADER_START = b'{"turnlog_export":'

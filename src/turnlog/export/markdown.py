@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
 from ..log.records import Decision, MessageRecord, Note, PartialAnswer, Record, UnknownRecord
 from ..log.store import Problem, Store
-from ..stores.drafts import kind_of
+from ..stores.records import kind_of
 from ..view.decisions import Rewinds
 from .escapes import visible
 

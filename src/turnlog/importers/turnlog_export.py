@@ -21,7 +21,7 @@ from ..log.codec import decode_record
 from ..log.messages import sha256_hex
 from ..log.records import Decision, Note
 from ..log.store import Draft
-from ..stores.drafts import blob_names
+from ..stores.records import blob_names
 from ..view.decisions import misfit
 from .drafting import as_utc
 from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of

@@ -205,8 +205,9 @@ class SessionIndex(Protocol):
 class BlobStore(Protocol):
     """Media bytes by content."""
 
-    def put_blob(self, data: bytes) -> str:
-        """Keep `data`; returns its hex SHA-256."""
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        """Keep `data`; returns its hex SHA-256, under which it is kept. Only encrypted bytes are kept under another
+        `name`."""
 
     def get_blob(self, sha256: str) -> bytes:
         """The bytes of that hash. Raises BlobMissing, CorruptRecord."""
@@ -220,7 +221,7 @@ class BlobStore(Protocol):
 
 
 class Searchable(Protocol):
-    """A store whose records can be searched by what they say."""
+    """Records can be searched by what they say."""
 
     def search(
         self,
@@ -246,15 +247,19 @@ class Searchable(Protocol):
 
 
 class Packable(Protocol):
-    """A store that can keep sessions that nobody writes to in less room."""
+    """Sessions that nobody writes to can be kept in less room."""
 
-    def pack(self, session_id: str) -> Packed:
+    def pack(
+        self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
+    ) -> Packed:
         """Compress the records of a session that it owns and that are not compressed yet.
 
         Everything goes on as before: it is read, searched, verified, forked and appended to. What is appended
         afterwards is not compressed until the next time. Records that it shares with a session that it was forked
         from are packed with that one. All is packed or nothing. `reclaim` gives the room back to the disk. Raises
         SessionNotFound, CorruptRecord, and InputError where the package zstandard is not installed.
+
+        With `instead`, these bytes first replace records, by number; `was` is as in `Store.rewrite`.
         """
 
     def unpacked(self) -> frozenset[str]:
@@ -281,13 +286,20 @@ class Retained(Protocol):
         """Give the room that is free in the store's files back to the disk."""
 
 
-class Store(RecordStore, SessionIndex, BlobStore, Retained, Packable, Protocol):
+class Store(RecordStore, SessionIndex, BlobStore, Retained, Packable, Searchable, Protocol):
     """Where logs live."""
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """Re-derive everything that can be, of one session or all; each damage found is a value."""
 
-    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
+    def rewrite(
+        self,
+        session_id: str,
+        records: Mapping[int, bytes],
+        *,
+        blobs: Sequence[str] = (),
+        was: Mapping[int, bytes] | None = None,
+    ) -> None:
         """Put these bytes in place of records, by number, and delete the blobs of these names: the one
         operation that changes what was appended, for secrets that must not stay. `turnlog scrub` is
         what calls it.
@@ -296,7 +308,8 @@ class Store(RecordStore, SessionIndex, BlobStore, Retained, Packable, Protocol):
         them. What was there before is gone from the disk when it returns, as far as the file system
         lets that be said. Everything `verify` checks holds again. All is rewritten or nothing. Raises
         SessionNotFound, InputError for a record that there is not, and CorruptRecord where a checksum
-        is wrong before: rewriting would hide that.
+        is wrong before: rewriting would hide that. With `was`, raises Conflict unless the records of these numbers
+        still have these bytes.
         """
 
     def close(self) -> None:

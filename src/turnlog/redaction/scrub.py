@@ -17,7 +17,7 @@ from ..log.codec import encode_record
 from ..log.messages import text_of
 from ..log.records import MessageRecord, Note, Record
 from ..log.store import Draft, Store
-from ..stores.drafts import blob_names
+from ..stores.records import blob_names
 from . import (
     Attentive,
     Cleaned,

@@ -9,14 +9,15 @@ from msgspec.structs import replace
 
 from ..log.messages import sha256_hex, unchanged
 from ..log.records import Body, Record
-from ..log.store import SWEEP_GRACE_SECONDS, Draft, Held, Inventory, Packed, Problem, SessionInfo, Store, Swept
+from ..log.store import Draft, SessionInfo, Store
+from ..stores.wrapper import StoreWrapper
 from .bodies import redacted_bytes
 from .drafts import TELLING, Cleaned, redacted_next
 from .redactor import Redactor
 from .truncated import Attentive
 
 
-class RedactingStore:
+class RedactingStore(StoreWrapper):
     """Puts marks in place of secrets in records, text files and titles, then hands them to `store`.
 
     Everything else is `store`'s own. A text file that held secrets has another hash than the caller
@@ -24,7 +25,7 @@ class RedactingStore:
     """
 
     def __init__(self, store: Store, redactor: Redactor) -> None:
-        self.store = store
+        super().__init__(store)
         self.redactor = redactor
         # What is decided on secrets may be cut off in one. Else decisions are on marks, but for what a model wrote into
         # a summary: no other secret is remembered.
@@ -33,7 +34,7 @@ class RedactingStore:
         self._live: dict[tuple[str, int], Body] = {}
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
-        """See `RecordStore.append`. What is returned is what later reads return."""
+        """What is returned is what later reads return."""
         clean = [redacted_next(draft, self._finder(draft), self._renamed) for draft in drafts]
         records = self.store.append(session_id, clean, expected=expected)
         if not self.redactor.live or unchanged(clean, drafts):
@@ -46,106 +47,49 @@ class RedactingStore:
     def read(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record]:
-        """See `RecordStore.read`."""
-        records = self.store.read(session_id, first=first, last=last, reverse=reverse)
+        records = super().read(session_id, first=first, last=last, reverse=reverse)
         return self._as_said(session_id, records) if self._live else records
 
     def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        """See `RecordStore.landmarks`."""
-        records = self.store.landmarks(session_id, known=known)
+        records = super().landmarks(session_id, known=known)
         return self._as_said(session_id, records) if self._live else records
 
     def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
-        """See `RecordStore.of_kinds`."""
-        records = self.store.of_kinds(session_id, kinds, first=first)
+        records = super().of_kinds(session_id, kinds, first=first)
         return self._as_said(session_id, records) if self._live else records
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
-        """See `SessionIndex.create`."""
         return self.store.create(session_id, title=self.redactor.text(title)[0], created=created, parent=parent)
 
-    def info(self, session_id: str) -> SessionInfo:
-        """See `SessionIndex.info`."""
-        return self.store.info(session_id)
-
-    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
-        """See `SessionIndex.sessions`."""
-        return self.store.sessions(limit=limit)
-
     def rename(self, session_id: str, title: str) -> None:
-        """See `SessionIndex.rename`."""
         self.store.rename(session_id, self.redactor.text(title)[0])
 
     def delete(self, session_id: str, *, expected: int | None = None) -> None:
-        """See `SessionIndex.delete`."""
         self.store.delete(session_id, expected=expected)
         self._live = {key: body for key, body in self._live.items() if key[0] != session_id}
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
-        """See `SessionIndex.fork`."""
         made = self.store.fork(session_id, new_id, at=at, title=self.redactor.text(title)[0])
         shared = {n: body for (session, n), body in self._live.items() if session == session_id}
         self._live.update({(new_id, n): body for n, body in shared.items() if n <= made.records})
         return made
 
-    def put_blob(self, data: bytes) -> str:
-        """See `BlobStore.put_blob`. Returns the hash of `data`, also where less than that was kept."""
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        """Returns the hash of `data`, also where less than that was kept."""
         clean, counts = redacted_bytes(data, self.redactor)
-        name = self.store.put_blob(clean)
+        kept = self.store.put_blob(clean, name=name)
         if not counts:
-            return name
+            return kept
         given = sha256_hex(data)
-        self._renamed[given] = Cleaned(name, len(clean), counts)
+        self._renamed[given] = Cleaned(kept, len(clean), counts)
         return given
 
     def get_blob(self, sha256: str) -> bytes:
-        """See `BlobStore.get_blob`."""
         return self.store.get_blob(self._renamed[sha256].name if sha256 in self._renamed else sha256)
 
-    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
-        """See `Store.rewrite`."""
-        self.store.rewrite(session_id, records, blobs=blobs)
+    def rewrite(self, session_id: str, records: Mapping[int, bytes], **options: Any) -> None:
+        self.store.rewrite(session_id, records, **options)
         self._live.clear()
-
-    def hold(self, session_id: str, *, alone: bool = False) -> Held | None:
-        """See `Retained.hold`."""
-        return self.store.hold(session_id, alone=alone)
-
-    def keep(self, session_id: str, *, kept: bool = True) -> None:
-        """See `Retained.keep`."""
-        self.store.keep(session_id, kept=kept)
-
-    def inventory(self) -> Inventory:
-        """See `Retained.inventory`."""
-        return self.store.inventory()
-
-    def used(self) -> int:
-        """See `Retained.used`."""
-        return self.store.used()
-
-    def reclaim(self) -> None:
-        """See `Retained.reclaim`."""
-        self.store.reclaim()
-
-    def pack(self, session_id: str) -> Packed:
-        """See `Packable.pack`."""
-        return self.store.pack(session_id)
-
-    def unpacked(self) -> frozenset[str]:
-        """See `Packable.unpacked`."""
-        return self.store.unpacked()
-
-    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
-        """See `BlobStore.sweep`."""
-        return self.store.sweep(grace=grace)
-
-    def verify(self, session_id: str | None = None) -> list[Problem]:
-        """See `Store.verify`."""
-        return self.store.verify(session_id)
-
-    def close(self) -> None:
-        """See `Store.close`."""
-        self.store.close()
 
     def _finder(self, draft: Draft) -> Redactor:
         return self._attentive if self.redactor.live or isinstance(draft.body, TELLING) else self.redactor
@@ -154,9 +98,3 @@ class RedactingStore:
         for record in records:
             body = self._live.get((session_id, record.n))
             yield record if body is None else replace(record, body=body)
-
-    def __getattr__(self, name: str) -> Any:
-        """What else this kind of store can do, such as `search`."""
-        if name == "store":  # not there yet: being copied or unpickled
-            raise AttributeError(name)
-        return getattr(self.store, name)

@@ -24,7 +24,7 @@ from ..models.target import Target
 from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore, Redactor
 from ..stores import KeySource, MemoryStore, SealedStore, default_path, local_path, open_store, store_given
-from ..stores.drafts import blob_names
+from ..stores.records import blob_names
 from ..stores.retention import Limits, is_over
 from ..summarize import Complete, Summarizer, as_ladder
 from .checkpoint import CHECKPOINT_SECONDS

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from stat import S_ISDIR
+from threading import Condition
 from types import TracebackType
 from typing import Self
 
@@ -27,6 +29,10 @@ except ImportError:  # Windows: nobody can tell; `taken` says so
 
 _TRIES = 100
 """How often a folder may be taken away while a file is made in it: more often nobody else is the reason."""
+
+
+_ALONE = -1
+"""Holders of a session that one has alone."""
 
 
 class Hold:
@@ -46,6 +52,33 @@ class Hold:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class LocalHolds:
+    """Holds that this process alone knows of."""
+
+    def __init__(self) -> None:
+        self._holders: Counter[str] = Counter()
+        self._changed = Condition()
+
+    def take(self, session_id: str, *, alone: bool = False) -> Hold | None:
+        """As `HoldFolder.take`."""
+        check_session_id(session_id)
+        with self._changed:
+            if alone and self._holders[session_id]:
+                return None
+            self._changed.wait_for(lambda: self._holders[session_id] != _ALONE)
+            self._holders[session_id] = _ALONE if alone else self._holders[session_id] + 1
+        return Hold(partial(self._release, session_id, alone))
+
+    def _release(self, session_id: str, alone: bool) -> None:
+        with self._changed:
+            self._holders[session_id] = 0 if alone else self._holders[session_id] - 1
+            self._changed.notify_all()
+
+    def taken(self) -> frozenset[str]:
+        """The sessions that somebody holds."""
+        return frozenset(name for name, holders in self._holders.items() if holders)
 
 
 class HoldFolder:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from ..errors import InputError, text_given
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, Record, ToolFinished, ToolStarted
-from .drafts import kind_of
+from .records import kind_of
 
 _SNIPPET_CHARACTERS = 160
 # Combining marks belong to the word that they stand in. Those of Hebrew and Arabic are vowels that most leave out.

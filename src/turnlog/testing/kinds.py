@@ -8,7 +8,7 @@ from ..errors import SessionNotFound
 from ..log.messages import Message, Text, ToolResult
 from ..log.records import Body, Configuration, Decision, FileChange, MessageRecord, Note, SummaryRecord, TurnOpened
 from ..log.store import Draft, Store, is_landmark
-from ..stores.drafts import kind_of
+from ..stores.records import kind_of
 
 _SYSTEM = MessageRecord(Message("system", (Text("Be brief."),)))
 _BODIES: tuple[Body, ...] = (

@@ -13,10 +13,8 @@ _TIME = "2026-01-02T03:04:05.678Z"
 
 
 def check_search(store: Store) -> None:
-    """A store that can be searched finds what is there, by word, role, tool and time, and what is gone not."""
-    search = getattr(store, "search", None)
-    if search is None:
-        return
+    """A search finds what is there, by word, role, tool and time, and nothing that is gone."""
+    search = store.search
     result = ToolResult("c1", "", (Text("out: 7 apples"),))  # the tool's name stands with the call only
     store.create("a")
     store.append("a", [_said("Grüße, two red APPLES"), _said("two and red", time=_TIME), _said('"quotes" AND (NEAR')])

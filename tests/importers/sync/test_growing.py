@@ -228,7 +228,7 @@ def test_a_killed_import_is_ended_whatever_its_first_record_became(
     """No later import of that session for good, as what was half-made is not known for what it is: of a transcript that
     tells no times each import has the clock's, and another one knows more secrets. Or a session that `gc` takes."""
     clock = count()
-    monkeypatch.setattr(stores.drafts, "utc_now", lambda: f"2026-01-01T00:00:00.{next(clock):03}Z")
+    monkeypatch.setattr(stores.records, "utc_now", lambda: f"2026-01-01T00:00:00.{next(clock):03}Z")
     begun, grown = (
         replace(imported(asked, answer(calls)), drafts=(Draft(asked, time), Draft(answer(calls), time)), echoes={})
         for calls in (1, 3)

@@ -23,7 +23,7 @@ from ...log.records import MessageRecord, Record, TurnClosed, UnknownRecord
 from ...log.store import Draft, Held, SessionInfo, Store, check_session_id
 from ...log.validation import check_readable
 from ...redaction import Attentive, Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts, redacted_title
-from ...stores.drafts import blob_names
+from ...stores.records import blob_names
 from .. import Imported
 from ..drafting import title_from
 from .asides import Asides, is_aside, may_be_moved, may_follow

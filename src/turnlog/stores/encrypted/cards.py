@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord
 from ...log.store import SessionInfo
-from ..drafts import storable
+from ..records import storable
+from ..segments import Segment
 from .vault import SALT_BYTES, Vault, new_salt
 
 _MARK = "sealed:"
@@ -65,13 +66,13 @@ def titled(card: Card, title: str) -> Card:
     return replace(card, title=storable(title))
 
 
-def spans(card: Card, records: int) -> list[tuple[str, int, int]]:
-    """Salt, first and last number of each piece of a session of so many records."""
+def spans(card: Card, records: int) -> list[Segment]:
+    """The segments of a session of so many records, by the salts that they are encrypted with."""
     found, first = [], 1
     for piece in card.pieces:
         last = piece.last or records
         if first <= last:
-            found.append((piece.salt, first, last))
+            found.append(Segment(piece.salt, first, last))
         first = last + 1
     return found
 

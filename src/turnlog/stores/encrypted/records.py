@@ -15,7 +15,7 @@ from ...log.codec import decode_record, encode_record
 from ...log.records import Record, SealedRecord
 from ...log.store import Draft, RecordStore
 from ..blobs import names_in
-from ..drafts import row_kind
+from ..records import row_kind
 from ..zstd import compressed, decompressed, groups, joined, parted
 from .cards import Card
 from .vault import Vault

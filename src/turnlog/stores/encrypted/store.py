@@ -14,45 +14,23 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from ...errors import BlobMissing, Conflict, CorruptRecord, InputError, StoreKeyError
-from ...log.bills import Bills, usage_by_model
 from ...log.codec import decode_record
 from ...log.messages import sha256_hex
 from ...log.records import Record
-from ...log.store import SWEEP_GRACE_SECONDS, Draft, Held, Hit, Inventory, Packed, Problem, SessionInfo, Store, Swept
+from ...log.store import SWEEP_GRACE_SECONDS, Draft, Inventory, Packed, Problem, SessionInfo, Store, Swept
+from ..base import BaseStore
 from ..blobs import is_blob_name
-from ..drafts import blob_names, fork_point, kind_of, number_drafts
-from ..scan import Search, Source, parts_to_search, scan
-from ..totals import usages_one_by_one
+from ..records import blob_names, check_unchanged, fork_point, kind_of, number_drafts
+from ..segments import Segment, unshared
+from ..wrapper import StoreWrapper
 from .cards import Card, forked_card, new_card, read_card, spans, titled, written_card
 from .keys import Keyhole, KeySource, new_lock, unlocked
 from .records import Opener, is_loose, pack_from, pack_of, packed_bytes, sealed_bytes, sealed_draft
 from .vault import BLOB_OVERHEAD, Vault
 
 
-class Sealable(Store, Protocol):
-    """A store that can have encrypted content."""
-
-    def put_blob(self, data: bytes, *, name: str = "") -> str:
-        """See `BlobStore.put_blob`; sealed bytes go by a `name` that is not their hash."""
-
-    def rewrite(
-        self,
-        session_id: str,
-        records: Mapping[int, bytes],
-        *,
-        blobs: Sequence[str] = (),
-        was: Mapping[int, bytes] | None = None,
-    ) -> None:
-        """See `Store.rewrite`. Raises Conflict unless the records `was` still have these bytes."""
-
-    def pack(
-        self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
-    ) -> Packed:
-        """See `Packable.pack`; `instead` is put in place of records before. Raises Conflict as `rewrite`."""
-
-
-class Locked(Sealable, Protocol):
-    """One that keeps the lock of its key as well."""
+class Locked(Store, Protocol):
+    """A store that also keeps the lock of its key."""
 
     @property
     def keyhole(self) -> Keyhole:
@@ -63,11 +41,11 @@ class Locked(Sealable, Protocol):
         """Where the store is."""
 
 
-class SealedStore:
+class SealedStore(StoreWrapper):
     """Encrypts what is appended, blobs and titles, and hands them to `store`, which nobody else may write to."""
 
-    def __init__(self, store: Sealable, vault: Vault) -> None:
-        self._store = store
+    def __init__(self, store: Store, vault: Vault) -> None:
+        super().__init__(store)
         self._vault = vault
         self._cards: dict[str, tuple[str, Card]] = {}
 
@@ -86,19 +64,19 @@ class SealedStore:
     @property
     def torn(self) -> list[Problem]:
         """What was found at the ends of logs, where the other store is one of files."""
-        return getattr(self._store, "torn", [])
+        return getattr(self.store, "torn", [])
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
-        """See `RecordStore.append`. A record is encrypted for its number, and again if somebody else was quicker."""
+        """A record is encrypted for its number, and again if somebody else was quicker."""
         while True:
-            info = self._store.info(session_id)
+            info = self.store.info(session_id)
             if expected is not None and info.records != expected:
                 raise Conflict(session_id, expected=expected, actual=info.records)
             card = self._card(info)
             records = number_drafts(drafts, after=info.records)
             sealed = [sealed_draft(self._vault, card, record) for record in records]
             try:
-                self._store.append(session_id, sealed, expected=info.records)
+                self.store.append(session_id, sealed, expected=info.records)
             except Conflict:
                 if expected is not None:
                     raise
@@ -108,153 +86,117 @@ class SealedStore:
     def read(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record]:
-        """See `RecordStore.read`."""
         opener = self._opener(session_id)
-        return opener.all_of(self._store.read(session_id, first=first, last=last, reverse=reverse))
+        return opener.all_of(self.store.read(session_id, first=first, last=last, reverse=reverse))
 
     def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        """See `RecordStore.landmarks`."""
-        return self._opener(session_id).all_of(self._store.landmarks(session_id, known=known))
+        return self._opener(session_id).all_of(self.store.landmarks(session_id, known=known))
 
     def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
-        """See `RecordStore.of_kinds`."""
-        records = self._opener(session_id).all_of(self._store.of_kinds(session_id, kinds, first=first))
+        records = self._opener(session_id).all_of(self.store.of_kinds(session_id, kinds, first=first))
         return (record for record in records if kind_of(record.body) in kinds)
 
-    def usage(self, session_id: str) -> Bills:
-        """See `RecordStore.usage`."""
-        return usage_by_model(self.of_kinds(session_id, ("usage",)))
-
-    def usages(self) -> dict[str, Bills]:
-        """See `SessionIndex.usages`."""
-        return usages_one_by_one(self)
+    # An index would hold in the clear what is summed up or searched for.
+    usage = BaseStore.usage
+    usages = BaseStore.usages
+    _search = BaseStore._search
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
-        """See `SessionIndex.create`."""
         card = new_card(title)
         held = written_card(card, self._vault, session_id)
-        return replace(self._store.create(session_id, title=held, created=created, parent=parent), title=card.title)
+        return replace(self.store.create(session_id, title=held, created=created, parent=parent), title=card.title)
 
     def info(self, session_id: str) -> SessionInfo:
-        """See `SessionIndex.info`."""
-        info = self._store.info(session_id)
+        info = self.store.info(session_id)
         return replace(info, title=self._card(info).title)
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
-        """See `SessionIndex.sessions`. One whose card is damaged is listed without a title; `verify` says so."""
-        return [replace(info, title=self._title(info)) for info in self._store.sessions(limit=limit)]
+        """One whose card is damaged is listed without a title; `verify` says so."""
+        return [replace(info, title=self._title(info)) for info in self.store.sessions(limit=limit)]
 
     def rename(self, session_id: str, title: str) -> None:
-        """See `SessionIndex.rename`."""
-        card = titled(self._card(self._store.info(session_id)), title)
-        self._store.rename(session_id, written_card(card, self._vault, session_id))
+        card = titled(self._card(self.store.info(session_id)), title)
+        self.store.rename(session_id, written_card(card, self._vault, session_id))
 
     def delete(self, session_id: str, *, expected: int | None = None) -> None:
-        """See `SessionIndex.delete`."""
-        self._store.delete(session_id, expected=expected)
+        self.store.delete(session_id, expected=expected)
         self._cards.pop(session_id, None)
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
-        """See `SessionIndex.fork`. The new session's card tells how to open the records that it shares."""
-        info = self._store.info(session_id)
+        """The new session's card tells how to open the records that it shares."""
+        info = self.store.info(session_id)
         shared = fork_point(session_id, info.records, at)
         card = forked_card(self._card(info), shared, title)
         self._part(session_id, shared)
-        made = self._store.fork(session_id, new_id, at=shared, title=written_card(card, self._vault, new_id))
+        made = self.store.fork(session_id, new_id, at=shared, title=written_card(card, self._vault, new_id))
         self._part(session_id, shared)  # somebody may have packed meanwhile, and have known of no fork
         return replace(made, title=card.title)
 
-    def put_blob(self, data: bytes) -> str:
-        """See `BlobStore.put_blob`. Returns the hash of `data`, which is not the name that it is kept under."""
-        name, sealed = self._vault.seal_blob(data)
-        self._store.put_blob(sealed, name=name)
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        """Returns the hash of `data`, which is not the name that it is kept under."""
+        sealed_name, sealed = self._vault.seal_blob(data)
+        self.store.put_blob(sealed, name=sealed_name)
         return sha256_hex(data)
 
     def get_blob(self, sha256: str) -> bytes:
-        """See `BlobStore.get_blob`."""
         if not is_blob_name(sha256):
-            return self._store.get_blob(sha256)  # which says that there is none
-        return self._vault.open_blob(sha256, self._store.get_blob(self._vault.blob_name(sha256)))
+            return self.store.get_blob(sha256)  # which says that there is none
+        return self._vault.open_blob(sha256, self.store.get_blob(self._vault.blob_name(sha256)))
 
     def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
-        """See `BlobStore.sweep`."""
-        swept = self._store.sweep(grace=grace)
+        swept = self.store.sweep(grace=grace)
         return replace(swept, size=swept.size - swept.removed * BLOB_OVERHEAD)
 
-    def hold(self, session_id: str, *, alone: bool = False) -> Held | None:
-        """See `Retained.hold`."""
-        return self._store.hold(session_id, alone=alone)
-
-    def keep(self, session_id: str, *, kept: bool = True) -> None:
-        """See `Retained.keep`."""
-        self._store.keep(session_id, kept=kept)
-
     def inventory(self) -> Inventory:
-        """See `Retained.inventory`. Blobs go by the names that they are kept under. Nothing is decrypted."""
-        found = self._store.inventory()
+        """Blobs go by the names that they are kept under. Nothing is decrypted."""
+        found = self.store.inventory()
         return replace(found, blobs={name: max(size - BLOB_OVERHEAD, 0) for name, size in found.blobs.items()})
 
-    def used(self) -> int:
-        """See `Retained.used`."""
-        return self._store.used()
-
-    def reclaim(self) -> None:
-        """See `Retained.reclaim`."""
-        self._store.reclaim()
-
-    def search(
-        self,
-        query: str,
-        *,
-        session: str | None = None,
-        role: str | None = None,
-        tool: str | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        limit: int | None = 50,
-    ) -> list[Hit]:
-        """See `Searchable.search`. Decrypts all that it searches: an index would hold the words in the clear."""
-        search = Search(query, role=role, tool=tool, since=since, until=until)
-        if session is not None:
-            self._store.info(session)
-            return scan(search, [self._source(session, 1)], limit)
-        cards = sorted(self._readable_cards(), key=lambda pair: pair[1].made)
-        begins = parts_to_search((info.id, spans(card, info.records)) for info, card in cards)
-        return scan(search, [self._source(found, begin) for found, begin in reversed(begins.items())], limit)
+    def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
+        for info, card in sorted(self._readable_cards(), key=lambda pair: pair[1].made):
+            yield info.id, spans(card, info.records)
 
     def _readable_cards(self) -> Iterator[tuple[SessionInfo, Card]]:
-        for info in self._store.sessions():
+        for info in self.store.sessions():
             with suppress(CorruptRecord):
                 yield info, self._card(info)
 
-    def rewrite(self, session_id: str, records: Mapping[int, bytes], *, blobs: Sequence[str] = ()) -> None:
-        """See `Store.rewrite`. Packs that hold one of the records are taken apart."""
-        info = self._store.info(session_id)
+    def rewrite(
+        self,
+        session_id: str,
+        records: Mapping[int, bytes],
+        *,
+        blobs: Sequence[str] = (),
+        was: Mapping[int, bytes] | None = None,
+    ) -> None:
+        """Packs that hold one of the records are taken apart."""
+        info = self.store.info(session_id)
         for n, raw in records.items():
             if decode_record(raw).n != n or not 1 <= n <= info.records:
                 raise InputError(f"session {session_id!r} has no record {n} that these bytes could replace")
         names = [self._vault.blob_name(name) for name in blobs]
+        check_unchanged(self.read, session_id, was)
         while True:
-            was, whole = self._apart(session_id, records)
+            held, whole = self._apart(session_id, records)
             try:
-                self._store.rewrite(session_id, self._seal_all(info, {**whole, **records}), blobs=names, was=was)
+                self.store.rewrite(session_id, self._seal_all(info, {**whole, **records}), blobs=names, was=held)
                 return
             except Conflict:
                 continue  # packed or taken apart meanwhile
 
-    def pack(self, session_id: str) -> Packed:
-        """See `Packable.pack`. The records are compressed together and encrypted again, with the same keys."""
+    def pack(self, session_id: str, **_: Any) -> Packed:
+        """The records are compressed together and encrypted again, with the same keys."""
         while True:
-            info = self._store.info(session_id)
+            info = self.store.info(session_id)
             card = self._card(info)
-            was = dict(_bytes_of(filter(is_loose, self._store.read(session_id, first=info.parent_records + 1))))
+            was = dict(_bytes_of(filter(is_loose, self.store.read(session_id, first=info.parent_records + 1))))
             sealed: dict[int, bytes] = {}
             for first, last in _parts(info.parent_records, info.records, self._forks_of(card)):
                 records = (record for record in self.read(session_id, first=first, last=last) if record.n in was)
                 sealed.update(packed_bytes(self._vault, card, records))
             was = {n: raw for n, raw in was.items() if n in sealed}
             try:
-                outer = self._store.pack(session_id, instead=sealed, was=was)
+                outer = self.store.pack(session_id, instead=sealed, was=was)
             except Conflict:
                 continue
             for n in self._forks_of(card):  # made meanwhile
@@ -264,14 +206,10 @@ class SealedStore:
             new = sum(map(len, sealed.values()))  # the store packs the others again, too
             return Packed(len(was), sum(map(len, was.values())), outer.after * new // max(1, outer.before))
 
-    def unpacked(self) -> frozenset[str]:
-        """See `Packable.unpacked`."""
-        return self._store.unpacked()
-
     def verify(self, session_id: str | None = None) -> list[Problem]:
-        """See `Store.verify`. What the store finds, and what cannot be decrypted or needs blobs that are not there."""
-        found = self._store.verify(session_id)
-        infos = self._store.sessions() if session_id is None else [self._store.info(session_id)]
+        """What the store finds, and what cannot be decrypted or needs blobs that are not there."""
+        found = self.store.verify(session_id)
+        infos = self.store.sessions() if session_id is None else [self.store.info(session_id)]
         cards: list[tuple[SessionInfo, Card]] = []
         for info in infos:
             try:
@@ -279,23 +217,13 @@ class SealedStore:
             except CorruptRecord as error:
                 found.append(Problem(info.id, 0, str(error)))
         cards.sort(key=lambda pair: pair[1].made)
-        begins = parts_to_search((info.id, spans(card, info.records)) for info, card in cards)
+        begins = unshared((info.id, spans(card, info.records)) for info, card in cards)
         known = {(problem.session, problem.record) for problem in found}
         for info, _ in cards:
             first = 1 if session_id is not None else begins.get(info.id, info.records + 1)
             bad = self._bad(info.id, first, info.records)
             found += [Problem(info.id, n, what) for n, what in bad if (info.id, n) not in known]
         return found
-
-    def close(self) -> None:
-        """See `Store.close`."""
-        self._store.close()
-
-    def __getattr__(self, name: str) -> Any:
-        """What else the store tells of itself, such as its `path`."""
-        if name == "_store":  # not there yet: being copied or unpickled
-            raise AttributeError(name)
-        return getattr(self._store, name)
 
     def _bad(self, session_id: str, first: int, last: int) -> Iterator[tuple[int, str]]:
         """The records that cannot be decrypted, or need blobs that cannot be had, and what is wrong with them."""
@@ -329,9 +257,9 @@ class SealedStore:
         whole: dict[int, bytes] = {}
         opener = self._opener(session_id)
         for n in numbers:
-            for record in self._store.read(session_id, first=n, last=n):
+            for record in self.store.read(session_id, first=n, last=n):
                 if (head := pack_of(record)) and n not in whole:
-                    pack = list(pack_from(head, self._store.read(session_id, first=head)))
+                    pack = list(pack_from(head, self.store.read(session_id, first=head)))
                     was.update(_bytes_of(pack))
                     whole.update(_bytes_of(opener.all_of(pack)))
                 was.update(_bytes_of([record]))
@@ -340,7 +268,7 @@ class SealedStore:
     def _forks_of(self, card: Card) -> set[int]:
         """The numbers of the records after which a session leaves one of this card."""
         own = card.pieces[-1].salt
-        cards = (self._card(info) for info in self._store.sessions())
+        cards = (self._card(info) for info in self.store.sessions())
         return {piece.last for other in cards for piece in other.pieces if piece.salt == own and piece.last}
 
     def _part(self, session_id: str, n: int) -> None:
@@ -351,15 +279,12 @@ class SealedStore:
             if max(whole, default=0) <= n:
                 return
             with suppress(Conflict):  # packed, taken apart or scrubbed meanwhile
-                self._store.rewrite(session_id, self._seal_all(self._store.info(session_id), whole), was=was)
+                self.store.rewrite(session_id, self._seal_all(self.store.info(session_id), whole), was=was)
                 return
 
     def _opener(self, session_id: str) -> Opener:
-        card = self._card(self._store.info(session_id))
-        return Opener(self._store, self._vault, card, session_id)
-
-    def _source(self, session_id: str, begin: int) -> Source:
-        return Source(session_id, begin, lambda first: self.read(session_id, first=first))
+        card = self._card(self.store.info(session_id))
+        return Opener(self.store, self._vault, card, session_id)
 
     def _title(self, info: SessionInfo) -> str:
         try:

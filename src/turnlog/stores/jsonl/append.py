@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from ...errors import StoreError
 from ...log.records import Record
-from ..drafts import is_said
+from ..records import is_said
 from .files import LogFolder
 from .lines import Tail, digest, write_line
 

@@ -210,6 +210,14 @@ class LogFolder:
                 raise StoreError(f"{self.file(stem)} cannot be packed: it was read in part only")
             return len(lines), pack_log(self.file(stem), lines) if lines else 0
 
+    def size(self, stem: str) -> int:
+        """How many bytes the files of a stem take."""
+        found = 0
+        for kind in self.KINDS:
+            with suppress(FileNotFoundError):
+                found += self.file(stem, kind).stat().st_size
+        return found
+
     def make(self, stem: str, card: Card) -> None:
         """The files of a new session, the card last: there is no session without one."""
         os.close(os.open(self.file(stem), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -24,7 +24,7 @@ from ...log.codec import decode_record
 from ..folders import write_whole
 from .files import Card, LogFolder, start_sum
 from .lines import checked, digest, lines_forwards, read_line, write_line
-from .reading import Piece
+from .reading import LogSegment
 
 _PLAN = "rewrite.json"
 _HALF_DONE = re.compile(r"(.+)\.(?:jsonl|jsonl\.zst|json)(?:\.new)?\.(?:new|[0-9]+\.tmp)")
@@ -39,13 +39,13 @@ class _Log(NamedTuple):
     sums: dict[int, tuple[str, str]]
 
 
-def rewrite(folder: LogFolder, pieces: Sequence[Piece], records: Mapping[int, bytes]) -> None:
+def rewrite(folder: LogFolder, segments: Sequence[LogSegment], records: Mapping[int, bytes]) -> None:
     """Put these bytes in place of records. For those who hold the store's lock."""
     changes: dict[str, dict[int, bytes]] = {}
     for n, raw in records.items():
         if decode_record(raw).n != n:
             raise InputError(f"the bytes given for record {n} are those of another")
-        stem = next((piece.stem for piece in pieces if piece.first <= n <= piece.last), None)
+        stem = next((each.key for each in segments if each.first <= n <= each.last), None)
         if stem is None:
             raise InputError(f"there is no record {n} that could be rewritten")
         changes.setdefault(stem, {})[n] = raw

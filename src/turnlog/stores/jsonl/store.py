@@ -6,10 +6,10 @@ every line carries a checksum that binds it to the line before.
 
 from __future__ import annotations
 
-import threading
+import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -17,21 +17,33 @@ from msgspec.structs import replace
 
 from ..._platform.paths import from_here
 from ...errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, SessionNotFound, StoreError
-from ...log.bills import Bills, usage_by_model
 from ...log.messages import sha256_hex
 from ...log.records import Record
-from ...log.store import Draft, Hit, Packed, Problem, SessionInfo, check_parent, check_session_id, utc_now
+from ...log.store import (
+    SWEEP_GRACE_SECONDS,
+    Draft,
+    Inventory,
+    Packed,
+    Problem,
+    SessionInfo,
+    Swept,
+    check_parent,
+    check_session_id,
+    utc_now,
+)
+from ..base import BaseStore
+from ..blob_gc import unused
 from ..blobs import BlobFolder, is_blob_name, whole_blob
-from ..drafts import check_unchanged, fork_point, kind_finder, kind_of, number_drafts, storable
 from ..encrypted.keyholes import FilesKeyhole
-from ..scan import Search, Source, parts_to_search, scan
+from ..locks import Hold, HoldFolder
+from ..records import check_unchanged, fork_point, kind_finder, kind_of, number_drafts, storable
+from ..segments import Segment
 from ..sqlite.database import Durability
-from ..totals import usages_one_by_one
 from .append import write_records
 from .files import Card, LogFolder, open_folder, start_sum
 from .lines import Tail
-from .reading import Piece, line_at, pieces_of, read_backwards, read_forwards, read_landmarks, read_some
-from .retention import FilesRetention
+from .reading import LogSegment, line_at, read_backwards, read_forwards, read_landmarks, read_some, segments_of
+from .retention import clear_up, delete, inventory, records_of
 from .rewrite import clear_half_done, finish_rewrite, rewrite
 from .verify import verify_folder
 
@@ -42,7 +54,7 @@ class _Known(NamedTuple):
     stamp: tuple[int, int, int]
 
 
-class FilesStore(FilesRetention):
+class FilesStore(BaseStore):
     """Logs as files in the folder `path`; it is made if it is not there.
 
     `durability`, `read_only` and `sealed` are as in `SqliteStore`. Threads may share a store, and processes a
@@ -56,14 +68,15 @@ class FilesStore(FilesRetention):
     ) -> None:
         if durability not in ("normal", "full"):
             raise InputError(f"durability: {durability!r} is neither 'normal' nor 'full'")
+        super().__init__()
         self.path = from_here(path)
+        self._hold_files = HoldFolder(self.path / "open")
         self.torn: list[Problem] = []
         self._read_only = read_only
         self._closed = False
-        self._lock = threading.RLock()
         self._known: dict[str, _Known] = {}
         self._folder = LogFolder(self.path, sync=durability == "full", finish=finish_rewrite)
-        self._blobs = BlobFolder(self.path / "blobs")
+        self._blob_files = BlobFolder(self.path / "blobs")
         open_folder(self._folder, read_only=read_only)
         self.keyhole = FilesKeyhole(self._folder, read_only=read_only, sealed=sealed)
         self.keyhole.check()
@@ -75,7 +88,7 @@ class FilesStore(FilesRetention):
             self._look_at_end(stem)
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
-        """See `RecordStore.append`. Raises CorruptRecord where the end of the log cannot be read."""
+        """Raises CorruptRecord where the end of the log cannot be read."""
         self._check_open(write=True)
         with self._lock, self._log(session_id, write=True) as (known, file):
             tail = self._whole_end(known.stem, file, known.card)
@@ -95,48 +108,40 @@ class FilesStore(FilesRetention):
     def read(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record]:
-        """See `RecordStore.read`. Ends at the record that was the last when it was called."""
-        end, pieces = self._pieces(session_id)
+        """Ends at the record that was the last when it was called."""
+        end, segments = self._segments_of(session_id)
         first, last = max(first, 1), end if last is None else min(last, end)
         if first > last:
             return iter(())
         read = read_backwards if reverse else read_forwards
-        return self._while_open(session_id, read(self._folder, pieces, first, last))
+        return self._while_open(session_id, read(self._folder, segments, first, last))
 
     def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        """See `RecordStore.landmarks`."""
-        found = read_landmarks(self._folder, self._pieces(session_id)[1])
+        found = read_landmarks(self._folder, self._segments_of(session_id)[1])
         return self._while_open(session_id, (record for record in found if record.n not in known))
 
-    def usage(self, session_id: str) -> Bills:
-        """See `RecordStore.usage`. Looks through every line for the word."""
-        return usage_by_model(self.of_kinds(session_id, ("usage",)))
-
     def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
-        """See `RecordStore.of_kinds`. Looks through every line for the words."""
-        some = read_some(self._folder, self._pieces(session_id)[1], kind_finder(kinds))
+        """Looks through every line for the words."""
+        some = read_some(self._folder, self._segments_of(session_id)[1], kind_finder(kinds))
         found = (record for record in some if record.n >= first and kind_of(record.body) in kinds)
         return self._while_open(session_id, found)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
-        """See `SessionIndex.create`."""
-        self._check_open(write=True)
         check_session_id(session_id)
         check_parent(session_id, parent)
-        with self._lock, self._folder.store_lock():
+        with self._changing():
             self.keyhole.check()  # it may have become encrypted since it was opened
             self._check_free(session_id)
             card = Card(1, session_id, storable(title), created or utc_now(), time.time_ns(), parent)
-            return self._make(card, "")
+            return self._make_log(card, "")
 
     def info(self, session_id: str) -> SessionInfo:
-        """See `SessionIndex.info`."""
         self._check_open()
         with self._lock, self._log(session_id) as (known, file):
             return _info(known.card, self._folder.tail(known.stem, file, known.card))
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
-        """See `SessionIndex.sessions`. One whose card is damaged is listed with what its name says."""
+        """One whose card is damaged is listed with what its name says."""
         self._check_open()
         found = []
         with self._lock:
@@ -153,44 +158,35 @@ class FilesStore(FilesRetention):
         found.sort(key=lambda pair: (pair[0].updated, pair[1]), reverse=True)
         return [info for info, _ in found[:limit]]
 
-    def usages(self) -> dict[str, Bills]:
-        """See `SessionIndex.usages`. Reads every log."""
-        return usages_one_by_one(self)
-
     def rename(self, session_id: str, title: str) -> None:
-        """See `SessionIndex.rename`."""
-        self._check_open(write=True)
-        with self._lock, self._folder.store_lock():
-            known = self._find(session_id)
+        with self._changing():
+            known = self._find_log(session_id)
             self._folder.write_card(known.stem, replace(known.card, title=storable(title)))
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
-        """See `SessionIndex.fork`. Nothing is copied: the new log begins where the old one was left."""
-        self._check_open(write=True)
+        """Nothing is copied: the new log begins where the old one was left."""
         check_session_id(new_id)
-        with self._lock, self._folder.store_lock():
-            end, pieces = self._pieces(session_id)
+        with self._changing():
+            end, segments = self._segments_of(session_id)
             shared = fork_point(session_id, end, at)
             self._check_free(new_id)
             card = Card(1, new_id, storable(title), utc_now(), time.time_ns(), session_id, shared)
             if not shared:
-                return self._make(card, "")
-            piece = next(piece for piece in pieces if piece.first <= shared <= piece.last)
-            line = line_at(self._folder, piece, shared)
-            return self._make(replace(card, base=piece.stem, messages=line.messages), line.sum)
+                return self._make_log(card, "")
+            segment = next(each for each in segments if each.first <= shared <= each.last)
+            line = line_at(self._folder, segment, shared)
+            return self._make_log(replace(card, base=segment.key, messages=line.messages), line.sum)
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
-        """See `BlobStore.put_blob`. A damaged blob is healed. `name` is that of sealed bytes."""
-        self._check_open(write=True)
+        """A damaged blob is healed. `name` is that of sealed bytes."""
         name = name or sha256_hex(data)
-        with self._lock, self._folder.store_lock():  # a sweep must not come between
-            self._blobs.put(name, data)
+        with self._changing():  # a sweep must not come between
+            self._blob_files.put(name, data)
         return name
 
     def get_blob(self, sha256: str) -> bytes:
-        """See `BlobStore.get_blob`."""
         self._check_open()
-        return whole_blob(sha256, self._blobs.get(sha256) if is_blob_name(sha256) else None, self.path)
+        return whole_blob(sha256, self._blob_files.get(sha256) if is_blob_name(sha256) else None, self.path)
 
     def rewrite(
         self,
@@ -200,30 +196,27 @@ class FilesStore(FilesRetention):
         blobs: Sequence[str] = (),
         was: Mapping[int, bytes] | None = None,
     ) -> None:
-        """See `Store.rewrite`. What was set aside of unfinished appends goes as well. Raises Conflict unless the
+        """What was set aside of unfinished appends goes as well. Raises Conflict unless the
         records `was` still have these bytes."""
-        self._check_open(write=True)
-        with self._lock, self._folder.store_lock():
+        with self._changing():
             check_unchanged(self.read, session_id, was)
-            rewrite(self._folder, self._pieces(session_id)[1], records)
-            self._blobs.remove(filter(is_blob_name, blobs))
+            rewrite(self._folder, self._segments_of(session_id)[1], records)
+            self._blob_files.remove(filter(is_blob_name, blobs))
 
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
     ) -> Packed:
-        """See `Packable.pack`. `instead` is put in place of records before; `was` as in `rewrite`."""
-        self._check_open(write=True)
-        with self._lock, self._folder.store_lock():
+        """`instead` is put in place of records before; `was` as in `rewrite`."""
+        with self._changing():
             check_unchanged(self.read, session_id, was)
-            end, pieces = self._pieces(session_id)
+            end, segments = self._segments_of(session_id)
             if instead:
-                rewrite(self._folder, pieces, instead)
-            known = self._find(session_id)
+                rewrite(self._folder, segments, instead)
+            known = self._find_log(session_id)
             before, after = self._folder.pack(known.stem)
         return Packed(end - known.card.parent_records if before else 0, before, after)
 
     def unpacked(self) -> frozenset[str]:
-        """See `Packable.unpacked`."""
         self._check_open()
         found = set()
         for stem in self._folder.stems():
@@ -234,37 +227,54 @@ class FilesStore(FilesRetention):
         return frozenset(found)
 
     def verify(self, session_id: str | None = None) -> list[Problem]:
-        """See `Store.verify`. Says also what this store set aside since it was opened (`torn`)."""
+        """Says also what this store set aside since it was opened (`torn`)."""
         self._check_open()
-        stem = None if session_id is None else self._find(session_id).stem
+        stem = None if session_id is None else self._find_log(session_id).stem
         torn = [problem for problem in self.torn if session_id in (None, problem.session)]
-        return [*torn, *(found for found in verify_folder(self._folder, self._blobs, stem) if found not in torn)]
+        return [*torn, *(found for found in verify_folder(self._folder, self._blob_files, stem) if found not in torn)]
 
-    def search(
-        self,
-        query: str,
-        *,
-        session: str | None = None,
-        role: str | None = None,
-        tool: str | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        limit: int | None = 50,
-    ) -> list[Hit]:
-        """See `Searchable.search`. Reads all that it searches."""
-        search = Search(query, role=role, tool=tool, since=since, until=until)
+    def delete(self, session_id: str, *, expected: int | None = None) -> None:
+        with self._changing():
+            delete(self._folder, self._find_log(session_id).stem, expected)
+
+    def keep(self, session_id: str, *, kept: bool = True) -> None:
+        """An empty file beside the log says so."""
+        with self._changing():
+            mark = self._folder.file(self._find_log(session_id).stem, "kept")
+            if kept:
+                os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            else:
+                mark.unlink(missing_ok=True)
+
+    def hold(self, session_id: str, *, alone: bool = False) -> Hold | None:
+        """A file in the folder `open` says so while it lasts."""
+        return Hold() if self._read_only else self._hold_files.take(session_id, alone=alone)
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """Reads all logs."""
+        with self._changing():
+            names, swept = unused(self._blob_files.puts(), records_of(self._folder), grace)
+            self._blob_files.remove(names)
+        return swept
+
+    def inventory(self) -> Inventory:
         self._check_open()
-        if session is not None:
-            self._find(session)
-            return scan(search, [self._source(session, 1)], limit)
-        begins = parts_to_search(self._living())
-        return scan(search, [self._source(found, begin) for found, begin in reversed(begins.items())], limit)
+        with self._lock, nullcontext() if self._read_only else self._folder.store_lock():
+            return inventory(self._folder, self._blob_files, self._hold_files.taken())
 
-    def _source(self, session_id: str, begin: int) -> Source:
-        return Source(session_id, begin, lambda first: self.read(session_id, first=first))
+    def used(self) -> int:
+        self._check_open()
+        blobs = sum(put.size for put in self._blob_files.puts().values())
+        return blobs + sum(map(self._folder.size, self._folder.stems()))
 
-    def _living(self) -> Iterator[tuple[str, list[Piece]]]:
-        """The sessions and their pieces, the oldest first, but for those of which damage keeps that from being told."""
+    def reclaim(self) -> None:
+        """Files give their room back when they go; what killed processes left is taken away."""
+        self._check_open(write=True)
+        self._hold_files.clear()
+        with self._changing():
+            clear_up(self._folder)
+
+    def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
         cards = []
         for stem in self._folder.stems():
             with suppress(FileNotFoundError, CorruptRecord):
@@ -272,12 +282,19 @@ class FilesStore(FilesRetention):
         for card in sorted(cards, key=lambda card: card.order):
             with suppress(CorruptRecord, SessionNotFound):  # deleted, perhaps just now
                 if not card.deleted:
-                    yield card.session, self._pieces(card.session)[1]
+                    yield card.session, [Segment(*each[:3]) for each in self._segments_of(card.session)[1]]
 
     def close(self) -> None:
-        """See `Store.close`."""
-        self._leave_holds()
+        if not self._read_only:
+            self._hold_files.leave()
         self._closed = True
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Held while the set of sessions or blobs changes, against other threads and processes."""
+        self._check_open(write=True)
+        with self._lock, self._folder.store_lock():
+            yield
 
     def _check_open(self, *, write: bool = False) -> None:
         if self._closed or (write and self._read_only):
@@ -289,7 +306,7 @@ class FilesStore(FilesRetention):
                 self._check_open()
                 yield record
         except CorruptRecord:
-            self._find(session_id)  # deleted meanwhile, its log is cut to what forks read of it
+            self._find_log(session_id)  # deleted meanwhile, its log is cut to what forks read of it
             raise
 
     def _look_at_end(self, stem: str) -> None:
@@ -312,10 +329,7 @@ class FilesStore(FilesRetention):
                 self._folder.set_aside(stem, file, tail)
         return tail
 
-    def _stem(self, session_id: str) -> str:
-        return self._find(session_id).stem
-
-    def _find(self, session_id: str) -> _Known:
+    def _find_log(self, session_id: str) -> _Known:
         """The stem and card of a living session; from memory if its card is the same file still."""
         known = self._known.get(session_id)
         if known is not None and self._folder.stamp(known.stem) == known.stamp:
@@ -336,20 +350,20 @@ class FilesStore(FilesRetention):
     def _log(self, session_id: str, *, write: bool = False) -> Iterator[tuple[_Known, BinaryIO]]:
         """The log of a living session, locked: one that is deleted while we wait is not written to."""
         while True:
-            known = self._find(session_id)
+            known = self._find_log(session_id)
             with suppress(FileNotFoundError), self._folder.opened(known.stem, write=write) as file:
-                again = self._find(session_id)
+                again = self._find_log(session_id)
                 if again.stem == known.stem:
                     yield again, file
                     return
             self._folder.check_log(known.stem)
 
-    def _pieces(self, session_id: str) -> tuple[int, list[Piece]]:
+    def _segments_of(self, session_id: str) -> tuple[int, list[LogSegment]]:
         """Number of the last record, and the logs that hold the records of a session."""
         self._check_open()
         with self._lock, self._log(session_id) as (known, file):
             end = self._folder.tail(known.stem, file, known.card).records
-            return end, pieces_of(self._folder, known.stem, known.card, end)
+            return end, segments_of(self._folder, known.stem, known.card, end)
 
     def _check_free(self, session_id: str) -> None:
         for stem in self._folder.stems_of(session_id):
@@ -361,7 +375,7 @@ class FilesStore(FilesRetention):
                     f"session id {session_id!r} differs from {card.session!r} by case only; take another"
                 )
 
-    def _make(self, card: Card, base_sum: str) -> SessionInfo:
+    def _make_log(self, card: Card, base_sum: str) -> SessionInfo:
         stem = self._folder.free_stem(card.session)
         card = replace(card, start=start_sum(stem, card.order, base_sum))
         self._folder.make(stem, card)

@@ -10,11 +10,11 @@ from ...log.codec import decode_record
 from ...log.records import Record
 from ...log.store import Problem
 from ..blobs import BlobFolder, fits
-from ..drafts import blob_names, is_said
+from ..records import blob_names, is_said
 from .files import Card, LogFolder, start_sum
 from .lines import checked, lines_forwards, read_line
 from .packs import beside
-from .reading import line_at, pieces_of
+from .reading import line_at, segments_of
 from .rewrite import half_made
 
 
@@ -47,10 +47,10 @@ class _Check:
         try:
             card = self._folder.card(stem)
             with self._folder.reading(stem) as (_, tail):
-                pieces = pieces_of(self._folder, stem, card, tail.records)
-            for piece in pieces:
-                if piece.stem != stem:
-                    self.log(piece.stem, card.session, last=piece.last)
+                segments = segments_of(self._folder, stem, card, tail.records)
+            for segment in segments:
+                if segment.key != stem:
+                    self.log(segment.key, card.session, last=segment.last)
         except (CorruptRecord, SessionNotFound) as error:
             self._add(name, 0, str(error))
         self.log(stem, None)
@@ -99,8 +99,8 @@ class _Check:
         try:
             if card.base:
                 base = self._folder.card(card.base)
-                piece = pieces_of(self._folder, card.base, base, card.parent_records)[-1]
-                line = line_at(self._folder, piece, card.parent_records)
+                segment = segments_of(self._folder, card.base, base, card.parent_records)[-1]
+                line = line_at(self._folder, segment, card.parent_records)
                 base_sum, messages = line.sum, line.messages
         except (CorruptRecord, SessionNotFound, FileNotFoundError, IndexError) as error:
             self._add(card.session, card.parent_records, f"what it was forked from cannot be read: {error}")

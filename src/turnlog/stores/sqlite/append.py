@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ...errors import Conflict
 from ...log.records import Record
 from ...log.store import Draft
-from ..drafts import number_drafts, row_kind
+from ..records import number_drafts, row_kind
 from .rows import damaged_row, intact
 from .schema import SessionRow, chain, seal
 

@@ -17,11 +17,11 @@ from ...log.codec import decode_record
 from ...log.messages import ToolResult
 from ...log.records import Record, ToolFinished
 from ...log.store import Problem
-from ..fork_segments import checksum_at, segments_of
 from ..words import Entry, ToolNames, entry_of, indexed
 from .database import Database
 from .packs import held
 from .schema import COLUMNS, SessionRow, chain, record_id
+from .segments import checksum_at, segments_of
 
 _BATCH_ROWS = 200
 _BATCH_BYTES = 1 << 20
@@ -136,7 +136,7 @@ def _entries(db: sqlite3.Connection, row: SessionRow, last: int) -> Iterator[tup
     segments = segments_of(db, row, last=last)
     checksum = checksum_at(db, segments, 0)
     for segment in segments:
-        ids = record_id(segment.no, segment.first), record_id(segment.no, segment.last)
+        ids = record_id(segment.key, segment.first), record_id(segment.key, segment.last)
         for stored, raw in db.execute(
             f"select checksum, {held()} from records where id between ? and ? order by id", ids
         ).fetchall():
@@ -145,7 +145,7 @@ def _entries(db: sqlite3.Connection, row: SessionRow, last: int) -> Iterator[tup
                 raise CorruptRecord("a record does not match its checksum")
             record = decode_record(raw)
             entry = entry_of(record, names)
-            if segment.no == row.no:
+            if segment.key == row.no:
                 yield record, entry
 
 
@@ -199,7 +199,9 @@ def _names_before(db: sqlite3.Connection, row: SessionRow, after: int, records: 
         wanted |= {call_id for call_id in _nameless(record) if not own.name(call_id)}
         own.learn(record)
     for segment in reversed(segments_of(db, row, last=after)) if wanted else ():
-        rows = db.execute(_ROWS + " desc", (record_id(segment.no, segment.first), record_id(segment.no, segment.last)))
+        rows = db.execute(
+            _ROWS + " desc", (record_id(segment.key, segment.first), record_id(segment.key, segment.last))
+        )
         for _, raw in rows:
             earlier = _readable(raw)
             if earlier is not None:

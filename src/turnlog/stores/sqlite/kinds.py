@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 
 from ...log.records import Record
-from ..drafts import kind_of
-from ..fork_segments import Segment
+from ..records import kind_of
+from ..segments import Segment
 from .schema import LANDMARKS, record_id
 
 _KINDS = "select id from records where id between ? and ? and kind in ({}) order by id"
@@ -45,7 +45,7 @@ def _runs(
 ) -> list[tuple[int, int]]:
     runs: list[tuple[int, int]] = []
     for segment in segments:
-        bounds = record_id(segment.no, max(begin, segment.first)), record_id(segment.no, segment.last)
+        bounds = record_id(segment.key, max(begin, segment.first)), record_id(segment.key, segment.last)
         for (key,) in db.execute(query, (*bounds, *words)):
             n = key & 0xFFFFFFFF
             if n in known:

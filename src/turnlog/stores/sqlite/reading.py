@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from ...errors import CorruptRecord, SessionNotFound
 from ...log.codec import decode_record
 from ...log.records import Record
-from ..fork_segments import Segment, checksum_at, segments_of
+from ..segments import Segment
 from .database import Database
 from .packs import held
 from .rows import damaged_row, find
 from .schema import CHAIN_START, SessionRow, chain, record_id
+from .segments import checksum_at, segments_of
 
 _BATCH_ROWS = 128
 _BATCH_BYTES = 1 << 20
@@ -87,7 +88,7 @@ class Reader:
         for segment in reversed(segments) if reverse else segments:
             low, high = max(first, segment.first), min(last, segment.last)
             while low <= high:
-                batch = self._batch(segment.no, low, high, reverse)
+                batch = self._batch(segment.key, low, high, reverse)
                 for n, stored, raw in batch:
                     if n != (high if reverse else low):
                         break

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 
 from ...errors import CorruptRecord, InputError, StoreError
 from ...log.codec import decode_record
-from ..drafts import row_kind
-from ..fork_segments import Segment, segments_of
+from ..records import row_kind
+from ..segments import Segment
 from .database import Database
 from .index import reset
 from .packs import held, unpack
 from .rows import find, write
 from .schema import CHAIN_START, COLUMNS, SEARCH_VERSION, SessionRow, chain, record_id, seal, version_of
+from .segments import segments_of
 
 _ROWS = f"""select id & 0xffffffff, checksum, {held()} from records
     where id between ? and ? order by id"""
@@ -71,7 +72,7 @@ def compact(database: Database) -> None:
 def _owner(segments: Sequence[Segment], n: int, session_id: str) -> int:
     for segment in segments:
         if segment.first <= n <= segment.last:
-            return segment.no
+            return int(segment.key)
     raise InputError(f"session {session_id!r} has no record {n} that could be rewritten")
 
 

@@ -6,11 +6,11 @@ import sqlite3
 
 from ...errors import CorruptRecord, SessionExists, SessionIdError, SessionNotFound
 from ...log.store import SessionInfo
-from ..drafts import storable
-from ..fork_segments import checksum_at, count_messages, segments_of
+from ..records import storable
 from .index import forget
 from .packs import drop_packs, unpack
 from .schema import COLUMNS, SessionRow, record_id, seal
+from .segments import checksum_at, count_messages, segments_of
 
 _FIND = f"select {COLUMNS}, seal from sessions where id = ?"
 _UPDATE = "update sessions set title = ?, updated = ?, records = ?, messages = ?, head = ?, seal = ? where no = ?"
@@ -62,7 +62,16 @@ def write(db: sqlite3.Connection, row: SessionRow) -> None:
     db.execute(_UPDATE, (row.title, row.updated, row.records, row.messages, row.head, seal(row), row.no))
 
 
-def prune(db: sqlite3.Connection, no: int | None) -> None:
+def take_away(db: sqlite3.Connection, row: SessionRow) -> None:
+    """Delete a session, and of its records those that no fork needs."""
+    db.execute("pragma secure_delete = on")
+    db.execute("update sessions set id = null, parent = '' where no = ?", (row.no,))
+    db.execute("delete from kept where no = ?", (row.no,))
+    write(db, row._replace(id=None, title="", parent=""))
+    _prune(db, row.no)
+
+
+def _prune(db: sqlite3.Connection, no: int | None) -> None:
     """Remove what no fork needs of the deleted session `no`, and of deleted ones that it came from."""
     while no is not None:
         row = SessionRow(*db.execute(f"select {COLUMNS} from sessions where no = ?", (no,)).fetchone())

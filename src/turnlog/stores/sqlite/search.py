@@ -10,12 +10,13 @@ from itertools import starmap
 from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.store import Hit
-from ..fork_segments import Segment, segments_of
-from ..scan import Search, parts_to_search
+from ..search import Search
+from ..segments import Segment, unshared
 from ..words import Term, role_and_text
 from .index import word_for
 from .packs import held
 from .schema import COLUMNS, SPAN_VERSION, SessionRow, record_id, version_of
+from .segments import segments_of
 
 # `cross join` keeps the order: what is of another time is left before its record is looked up.
 _FIND = f"""select sessions.id, {held("records.record")}
@@ -35,9 +36,9 @@ _NAME_LIKE = re.compile("x[0-9a-f]*")
 """What may stand in the columns of names as well (see `word_for`)."""
 
 
-def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None, limit: int | None) -> list[Hit]:
+def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) -> list[Hit]:
     """The hits in the session `row`, or in all, the newest first."""
-    ranges = _everywhere(db) if row is None else [(*_ids(piece), row.id or "") for piece in segments_of(db, row)[::-1]]
+    ranges = _everywhere(db) if row is None else [(*_ids(each), row.id or "") for each in segments_of(db, row)[::-1]]
     asked: list[str | int]
     find, asked = _FIND.format(""), [_expression(search)]
     timed = bool(search.since or search.until)
@@ -48,7 +49,7 @@ def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None, li
         found = db.execute(find, (*asked, low, high))
         try:
             for owner, raw in found:
-                if limit is not None and len(hits) >= limit:
+                if search.limit is not None and len(hits) >= search.limit:
                     return hits
                 session = heir or owner
                 if session is None:  # deleted: met where it stands in a fork
@@ -89,23 +90,21 @@ def _everywhere(db: sqlite3.Connection) -> list[tuple[int, int, str]]:
     if not forks:
         return [(0, _MOST, "")]
     deleted = {no for (no,) in db.execute(_DELETED)}
-    pieces: dict[str, list[Segment]] = {}
+    found: dict[str, list[Segment]] = {}
     for fork in forks:
         with suppress(CorruptRecord):  # for reading it to say
-            pieces[fork.id or ""] = segments_of(db, fork)
-    begins = parts_to_search(pieces.items())
+            found[fork.id or ""] = segments_of(db, fork)
+    begins = unshared(found.items())
     ranges, high = [], _MOST
     for fork in reversed(forks):
         name = fork.id or ""
         begin = begins.get(name, _MOST)
-        shared = [
-            piece._replace(first=max(piece.first, begin)) for piece in pieces.get(name, ()) if piece.no in deleted
-        ]
+        shared = [each._replace(first=max(each.first, begin)) for each in found.get(name, ()) if each.key in deleted]
         ranges.append((record_id(fork.no, 0), high, ""))
-        ranges += [(*_ids(piece), name) for piece in reversed(shared) if piece.first <= piece.last]
+        ranges += [(*_ids(each), name) for each in reversed(shared) if each.first <= each.last]
         high = record_id(fork.no, 0) - 1
     return [*ranges, (0, high, "")]
 
 
-def _ids(piece: Segment) -> tuple[int, int]:
-    return record_id(piece.no, piece.first), record_id(piece.no, piece.last)
+def _ids(segment: Segment) -> tuple[int, int]:
+    return record_id(segment.key, segment.first), record_id(segment.key, segment.last)

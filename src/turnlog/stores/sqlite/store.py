@@ -5,32 +5,48 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import starmap
 from pathlib import Path
 from time import time
 
 from ..._platform.paths import from_here
-from ...errors import InputError, StoreError, StoreKeyError
+from ...errors import Conflict, CorruptRecord, InputError, StoreError, StoreKeyError
 from ...log.bills import Bills
 from ...log.messages import sha256_hex
 from ...log.records import Record
-from ...log.store import Draft, Hit, Packed, Problem, SessionInfo, check_parent, check_session_id, is_landmark, utc_now
+from ...log.store import (
+    SWEEP_GRACE_SECONDS,
+    Draft,
+    Hit,
+    Inventory,
+    Packed,
+    Problem,
+    SessionInfo,
+    Swept,
+    check_parent,
+    check_session_id,
+    utc_now,
+)
+from ..base import BaseStore
 from ..blobs import BlobFolder, is_blob_name, whole_blob
-from ..drafts import check_unchanged, fork_point, storable
 from ..encrypted.keyholes import SqliteKeyhole
-from ..fork_segments import checksum_at, count_messages, segments_of
-from ..scan import Search, Source, parts_to_search, scan
+from ..locks import Hold, HoldFolder
+from ..records import check_unchanged, fork_point, storable
+from ..search import Search
+from ..segments import Segment
 from .append import Appender
 from .database import Database, Durability
 from .index import catch_up, is_behind, renew_if_damaged
 from .kinds import of_kinds, runs_of_kinds, runs_of_landmarks
 from .packs import pack
 from .reading import Reader
-from .retention import SqliteRetention
+from .retention import inventory, reclaim, sweep, used_bytes
 from .rewrite import compact, rewrite
-from .rows import check_free, find, insert, intact, write
+from .rows import check_free, find, insert, intact, take_away, write
 from .schema import CHAIN_START, COLUMNS, LANDMARK_VERSION, SEARCH_VERSION, SessionRow, version_of
 from .search import find_hits
+from .segments import checksum_at, count_messages, segments_of
 from .usage import read_usage, read_usages
 from .verify import verify_store
 
@@ -44,7 +60,7 @@ _UNPACKED = """select sessions.id from sessions join records on records.id = ses
     where sessions.id is not null and sessions.records > sessions.parent_records and typeof(record) = 'text'"""
 
 
-class SqliteStore(SqliteRetention):
+class SqliteStore(BaseStore):
     """Logs in one SQLite file at `path`; it and its folder are made if they are not there.
 
     `durability` says what an append survives (see `Durability`). With `read_only` nothing is
@@ -63,6 +79,7 @@ class SqliteStore(SqliteRetention):
         real = Path(os.path.realpath(self.path))  # SQLite's own side files stand beside that too, whatever links to it
         if not real.name:
             raise InputError(f"store: found {str(path)!r}, allowed is the name of a file")
+        self._hold_files = HoldFolder(real.with_name(f"{real.name}-open"))
         self._files = BlobFolder(real.with_name(real.name + "-blobs"))
         self._appender = Appender()
         self._indexed: tuple[int, int, int] | None = None
@@ -76,14 +93,14 @@ class SqliteStore(SqliteRetention):
             raise
 
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
-        """See `RecordStore.append`. Raises CorruptRecord where the session's row is damaged."""
+        """Raises CorruptRecord where the session's row is damaged."""
         with self._database.writing() as db:
             return self._appender.append(db, session_id, drafts, expected)
 
     def read(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record]:
-        """See `RecordStore.read`. Ends at the record that was the last when it was called."""
+        """Ends at the record that was the last when it was called."""
         first = max(first, 1)
         with self._database.reading() as db:
             row = find(db, session_id)
@@ -98,28 +115,25 @@ class SqliteStore(SqliteRetention):
         )
 
     def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        """See `RecordStore.landmarks`."""
         with self._database.reading() as db:
             if version_of(db) < LANDMARK_VERSION:
-                return (record for record in self.read(session_id) if is_landmark(record) and record.n not in known)
+                return super().landmarks(session_id, known=known)
             row = find(db, session_id)
             runs = runs_of_landmarks(db, segments := segments_of(db, row), known)
         return (record for run in runs for record in self._reader.forwards(row, segments, *run))
 
     def usage(self, session_id: str) -> Bills:
-        """See `RecordStore.usage`."""
         with self._database.reading() as db:
             return read_usage(db, segments_of(db, find(db, session_id)))
 
     def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
-        """See `RecordStore.of_kinds`. Looks at the kind that stands beside every record."""
+        """Looks at the kind that stands beside every record."""
         with self._database.reading() as db:
             row = find(db, session_id)
             runs = runs_of_kinds(db, segments := segments_of(db, row), kinds, first)
         return of_kinds(kinds, (self._reader.forwards(row, segments, *run) for run in runs))
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
-        """See `SessionIndex.create`."""
         check_session_id(session_id)
         check_parent(session_id, parent)
         time = created or utc_now()
@@ -144,29 +158,25 @@ class SqliteStore(SqliteRetention):
             )
 
     def info(self, session_id: str) -> SessionInfo:
-        """See `SessionIndex.info`."""
         with self._database.reading() as db:
             return find(db, session_id).info()
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
-        """See `SessionIndex.sessions`."""
         with self._database.reading() as db:
             # `limit -1` would sort in another way, at twice the time.
             found = db.execute(_LIST) if limit is None else db.execute(f"{_LIST} limit ?", (limit,))
             return list(starmap(SessionInfo, found))
 
     def usages(self) -> dict[str, Bills]:
-        """See `SessionIndex.usages`."""
         with self._database.reading() as db:
             return read_usages(db)
 
     def rename(self, session_id: str, title: str) -> None:
-        """See `SessionIndex.rename`."""
         with self._database.writing() as db:
             write(db, intact(db, session_id)._replace(title=storable(title)))
 
     def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
-        """See `SessionIndex.fork`. Nothing is copied: the new session points at the records."""
+        """Nothing is copied: the new session points at the records."""
         check_session_id(new_id)
         with self._database.writing() as db:
             row = find(db, session_id)
@@ -187,12 +197,12 @@ class SqliteStore(SqliteRetention):
                     head=checksum_at(db, segments, shared),
                     parent=session_id,
                     parent_records=shared,
-                    base=segments[-1].no if segments else None,
+                    base=segments[-1].key if segments else None,
                 ),
             )
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
-        """See `BlobStore.put_blob`. A damaged blob is healed. `name` is that of sealed bytes."""
+        """A damaged blob is healed. `name` is that of sealed bytes."""
         name = name or sha256_hex(data)
         with self._database.writing() as db:  # files too: a sweep must not come between
             if len(data) >= BLOB_FILE_BYTES:
@@ -208,42 +218,30 @@ class SqliteStore(SqliteRetention):
         return name
 
     def get_blob(self, sha256: str) -> bytes:
-        """See `BlobStore.get_blob`."""
         with self._database.reading() as db:
             kept = db.execute("select cast(data as blob) from blobs where sha256 = ?", (sha256,)).fetchone()
         data = kept[0] if kept else self._files.get(sha256) if is_blob_name(sha256) else None
         return whole_blob(sha256, data, self.path)
 
-    def search(
-        self,
-        query: str,
-        *,
-        session: str | None = None,
-        role: str | None = None,
-        tool: str | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        limit: int | None = 50,
-    ) -> list[Hit]:
-        """See `Searchable.search`. The index is brought up to the log first, which takes about 0.1 ms
-        a record; where the store is open for reading only and the index behind, everything is read."""
-        search = Search(query, role=role, tool=tool, since=since, until=until)
+    def _search(self, search: Search) -> list[Hit]:
+        """The index is brought up to the log first, which takes about 0.1 ms a record. Where that cannot be done, as
+        in a store that is open for reading only, everything is read."""
         with self._database.reading() as db:
-            row = None if session is None else find(db, session)
+            row = None if search.session is None else find(db, search.session)
             behind = self._index_is_behind(db)
         if behind and self._database.read_only:
-            return self._scan(search, session, limit)
+            return super()._search(search)
         if behind:
             try:
                 catch_up(self._database)
             except StoreError:  # the disk is full, others are writing all the time: all can be read
-                return self._scan(search, session, limit)
+                return super()._search(search)
         with self._database.reading() as db:
             try:
-                return find_hits(db, search, row, limit)
+                return find_hits(db, search, row)
             except sqlite3.DatabaseError:
                 pass  # the index is damaged: what it was made from is not, or reading says so
-        return self._scan(search, session, limit)
+        return super()._search(search)
 
     def _index_is_behind(self, db: sqlite3.Connection) -> bool:
         """Whether the index lacks records; not asked again until something was written."""
@@ -260,16 +258,12 @@ class SqliteStore(SqliteRetention):
         changed_by_others = int(db.execute("pragma data_version").fetchone()[0])
         return self._database.connections, db.total_changes, changed_by_others
 
-    def _scan(self, search: Search, session: str | None, limit: int | None) -> list[Hit]:
+    def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
         with self._database.reading() as db:
             rows = db.execute(f"select {COLUMNS} from sessions where id is not null order by no").fetchall()
-            living = [(str(row[1]), segments_of(db, SessionRow(*row))) for row in rows]
-        begins = parts_to_search(living) if session is None else {session: 1}
-        sources = [
-            Source(found, begin, lambda first, found=found: self.read(found, first=first))  # type: ignore[misc]
-            for found, begin in begins.items()
-        ]
-        return scan(search, reversed(sources), limit)
+            for row in map(SessionRow._make, rows):
+                with suppress(CorruptRecord):  # reading it says so
+                    yield row.id or "", segments_of(db, row)
 
     def rewrite(
         self,
@@ -279,7 +273,7 @@ class SqliteStore(SqliteRetention):
         blobs: Sequence[str] = (),
         was: Mapping[int, bytes] | None = None,
     ) -> None:
-        """See `Store.rewrite`. Takes as much free room on the disk as the file has bytes.
+        """Takes as much free room on the disk as the file has bytes.
 
         Raises Conflict unless the records `was` still have these bytes.
         """
@@ -293,7 +287,7 @@ class SqliteStore(SqliteRetention):
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
     ) -> Packed:
-        """See `Packable.pack`. `instead` is put in place of records before; `was` as in `rewrite`."""
+        """`instead` is put in place of records before; `was` as in `rewrite`."""
         with self._database.writing() as db:
             check_unchanged(self.read, session_id, was)
             if instead:
@@ -301,12 +295,50 @@ class SqliteStore(SqliteRetention):
             return pack(db, intact(db, session_id))
 
     def unpacked(self) -> frozenset[str]:
-        """See `Packable.unpacked`. What is appended to a packed session is at its end."""
+        """What is appended to a packed session is at its end."""
         with self._database.reading() as db:
             return frozenset(found for (found,) in db.execute(_UNPACKED))
 
+    def delete(self, session_id: str, *, expected: int | None = None) -> None:
+        with self._database.writing() as db:
+            row = find(db, session_id)
+            if expected is not None and row.records != expected:
+                raise Conflict(session_id, expected=expected, actual=row.records)
+            take_away(db, row)
+        self._database.fold_log()
+
+    def keep(self, session_id: str, *, kept: bool = True) -> None:
+        with self._database.writing() as db:
+            no = find(db, session_id).no
+            db.execute("insert or ignore into kept values (?)" if kept else "delete from kept where no = ?", (no,))
+
+    def hold(self, session_id: str, *, alone: bool = False) -> Hold | None:
+        """A file beside the store's says so while it lasts."""
+        return Hold() if self._database.read_only else self._hold_files.take(session_id, alone=alone)
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        """Reads all records, and keeps others from writing meanwhile."""
+        with self._database.writing() as db:
+            swept = sweep(db, self._files, grace)
+        if swept.removed:
+            self._database.fold_log()
+        return swept
+
+    def inventory(self) -> Inventory:
+        with self._database.reading() as db:
+            return inventory(db, self._files, self._hold_files.taken())
+
+    def used(self) -> int:
+        with self._database.reading() as db:
+            return used_bytes(db) + sum(put.size for put in self._files.puts().values())
+
+    def reclaim(self) -> None:
+        self._database.check_writable()
+        self._hold_files.clear()
+        reclaim(self._database)
+
     def verify(self, session_id: str | None = None) -> list[Problem]:
-        """See `Store.verify`. Reads what is on disk, also where this store has it in memory."""
+        """Reads what is on disk, also where this store has it in memory."""
         with self._database.reading() as db:
             if session_id is not None:
                 find(db, session_id)
@@ -318,6 +350,6 @@ class SqliteStore(SqliteRetention):
         return problems
 
     def close(self) -> None:
-        """See `Store.close`."""
-        self._leave_holds()
+        if not self._database.read_only:
+            self._hold_files.leave()
         self._database.close()

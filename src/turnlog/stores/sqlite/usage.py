@@ -10,9 +10,10 @@ from ...errors import CorruptRecord
 from ...log.bills import Bills, usage_by_model
 from ...log.codec import decode_record
 from ...log.records import Record
-from ..fork_segments import Segment, checksum_at, segments_of
+from ..segments import Segment
 from .packs import held
 from .schema import COLUMNS, USAGE, SessionRow, chain, record_id
+from .segments import checksum_at, segments_of
 
 # A record is checked against the checksum before its own; the first of a segment has it elsewhere.
 _CHECKED = f"""select r.id & 0xffffffff, r.checksum, {held("r.record")}, before.checksum
@@ -46,7 +47,7 @@ def read_usages(db: sqlite3.Connection) -> dict[str, Bills]:
 
 def _checked(db: sqlite3.Connection, segments: list[Segment]) -> Iterator[Record]:
     for at in segments:
-        ids = record_id(at.no, at.first), record_id(at.no, at.last)
+        ids = record_id(at.key, at.first), record_id(at.key, at.last)
         for n, stored, raw, before in db.execute(_CHECKED, ids):
             if n == at.first:
                 before = checksum_at(db, segments, n - 1)

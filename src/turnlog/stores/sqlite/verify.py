@@ -15,8 +15,8 @@ from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.store import Problem
 from ..blobs import BlobFolder, fits
-from ..drafts import blob_names, kind_of, row_kind
-from ..fork_segments import Segment, checksum_at, count_messages, segments_of
+from ..records import blob_names, kind_of, row_kind
+from ..segments import Segment
 from .packs import held
 from .schema import (
     CHAIN_START,
@@ -31,6 +31,7 @@ from .schema import (
     upgrade,
     version_of,
 )
+from .segments import checksum_at, count_messages, segments_of
 
 _MAX_INTEGRITY_ROWS = 100
 
@@ -99,7 +100,7 @@ class _Check:
             return
         try:
             segments = segments_of(self._db, row)
-            shared = [] if whole else [segment for segment in segments if segment.no != row.no]
+            shared = [] if whole else [segment for segment in segments if segment.key != row.no]
             head = CHAIN_START if whole else checksum_at(self._db, segments, row.parent_records)
         except CorruptRecord as error:
             yield Problem(name, error.record or 0, str(error))
@@ -134,7 +135,7 @@ class _Check:
         rows = self._db.execute(
             f"select id & 0xffffffff, kind, checksum, typeof(record), {held()} from records "
             "where id between ? and ? order by id",
-            (record_id(segment.no, segment.first), record_id(segment.no, segment.last)),
+            (record_id(segment.key, segment.first), record_id(segment.key, segment.last)),
         )
         for n, kind, stored, sort, raw in rows:
             if n != expected:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
@@ -19,17 +19,28 @@ _DAMAGES = 100
 
 
 class Search:
-    """A query and what else a hit has to fulfil (see `Searchable.search`). Raises InputError."""
+    """What is searched for: the arguments of `Store.search`, checked. Raises InputError."""
 
     def __init__(
         self,
         query: str,
-        *,
+        session: str | None = None,
         role: str | None = None,
         tool: str | None = None,
         since: str | None = None,
         until: str | None = None,
+        limit: int | None = None,
     ) -> None:
+        self.query = query
+        self.conditions: dict[str, Any] = {
+            "session": session,
+            "role": role,
+            "tool": tool,
+            "since": since,
+            "until": until,
+            "limit": limit,
+        }
+        """The other arguments by name."""
         for name, time in (("since", since), ("until", until)):
             if time is not None and not (isinstance(time, str) and _TIME.fullmatch(time)):
                 raise InputError(f"{name}: {time!r} is no date; write 2026-01-31, or 2026-01-31T12:00 in UTC")
@@ -37,10 +48,12 @@ class Search:
             if word is not None:
                 text_given(name, word)
         self.terms = parse_query(query)
+        self.session = session
         self.role = role
         self.tool = tool
         self.since = (since or "").removesuffix("Z")
         self.until = (until or "").removesuffix("Z")
+        self.limit = limit
         self._finder = Finder(self.terms)
 
     def fits_time(self, time: str) -> bool:
@@ -64,31 +77,14 @@ class Search:
 
 
 class Source(NamedTuple):
-    """A session to look through: hits are wanted from record `begin` on, `read` reads from a number on."""
+    """A session to look through: hits are wanted from record `begin` on. `read` is that of its store."""
 
     session: str
     begin: int
-    read: Callable[[int], Iterator[Record]]
+    read: Callable[..., Iterator[Record]]
 
 
-def parts_to_search(sessions: Iterable[tuple[str, Sequence[tuple[Any, ...]]]]) -> dict[str, int]:
-    """The sessions to search, and from which record on, so that what several share is met once.
-
-    `sessions` come the oldest first, each with the logs that hold it as (log, first, last, ...).
-    """
-    searched: dict[Any, int] = {}
-    begins = {}
-    for session, pieces in sessions:
-        begin, end = 1, 0
-        for log, _, end, *_ in pieces:
-            begin = max(begin, min(searched.get(log, 0), end) + 1)
-            searched[log] = max(searched.get(log, 0), end)
-        if begin <= end:
-            begins[session] = begin
-    return begins
-
-
-def scan(search: Search, sources: Iterable[Source], limit: int | None) -> list[Hit]:
+def scan(search: Search, sources: Iterable[Source]) -> list[Hit]:
     """The hits in `sources`, one after the other, of each the newest first."""
     hits: list[Hit] = []
     for source in sources:
@@ -97,8 +93,8 @@ def scan(search: Search, sources: Iterable[Source], limit: int | None) -> list[H
         first = source.begin if search.tool is None else 1
         found = [search.find(source.session, record, names) for record in _readable(source, first)]
         hits += [hit for hit in reversed(found) if hit is not None and hit.record >= source.begin]
-        if limit is not None and len(hits) >= limit:
-            return hits[: max(limit, 0)]
+        if search.limit is not None and len(hits) >= search.limit:
+            return hits[: max(search.limit, 0)]
     return hits
 
 
@@ -107,7 +103,7 @@ def _readable(source: Source, first: int) -> Iterator[Record]:
     None of a session that is deleted meanwhile."""
     for _ in range(_DAMAGES):
         try:
-            for record in source.read(first):
+            for record in source.read(source.session, first=first):
                 first = record.n + 1
                 yield record
             return

@@ -1,0 +1,385 @@
+"""`BaseStore`: a store made of eight methods. A new store writes those, and overrides others where it can be faster.
+
+The eight know *logs*: each session has one of its own, with the records that were appended to it, and a fork's log
+points at the log that holds the records before. A session that is deleted leaves its log behind as long as forks read
+it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from time import time_ns
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, SessionNotFound
+from ..log.bills import Bills, usage_by_model
+from ..log.codec import decode_record
+from ..log.messages import sha256_hex
+from ..log.records import Record
+from ..log.store import (
+    SWEEP_GRACE_SECONDS,
+    Draft,
+    Held,
+    Hit,
+    Inventory,
+    Packed,
+    Piece,
+    Problem,
+    SessionInfo,
+    Store,
+    Swept,
+    check_parent,
+    check_session_id,
+    is_landmark,
+    utc_now,
+)
+from .blob_gc import unused
+from .blobs import Put, fits, is_blob_name, named, whole_blob
+from .locks import LocalHolds
+from .records import blob_names, check_unchanged, fork_point, is_said, kind_of, number_drafts, storable
+from .search import Search, Source, scan
+from .segments import Segment, segments_of_log, unshared
+
+_BATCH = 128
+"""How many records are fetched at a time."""
+
+
+class Log(Struct, frozen=True):
+    """The log of a session: what is known of it apart from its records.
+
+    `key` names it and grows from log to log. `info` is what a listing says of the session; of a deleted one whose
+    records forks still read, the id is empty. Records `info.parent_records + 1` to `info.records` are in this log,
+    those before in the log `base` and below it. `kept`: the session is protected from `turnlog gc`.
+    """
+
+    key: int
+    info: SessionInfo
+    base: int = 0
+    kept: bool = False
+
+
+class BaseStore(Store):
+    """All that a store does, made of the eight methods `_logs` to `_remove_blobs`.
+
+    Threads may share it: what changes the store is done under `_lock`. A store that several processes use has to lock
+    them out as well, by a `_lock` of its own, and to override `hold`. Its `close` lets go of what it has open.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._holds = LocalHolds()
+
+    # -- what a new store writes -----------------------------------------------------------------
+
+    def _logs(self) -> Iterable[Log]:
+        """Every log, in any order."""
+        raise NotImplementedError
+
+    def _save(self, log: Log, rows: Mapping[int, bytes]) -> None:
+        """Make a log or replace what is known of it, and write these encoded records by number: all or nothing."""
+        raise NotImplementedError
+
+    def _rows(self, key: int, first: int, last: int) -> Sequence[bytes]:
+        """The records `first` to `last` of a log, in order; fewer if some are not there."""
+        raise NotImplementedError
+
+    def _cut(self, key: int, after: int) -> None:
+        """Delete the records of a log behind number `after`; with 0, the whole log."""
+        raise NotImplementedError
+
+    def _save_blob(self, name: str, data: bytes) -> None:
+        """Keep `data` under `name`, as new as now. A blob of that name is replaced."""
+        raise NotImplementedError
+
+    def _blob(self, name: str) -> bytes | None:
+        """The blob of that name; None if there is none."""
+        raise NotImplementedError
+
+    def _blobs(self) -> Mapping[str, Put]:
+        """Every blob by name: when it was saved, and its size."""
+        raise NotImplementedError
+
+    def _remove_blobs(self, names: Iterable[str]) -> None:
+        """Delete those of these blobs that are there."""
+        raise NotImplementedError
+
+    # -- the log itself --------------------------------------------------------------------------
+
+    def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
+        with self._lock:
+            log = self._find(session_id)
+            _check_expected(log, expected)
+            records = number_drafts(drafts, after=log.info.records)
+            if records:
+                said = sum(is_said(record.body) for record in records)
+                info = replace(
+                    log.info,
+                    updated=records[-1].time,
+                    records=records[-1].n,
+                    messages=log.info.messages + said,
+                )
+                self._save(replace(log, info=info), {record.n: record.raw or b"" for record in records})
+        return records
+
+    def read(
+        self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
+    ) -> Iterator[Record]:
+        log = self._find(session_id)
+        last = log.info.records if last is None else min(last, log.info.records)
+        return self._records(log, self._segments(log), max(first, 1), last, reverse=reverse)
+
+    def _records(
+        self, log: Log, segments: Sequence[Segment], first: int, last: int, *, reverse: bool = False
+    ) -> Iterator[Record]:
+        for key, begin, end in reversed(segments) if reverse else segments:
+            numbers = range(max(first, begin), min(last, end) + 1)
+            numbers = numbers[::-1] if reverse else numbers
+            for at in range(0, len(numbers), _BATCH):
+                some = numbers[at : at + _BATCH]
+                rows = self._rows(key, min(some), max(some))
+                if len(rows) < len(some):
+                    self._find(log.info.id)  # deleted meanwhile?
+                    raise CorruptRecord(f"record {min(some) + len(rows)} of session {log.info.id!r} is missing")
+                yield from map(decode_record, reversed(rows) if reverse else rows)
+
+    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
+        return (record for record in self.read(session_id) if is_landmark(record) and record.n not in known)
+
+    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
+        return (record for record in self.read(session_id, first=first) if kind_of(record.body) in kinds)
+
+    def usage(self, session_id: str) -> Bills:
+        return usage_by_model(self.of_kinds(session_id, ("usage",)))
+
+    def usages(self) -> dict[str, Bills]:
+        found = {}
+        for info in self.sessions():
+            with suppress(SessionNotFound):  # deleted meanwhile
+                if bills := self.usage(info.id):
+                    found[info.id] = bills
+        return found
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    def _find(self, session_id: str) -> Log:
+        """The log of a session. Raises SessionNotFound."""
+        for log in self._logs():
+            if log.info.id == session_id != "":
+                return log
+        raise SessionNotFound(f"there is no session {session_id!r}")
+
+    def _living(self) -> list[Log]:
+        """The logs of all sessions, oldest first."""
+        return sorted((log for log in self._logs() if log.info.id), key=lambda log: log.key)
+
+    def _segments(self, log: Log, *, last: int | None = None) -> list[Segment]:
+        """The segments with the records of a session up to number `last`. Raises CorruptRecord."""
+        bases = {each.key: (each.info.parent_records, each.base) for each in self._logs()} if log.base else {}
+        end = log.info.records if last is None else last
+        return segments_of_log(log.key, log.info.parent_records, log.base, end, bases.get)
+
+    def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
+        check_session_id(session_id)
+        check_parent(session_id, parent)
+        time = created or utc_now()
+        with self._lock:
+            return self._make(SessionInfo(session_id, storable(title), time, time, 0, 0, parent), 0)
+
+    def fork(self, session_id: str, new_id: str, *, at: int | None = None, title: str = "") -> SessionInfo:
+        check_session_id(new_id)
+        with self._lock:
+            log = self._find(session_id)
+            shared = fork_point(session_id, log.info.records, at)
+            segments, time = self._segments(log, last=shared), utc_now()
+            said = sum(is_said(record.body) for record in self._records(log, segments, 1, shared))
+            info = SessionInfo(new_id, storable(title), time, time, shared, said, session_id, shared)
+            return self._make(info, segments[-1].key if segments else 0)
+
+    def _make(self, info: SessionInfo, base: int) -> SessionInfo:
+        logs = list(self._logs())
+        for log in logs:
+            if log.info.id == info.id:
+                raise SessionExists(f"there is a session {info.id!r} already")
+            if log.info.id.lower() == info.id.lower():
+                raise SessionIdError(f"session id {info.id!r} differs from {log.info.id!r} by case only; take another")
+        self._save(Log(max([time_ns(), *(log.key + 1 for log in logs)]), info, base), {})
+        return info
+
+    def info(self, session_id: str) -> SessionInfo:
+        return self._find(session_id).info
+
+    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+        logs = sorted(self._living(), key=lambda log: (log.info.updated, log.key), reverse=True)
+        return [log.info for log in logs[:limit]]
+
+    def rename(self, session_id: str, title: str) -> None:
+        with self._lock:
+            log = self._find(session_id)
+            self._save(replace(log, info=replace(log.info, title=storable(title))), {})
+
+    def keep(self, session_id: str, *, kept: bool = True) -> None:
+        with self._lock:
+            self._save(replace(self._find(session_id), kept=kept), {})
+
+    def hold(self, session_id: str, *, alone: bool = False) -> Held | None:
+        return self._holds.take(session_id, alone=alone)
+
+    def delete(self, session_id: str, *, expected: int | None = None) -> None:
+        with self._lock:
+            log = self._find(session_id)
+            _check_expected(log, expected)
+            self._save(replace(log, info=replace(log.info, id="", title="", parent=""), kept=False), {})
+            self._prune(log.key)
+
+    def _prune(self, key: int) -> None:
+        """Delete what no fork needs of the log of a deleted session, and of deleted ones that it was forked from."""
+        logs = {log.key: log for log in self._logs()}
+        while key and not logs[key].info.id:
+            log = logs.pop(key)
+            needed = max((other.info.parent_records for other in logs.values() if other.base == key), default=0)
+            if needed:
+                self._save(replace(log, info=replace(log.info, records=needed)), {})
+            self._cut(key, needed)
+            key = 0 if needed else log.base
+
+    # -- blobs -----------------------------------------------------------------------------------
+
+    def put_blob(self, data: bytes, *, name: str = "") -> str:
+        name = name or sha256_hex(data)
+        with self._lock:
+            self._save_blob(name, bytes(data))
+        return name
+
+    def get_blob(self, sha256: str) -> bytes:
+        return whole_blob(sha256, self._blob(sha256) if is_blob_name(sha256) else None, "this store")
+
+    def sweep(self, *, grace: float = SWEEP_GRACE_SECONDS) -> Swept:
+        with self._lock:
+            names, swept = unused(self._blobs(), chain.from_iterable(map(self._own_rows, self._logs())), grace)
+            self._remove_blobs(names)
+        return swept
+
+    def _own_rows(self, log: Log) -> Sequence[bytes]:
+        return self._rows(log.key, log.info.parent_records + 1, log.info.records)
+
+    # -- what a store holds ----------------------------------------------------------------------
+
+    def inventory(self) -> Inventory:
+        with self._lock:
+            blobs = {name: put.size for name, put in self._blobs().items()}
+            readers: dict[int, set[str]] = {}
+            for log in self._living():
+                for segment in self._segments(log):
+                    readers.setdefault(segment.key, set()).add(log.info.id)
+            pieces = []
+            for log in self._logs():
+                rows = self._own_rows(log)
+                names = set[str]().union(*(named(raw, blobs) for raw in rows))
+                read_by = frozenset(readers.get(log.key, ()))
+                pieces.append(Piece(log.info.id, read_by, sum(map(len, rows)), frozenset(names)))
+            kept = frozenset(log.info.id for log in self._logs() if log.kept)
+        return Inventory(tuple(pieces), blobs, kept, self._holds.taken())
+
+    def used(self) -> int:
+        records = sum(len(raw) for log in self._logs() for raw in self._own_rows(log))
+        return records + sum(put.size for put in self._blobs().values())
+
+    def reclaim(self) -> None:
+        """See `Retained.reclaim`. Nothing to do for a store that gives room back at once."""
+
+    def pack(
+        self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
+    ) -> Packed:
+        """See `Packable.pack`. Nothing is compressed."""
+        self.rewrite(session_id, instead or {}, was=was)
+        return Packed(0, 0, 0)
+
+    def unpacked(self) -> frozenset[str]:
+        return frozenset()
+
+    def search(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        role: str | None = None,
+        tool: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = 50,
+    ) -> list[Hit]:
+        return self._search(Search(query, session, role, tool, since, until, limit))
+
+    def _search(self, search: Search) -> list[Hit]:
+        """The hits of a search: of every record that it could be about, none of which has to be indexed."""
+        if search.session is not None:
+            self.info(search.session)
+            begins = {search.session: 1}
+        else:
+            begins = unshared(self._searchable())
+        sources = (Source(found, begin, self.read) for found, begin in reversed(begins.items()))
+        return scan(search, sources)
+
+    def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
+        """All sessions and their segments, oldest first, but for those that damage keeps from being read."""
+        for log in self._living():
+            with suppress(CorruptRecord, SessionNotFound):
+                yield log.info.id, self._segments(log)
+
+    def verify(self, session_id: str | None = None) -> list[Problem]:
+        logs = sorted(self._logs(), key=lambda log: log.key) if session_id is None else [self._find(session_id)]
+        blobs, problems, needed = self._blobs(), [], set[str]()
+        for log in logs:
+            segments = [Segment(log.key, log.info.parent_records + 1, log.info.records)]
+            for segment in segments if session_id is None else self._segments(log):
+                for n, raw in enumerate(self._rows(*segment), segment.first):
+                    what, names = _damage(n, raw)
+                    needed |= names
+                    if missing := sorted(names - blobs.keys()):
+                        what = f"it needs blobs that are not there: {', '.join(missing)}"
+                    problems += [Problem(log.info.id, n, what)] if what else []
+        damaged = [name for name in sorted(blobs) if session_id is None or name in needed]
+        damaged = [name for name in damaged if not fits(name, self._blob(name) or b"")]
+        return [*problems, *(Problem("", 0, f"the bytes of blob {name} are not those of its name") for name in damaged)]
+
+    def rewrite(
+        self,
+        session_id: str,
+        records: Mapping[int, bytes],
+        *,
+        blobs: Sequence[str] = (),
+        was: Mapping[int, bytes] | None = None,
+    ) -> None:
+        with self._lock:
+            log = self._find(session_id)
+            check_unchanged(self.read, session_id, was)
+            for n, raw in records.items():
+                if not 1 <= n <= log.info.records or decode_record(raw).n != n:
+                    raise InputError(f"session {session_id!r} has no record {n} that these bytes could replace")
+            logs = {each.key: each for each in self._logs()}
+            for key, first, last in self._segments(log):
+                changed = {n: raw for n, raw in records.items() if first <= n <= last}
+                self._save(logs[key], changed)
+            self._remove_blobs(filter(is_blob_name, blobs))
+
+    def close(self) -> None:
+        """See `Store.close`. Nothing is open."""
+
+
+def _check_expected(log: Log, expected: int | None) -> None:
+    if expected is not None and expected != log.info.records:
+        raise Conflict(log.info.id, expected=expected, actual=log.info.records)
+
+
+def _damage(n: int, raw: bytes) -> tuple[str, frozenset[str]]:
+    """What is wrong with the bytes of record `n`, if anything, and the blobs that it needs."""
+    try:
+        record = decode_record(raw)
+    except CorruptRecord as error:
+        return f"it cannot be read: {error}", frozenset()
+    return "" if record.n == n else f"it says that it is number {record.n}", blob_names(record)

@@ -1,0 +1,44 @@
+"""Where the records of a session are in an SQLite store, and what is known of the places between them."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from ...errors import CorruptRecord
+from ..segments import Segment, segments_of_log
+from .schema import CHAIN_START, SessionRow, record_id
+
+
+def segments_of(db: sqlite3.Connection, row: SessionRow, *, last: int | None = None) -> list[Segment]:
+    """The segments with the records 1 to `last` (None: all) of a session. Raises CorruptRecord."""
+
+    def find(no: int) -> tuple[int, int | None] | None:
+        found: tuple[int, int | None] | None = db.execute(
+            "select parent_records, base from sessions where no = ?", (no,)
+        ).fetchone()
+        return found
+
+    return segments_of_log(row.no, row.parent_records, row.base, row.records if last is None else last, find)
+
+
+def checksum_at(db: sqlite3.Connection, segments: list[Segment], n: int) -> bytes:
+    """The checksum of record `n`; that before record 1 is where chains start."""
+    if n == 0:
+        return CHAIN_START
+    for key, first, last in segments:
+        if first <= n <= last:
+            found = db.execute("select checksum from records where id = ?", (record_id(key, n),)).fetchone()
+            if found is not None:
+                return bytes(found[0])
+    raise CorruptRecord(f"record {n} is missing", record=n)
+
+
+def count_messages(db: sqlite3.Connection, segments: list[Segment]) -> int:
+    """How many of the records of `segments` are messages."""
+    return sum(
+        db.execute(
+            "select count(*) from records where id between ? and ? and kind in ('message', 'partial', 'system')",
+            (record_id(key, first), record_id(key, last)),
+        ).fetchone()[0]
+        for key, first, last in segments
+    )
