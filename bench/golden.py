@@ -117,7 +117,7 @@ def grown(told: Told, history: Any, choice: int) -> None:
                 if index == choice % len(TARGETS):
                     told.without_budget(session)
             told.without_budget(session)
-            sizes.append(session.token_count)
+            sizes.append(session.window.tokens)
         with opened(store, "s", index) as session:
             told.without_budget(session)
     index = choice % len(TARGETS)
@@ -144,7 +144,7 @@ def replayed(told: Told, imported: Any, number: int) -> None:
         store.create("s")
         store.append("s", drafts[: at + size])
         with opened(store, "s", number % len(aims)) as session:
-            with_budget(session, session.token_count, number + step)
+            with_budget(session, session.window.tokens, number + step)
             told.within_budget(session)
             session.user("Go on.")
             told.within_budget(session)

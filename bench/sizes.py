@@ -3,7 +3,7 @@
     python bench/sizes.py [--shared ../shared] [--budget 6000]
 
 Prints for each API, as the conversation stands and within the budget: how many requests are as large as
-`Session.token_count` says, larger and smaller, the worst of both, and how many are over the budget.
+`Session.window.tokens` says, larger and smaller, the worst of both, and how many are over the budget.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def sizes(imported: Imported, aim: Target, budget: int) -> tuple[int, int]:
     if budget:
         session.configure(budget=budget)
     request = session.request().body
-    return session.token_count, turnlog.count(request, model=aim.model, provider=aim.provider).tokens
+    return session.window.tokens, turnlog.count(request, model=aim.model, provider=aim.provider).tokens
 
 
 def main() -> int:

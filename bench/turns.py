@@ -25,6 +25,7 @@ from turnlog.log.records import (
     UsageRecord,
 )
 from turnlog.log.store import Draft
+from turnlog.session.recovery import begin
 from turnlog.session.session import Session
 from turnlog.stores import open_store
 
@@ -82,12 +83,12 @@ def main() -> None:
             print(f"{name}: {info.records:,} records; reading them all takes {reading:.2f} s")
             opening = seconds(lambda info=info, store=store: Session(store, info))  # type: ignore[misc]
             print(f"  open        {opening / reading:5.2f} of that")
-            print(f"  begin       {seconds(lambda s=session: s.begin(created=False)) / reading:5.2f}")  # type: ignore[misc]
-            for fold in (session.turns, session.calls, session.tools_used, session.validate):
+            print(f"  begin       {seconds(lambda s=session: begin(s)) / reading:5.2f}")  # type: ignore[misc]
+            for fold in (session.log.turns, session.log.calls, session.log.tools_used, session.log.validate):
                 print(f"  {fold.__name__:<11} {seconds(fold) / reading:5.2f}")
             trying = seconds(lambda s=session: s.rewind(turns=1, dry_run=True))  # type: ignore[misc]
             print(f"  rewind      {trying / reading:5.2f}")
-            print(f"  undo        {seconds(lambda s=session: (s.rewind(turns=1), s.undo_rewind())) / reading:5.2f}")  # type: ignore[misc]
+            print(f"  undo        {seconds(lambda s=session: (s.rewind(turns=1), s.undo('rewind'))) / reading:5.2f}")  # type: ignore[misc]
             with session.turn("go") as live:
                 print(f"  turn.status {seconds(lambda live=live: live.status) * 1000:5.2f} ms")  # type: ignore[misc]
             store.close()

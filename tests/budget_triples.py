@@ -294,7 +294,7 @@ class Play:
     def undo(self) -> None:
         held = [n for n, d in model.in_force(self.session.history()).items() if d.action in model.SIZES]
         try:
-            record = self.session.undo_compaction()
+            record = self.session.undo("compaction")
         except InputError:
             if held:
                 self.wrong("undo", "refused, though there is something to take back")
@@ -375,7 +375,7 @@ class Play:
 
     def broken_down(self) -> None:
         """What takes how much adds up to the whole."""
-        shares, whole = self.session.breakdown().tokens, self.session.token_count
+        shares, whole = self.session.window.breakdown().tokens, self.session.window.tokens
         if shares != whole:
             self.wrong("figures", f"broken down into {shares} tokens of {whole}")
 

@@ -37,6 +37,7 @@ from turnlog.log.records import (
     TurnOpened,
 )
 from turnlog.log.store import Draft, Store
+from turnlog.session.recovery import answer_unfinished
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import open_store
@@ -306,7 +307,7 @@ def _watched(session: Session, folder: Path, wire: _Wire) -> None:
 
 def _other_provider(session: Session, folder: Path, wire: _Wire) -> None:
     wire.say("phase other provider")
-    session.switch(CLAUDE, why="a second opinion")
+    session.switch(CLAUDE, reason="a second opinion")
     with session.turn("Is the list complete?") as turn:
         (call,) = turn.receive(_asked(turn, _claude_stream("look"))).tool_calls
         with turn.tool(call) as run:
@@ -335,16 +336,16 @@ def _room(session: Session, folder: Path, n: int) -> None:
 def _decided(session: Session, folder: Path, wire: _Wire) -> None:
     wire.say("phase decisions")
     session.compact(keep=1)
-    session.undo_compaction()
+    session.undo("compaction")
     session.configure(strategy="mask", budget=turnlog.Budget(max_tokens=1_600))
     for n in range(7, 11):
         _room(session, folder, n)
     with session.turn("What is left?") as turn:
         turn.receive(_asked(turn, says("The cellar.")))
-    session.replace_system(SYSTEM + " Leave the cellar.")
+    session.system(SYSTEM + " Leave the cellar.", replace=True)
     if hasattr(session, "rewind"):
         session.rewind(turns=1)
-        session.undo_rewind()
+        session.undo("rewind")
         session.rewind(turns=1)
     session.clear()
 
@@ -540,9 +541,9 @@ def _recovered(session: Session, before: _Before, folder: Path) -> Iterator[str]
     found = resumed.recovered
     if (found.turn.id if found.turn else None) != (before.open_turn.turn_id if before.open_turn else None):
         yield f"turn {before.open_turn} was left open, {found.turn} is told"
-    if before.open_turn and session.turns()[-1].status != "failed":
+    if before.open_turn and session.log.turns()[-1].status != "failed":
         yield "the turn that was left open is not closed"
-    unfinished = {info.call.id: info for info in session.unfinished()}
+    unfinished = {info.call.id: info for info in session.log.unfinished()}
     for call, ended in before.started.items():
         standing = unfinished[call].standing if call in unfinished else ""
         if ("its result is not on record" if ended else "may have run") not in standing:
@@ -588,7 +589,7 @@ def _stream(session: Session, before: _Before) -> Iterator[str]:
         if number:
             yield f"record {number} is told as an interrupted answer, and nothing was being streamed"
         return
-    body = next((record.body for record in session.records() if record.n == number), None)
+    body = next((record.body for record in session.log.records() if record.n == number), None)
     if not isinstance(body, PartialAnswer) or body.message != before.stream.message:
         yield f"what had come of the stream is not in record {number}"
     elif body.fragments != before.stream.fragments:
@@ -634,9 +635,9 @@ def _nothing_new(session: Session, count: int, before: _Before, first: Any) -> I
 
 def _goes_on(session: Session, oracle: ModuleType) -> Iterator[str]:
     """The session is of use: a late result holds, answers on record end the list, and a turn can be lived."""
-    open_calls = session.unfinished()
-    session.answer_unfinished()
-    if session.unfinished():
+    open_calls = session.log.unfinished()
+    answer_unfinished(session)
+    if session.log.unfinished():
         yield "calls are unfinished though they were answered"
     if session.target is None:
         session.switch(CHAT)
@@ -650,4 +651,4 @@ def _goes_on(session: Session, oracle: ModuleType) -> Iterator[str]:
         turn.receive(says("Gladly."), CHAT)
     for aim in AIMS:
         yield from (f"going on, {aim.provider}: {error}" for error in errors_of(oracle, aim, session.request(aim).body))
-    yield from (f"validate: {one}" for one in session.validate())
+    yield from (f"validate: {one}" for one in session.log.validate())

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import turnlog
+
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 SOURCES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SRC.rglob("*.py"))}
@@ -190,6 +192,15 @@ def _documented_methods() -> dict[str, set[str]]:
         return found.get(name, set()).union(*map(inherited, bases.get(name, ())))
 
     return {name: inherited(name) for name in found}
+
+
+def test_the_front_stays_small() -> None:
+    """More names than a newcomer reads through, at the top or on a session, fail here."""
+    session = turnlog.open(store=":memory:")
+    members = [name for name in dir(session) if not name.startswith("_")]
+    session.close()
+    assert len(turnlog.__all__) <= 35
+    assert len(members) <= 45, members
 
 
 def test_public_things_say_what_they_are() -> None:

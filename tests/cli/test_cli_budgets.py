@@ -102,7 +102,7 @@ def test_what_was_cleared_since_is_not_said_to_be_shown(turnlog: Any, tmp_path: 
             made.assistant(f"Answer {n}. " * 30)
         made.compact(keep=2)
         made.clear()
-        size = made.token_count
+        size = made.window.tokens
     undone = turnlog("undo", "over", "--store", "log.db")
     assert undone.out.endswith(f"\n0 messages shown as before it: {size} -> {size} tokens\n")
 

@@ -38,4 +38,4 @@ def test_each_sdk_sends_as_the_page_says(
     assert len(shown) == 2
     assert [(one.status, one.errors) for one in asked] == [(200, [])] * (4 * 2 + 4)
     with turnlog.open("trip") as session:
-        assert [turn.status for turn in session.turns()] == ["completed"] * 4 and session.unfinished() == []
+        assert [turn.status for turn in session.log.turns()] == ["completed"] * 4 and session.log.unfinished() == []

@@ -67,6 +67,6 @@ def test_what_leads_to_an_answer_is_told_how(
             session.receive(wrapper)
         with pytest.raises(turnlog.InputError, match=what):
             asyncio.run(session.areceive(wrapper))
-        assert session.message_count == 1
+        assert session.log.message_count == 1
         if hasattr(wrapper, "close"):
             wrapper.close()

@@ -170,7 +170,7 @@ def test_turns_decisions_and_files_are_told() -> None:
         html, _ = page_of(session._store, "story")
         decision = next(record for record in session.history() if isinstance(record.body, Decision))
         covered = decision.body
-        turns = session.turns()
+        turns = session.log.turns()
     page = Page(html)
     assert strange(page) == []
     ids = {attributes.get("id") for _, attributes in page.elements}

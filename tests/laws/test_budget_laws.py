@@ -141,7 +141,7 @@ def test_forty_compactions_keep_the_task_and_stay_small(name: str) -> None:
         turn(session, turns, output=250 if turns % 2 else 0)
         made = session.request()
         assert made.body["messages"][0] == {"role": "user", "content": task}
-        assert session.token_count <= 2_000
+        assert session.window.tokens <= 2_000
         lines = model.conversation(session.history())
         largest = max([largest, *(len(str(line.message)) for line in lines if line.summary)])
         assert sum(line.summary for line in lines) <= 1
@@ -211,14 +211,14 @@ def test_a_giant_is_cut_even_where_compacting_gains_too_little() -> None:
     session.user("the task")
     for n in range(2):
         little = {"before": 1_990, "after": 1_989}
-        session._append(Decision("mask", 5, 5, "little", little | {"texts": []}))
+        session._journal.append(Decision("mask", 5, 5, "little", little | {"texts": []}))
         session.assistant(f"yes {n}")
         session.user(f"go on {n}")
     call = ToolCall("call_1", "read", arguments={})
     session.add(Message("assistant", (call,)))
     session.tool_result(call, words("giant", 9_000))
     session.request()
-    assert session.token_count <= 2_000
+    assert session.window.tokens <= 2_000
 
 
 def test_a_manual_compaction_is_not_followed_by_an_automatic_one() -> None:
@@ -241,7 +241,7 @@ def test_what_is_taken_back_is_not_done_again() -> None:
         turn(session, n)
     session.request()
     assert len(sizing(session)) == 1
-    session.undo_compaction()
+    session.undo("compaction")
     made = session.request()
     assert sizing(session) == [] and made.edits == ()
     assert Session(session._store, session._store.info("s")).request().json() == made.json()
@@ -310,7 +310,7 @@ def test_what_another_process_says_while_deciding_is_in_the_request() -> None:
     store.meanwhile = lambda: store.append("s", [Draft(said)])
     made = session.request()
     assert made.body["messages"][-1] == {"role": "user", "content": "and be quick"}
-    assert len(sizing(session)) == 1 and session.token_count <= 1_000
+    assert len(sizing(session)) == 1 and session.window.tokens <= 1_000
 
 
 def test_a_fork_between_a_compaction_and_what_follows_shows_what_it_shares() -> None:
@@ -324,7 +324,7 @@ def test_a_fork_between_a_compaction_and_what_follows_shows_what_it_shares() -> 
         log = forked.history()
         made = forked.request()
         assert forked.history()[: len(log)] == log
-        assert forked.token_count <= 1_500
+        assert forked.window.tokens <= 1_500
         assert made.body["messages"][0]["content"] == words("question 0", 60)
 
 
@@ -350,10 +350,10 @@ def test_what_is_masked_does_not_count_when_a_session_is_opened() -> None:
     for n in range(60):
         turn(session, n, size=10, output=1_500)
         made = session.request()
-        records = session.message_count, len(session.history())
+        records = session.log.message_count, len(session.history())
         again = Session(session._store, session._store.info("s"))
         assert again.request().json() == made.json()
-        assert (again.message_count, len(again.history())) == records
+        assert (again.log.message_count, len(again.history())) == records
     assert {decision.action for decision in sizing(session)} == {"mask"}
 
 
@@ -363,7 +363,7 @@ def test_a_gap_is_not_paid_for_twice() -> None:
     for n in range(2_000):
         turn(session, n)
     session.request()
-    assert session.token_count > 1_000
+    assert session.window.tokens > 1_000
     (decision,) = sizing(session)
     counts = [record.body.count for record in session.history() if isinstance(record.body, MessageRecord)]
     assert decision.detail["before"] == sum(count.tokens for count in counts if count) + 3  # framing

@@ -98,7 +98,7 @@ def test_a_store_that_fails_while_a_turn_is_left() -> None:
         store.fails = False
         with session.turn("on"):
             pass
-        assert [turn.status for turn in session.turns()] == ["failed", "completed"]
+        assert [turn.status for turn in session.log.turns()] == ["failed", "completed"]
 
 
 def test_a_store_that_fails_while_the_log_is_read_again() -> None:

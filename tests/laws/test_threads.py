@@ -63,15 +63,15 @@ def test_requests_and_compactions_beside_appends(tmp_path: Path) -> None:
             session.compact()
         if n % 7 == 0:
             with suppress(InputError):  # nothing to take back
-                session.undo_compaction()
+                session.undo("compaction")
         session.request()
 
     with ThreadPoolExecutor(4) as pool:
         for future in [pool.submit(work), *(pool.submit(look, n) for n in range(1, 40))]:
             future.result()
-    assert len([info for info in session.calls() if info.outcome == "ok"]) == 60
+    assert len([info for info in session.log.calls() if info.outcome == "ok"]) == 60
     made = session.request()
-    assert session.token_count <= 3_000
+    assert session.window.tokens <= 3_000
     session.close()
     with turnlog.open("s", store=tmp_path / "s.db") as again:
         assert again.request().json() == made.json()
@@ -94,7 +94,7 @@ def test_one_turn_is_open_at_a_time(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(live, range(4))) == ["lived", "refused", "refused", "refused"]
-    assert [(turn.status, turn.reason) for turn in session.turns()] == [("completed", "")]
+    assert [(turn.status, turn.reason) for turn in session.log.turns()] == [("completed", "")]
     session.close()
 
 
@@ -132,8 +132,8 @@ def test_two_that_open_a_session_with_the_same_system_text() -> None:
     """A model that is told twice what it is, since two workers of a server opened a new session at once."""
     store = Beside()
     session, other = (turnlog.open("s", target=CHAT, store=store, redact=False) for _ in range(2))
-    store.other = lambda: other.replace_system("Be brief.")
-    session.replace_system("Be brief.")
+    store.other = lambda: other.system("Be brief.", replace=True)
+    session.system("Be brief.", replace=True)
     session.user("Hello")
     assert [message["role"] for message in session.request().body["messages"]] == ["system", "user"]
 
@@ -150,7 +150,7 @@ class Rude(MemoryStore):
 def test_a_session_is_configured_while_others_append_all_the_time() -> None:
     """A session that cannot be opened while another process works in it."""
     with turnlog.open("s", target=CHAT, store=Rude(), system="Be brief.", budget=9_000) as session:
-        assert (session.target, session.system_text) == (CHAT, "Be brief.")
+        assert (session.target, session._configurer.system_text) == (CHAT, "Be brief.")
 
 
 def test_who_hears_of_a_decision_may_wait_for_another_thread() -> None:
@@ -161,13 +161,13 @@ def test_who_hears_of_a_decision_may_wait_for_another_thread() -> None:
 
         def draw(event: turnlog.session.Event) -> None:
             if event.kind in ("compacted", "undone"):
-                shown.append(screen.submit(lambda: session.token_count).result(10))
+                shown.append(screen.submit(lambda: session.window.tokens).result(10))
 
         session.on_event(draw)
         for n in range(60):
             session.user(f"word {n} " * 40)
         session.request()
-        session.undo_compaction()
+        session.undo("compaction")
     assert len(shown) == 2
 
 
@@ -210,8 +210,8 @@ for store in ("a.db", "files:logs"):
         for _ in range(9):
             session.user("Go on. " * 60)
             session.request()
-        session.undo_compaction()
-        session.validate()
+        session.undo()
+        session.log.validate()
     with turnlog.open("s", store=store) as session:
         body = session.request().body
 turnlog.fit(body, max_tokens=500)

@@ -19,6 +19,7 @@ from turnlog.log.budget import PRESETS
 from turnlog.log.messages import Message, ToolCall, ToolResult
 from turnlog.log.records import Decision, Record
 from turnlog.models.target import Target
+from turnlog.session.recovery import answer_unfinished
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore
@@ -71,7 +72,7 @@ class Life(RuleBasedStateMachine):
         assert self.turn is not None
         self.turn.cancel("stop")
         self.leave(None)
-        assert [turn.status for turn in self.session.turns() if turn.id][-1] == "cancelled"
+        assert [turn.status for turn in self.session.log.turns() if turn.id][-1] == "cancelled"
 
     @rule()
     def say(self) -> None:
@@ -117,8 +118,8 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def answer_unfinished(self) -> None:
-        self.session.answer_unfinished()
-        assert self.session.unfinished() == []
+        answer_unfinished(self.session)
+        assert self.session.log.unfinished() == []
 
     # -- decisions -------------------------------------------------------------------------------
 
@@ -136,7 +137,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def undo(self) -> None:
         try:
-            self.session.undo_compaction()
+            self.session.undo("compaction")
         except InputError as error:
             if "no compaction" not in str(error):
                 raise
@@ -146,7 +147,7 @@ class Life(RuleBasedStateMachine):
     def rewind_in_a_turn(self) -> None:
         """Refused while a turn is open."""
         log = self.session.history()
-        for way in (lambda: self.session.rewind(turns=1), self.session.undo_rewind):
+        for way in (lambda: self.session.rewind(turns=1), lambda: self.session.undo("rewind")):
             try:
                 way()
                 raise AssertionError("went back while a turn was open")
@@ -168,7 +169,7 @@ class Life(RuleBasedStateMachine):
         assert self.turn is None
         assert talk(self.session.history()) == talk(log[: done.to])
         if then == "undo":
-            self.session.undo_rewind()
+            self.session.undo("rewind")
             assert self.bodies() == before
         elif then == "result" and self.calls:
             self.session.tool_result(data.draw(st.sampled_from(self.calls)), self.word())
@@ -185,7 +186,7 @@ class Life(RuleBasedStateMachine):
         """Undone, the conversation is as before, with results of tools that came meanwhile."""
         log = self.session.history()
         try:
-            record = self.session.undo_rewind()
+            record = self.session.undo("rewind")
         except InputError as error:
             self.refused(error, log)
             return
@@ -217,7 +218,7 @@ class Life(RuleBasedStateMachine):
         self.forks += 1
         at = data.draw(st.integers(1, len(self.session.history())))
         self.session = self.session.fork(f"fork{self.forks}", at=at)
-        self.calls = [info.call for info in self.session.calls()]
+        self.calls = [info.call for info in self.session.log.calls()]
 
     @rule()
     def kill(self) -> None:
@@ -227,7 +228,7 @@ class Life(RuleBasedStateMachine):
         self.session = turnlog.open(self.session.id, store=self.store)
         assert self.bodies() == before
         if had:
-            assert [turn.status for turn in self.session.turns() if turn.id][-1] == "failed"
+            assert [turn.status for turn in self.session.log.turns() if turn.id][-1] == "failed"
 
     # -- what must hold --------------------------------------------------------------------------
 
@@ -248,19 +249,19 @@ class Life(RuleBasedStateMachine):
         for _ in range(2):
             for aim in TARGETS:
                 self.judge(aim)
-            self.session.answer_unfinished()
+            answer_unfinished(self.session)
             assert waiting(self.session.history()) == set()
 
     @invariant()
     def the_log_is_told_rightly(self) -> None:
-        assert {info.call.id for info in self.session.unfinished()} == waiting(self.session.history())
-        turns = self.session.turns()
+        assert {info.call.id for info in self.session.log.unfinished()} == waiting(self.session.history())
+        turns = self.session.log.turns()
         assert all(one.last < other.first for one, other in pairwise(turns))
         if self.turn is not None:
             assert turns[-1] == self.turn.info and turns[-1].is_open
         assert not any(turn.is_open for turn in [turn for turn in turns if not turn.rewound][:-1])
         assert not any(turn.is_open for turn in turns if turn.rewound)
-        found = {one.kind for one in self.session.validate(strict=True)}
+        found = {one.kind for one in self.session.log.validate(strict=True)}
         assert found <= {"unanswered", "duplicate", "ledger", "outcome", "approval", "turn", "time"}
 
     # -- inside ----------------------------------------------------------------------------------

@@ -77,13 +77,13 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "extend": (_in_session(lambda s, v: s.extend(v)), "messages are a list"),
     "configure tools": (_in_session(lambda s, v: s.configure(tools=v)), "tools"),
     "explain also": (_in_session(lambda s, v: s.explain(v)), "also is a dict"),
-    "explain aim": (_in_session(lambda s, v: s.explain(aim=v)), "a target is made by"),
+    "explain aim": (_in_session(lambda s, v: s.explain(target=v)), "a target is made by"),
     "files": (_in_session(lambda s, v: s.files(v)), "a folder is given as a path"),
     "files record": (_in_session(lambda s, v: s.files().record(v, None, b"x")), "a file is named by its path"),
     "fork id": (_in_session(lambda s, v: s.fork(v)), "session id"),
     "fork title": (_in_session(lambda s, v: s.fork("new", title=v)), "title is a string"),
-    "records": (_in_session(lambda s, v: s.records(v)), "first is the number of a record"),
-    "of_kinds": (_in_session(lambda s, v: s.of_kinds(v)), "kind is a string"),
+    "records": (_in_session(lambda s, v: s.log.records(v)), "first is the number of a record"),
+    "of_kinds": (_in_session(lambda s, v: s.log.of_kinds(v)), "kind is a string"),
     "read back": (_in_session(lambda s, v: s.answer_read_back(v)), "a call is one of"),
     "deny": (_in_session(_denied), "a call is one of"),
     "watch": (_in_session(_watched), "a folder is given as a path"),
@@ -167,7 +167,7 @@ def test_a_working_directory_that_is_gone_is_told(store: str, tmp_path: Path, mo
             session.files(".")
         with pytest.raises(turnlog.InputError, match="which is gone"), session.turn("hi", watch="src"):
             pass
-        assert session.turns() == []
+        assert session.log.turns() == []
         with session.turn("hi", watch=tmp_path / "here"):
             pass
 

@@ -211,7 +211,7 @@ def test_a_figure_that_no_request_can_have_is_none(provider: str, said: Any, mea
         session.request()
         usage = session.receive({"model": model, **answer, key: dict.fromkeys(names.split(), said)}).usage
         session.request()
-        assert usage is not None and session.prediction.tokens > 0
+        assert usage is not None and session.window.prediction.tokens > 0
     assert {value for value in (usage.input, usage.output) if value} == (
         {usage.input, usage.output} if meant else set()
     )

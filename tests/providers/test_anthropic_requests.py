@@ -385,7 +385,7 @@ def test_a_paused_turn_is_sent_back_as_it_is(aim: Target, oracle: ModuleType) ->
         assert prepared.body["messages"][1:] == [{"role": "assistant", "content": begun}]
         assert prepared.edits == ()
         assert oracle.check_anthropic(prepared.body) == []
-        assert session.token_count == turnlog.count(prepared.body).tokens
+        assert session.window.tokens == turnlog.count(prepared.body).tokens
 
 
 def test_thinking_can_be_switched_off_with_what_needs_it() -> None:

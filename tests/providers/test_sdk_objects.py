@@ -183,7 +183,7 @@ def test_a_response_that_can_be_iterated_over_is_no_stream(provider: str) -> Non
     """An answer that broke off was put on record, and nothing said what to hand over."""
     with turnlog.open("s", target=turnlog.target(provider, "some-model"), store=":memory:") as session:
         session.user("Is it warm?")
-        before = list(session.records())
+        before = list(session.log.records())
         with pytest.raises(FormatError, match=r"hand over what its `\.json\(\)` gives"):
             session.receive(_Fetched())
-        assert list(session.records()) == before
+        assert list(session.log.records()) == before

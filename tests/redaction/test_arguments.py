@@ -152,7 +152,7 @@ def test_what_a_provider_sends_is_recorded_without_it() -> None:
     with turnlog.open(store=":memory:", target=turnlog.target("anthropic", "claude-sonnet-4-5")) as session:
         session.user("go")
         assert session.receive(answer).tool_calls[0].arguments["id"] == HUB
-        assert session.redacted == {"github-token": 1, "password": 1}
+        assert session.log.redacted == {"github-token": 1, "password": 1}
         assert HUB not in str(session.history()) and "884412345678" not in str(session.history())
 
 

@@ -59,7 +59,7 @@ def _words(size: int) -> str:
 
 
 def _calls(session: Session, arguments: dict[str, Any]) -> ToolCall:
-    call = {"id": f"c{session.message_count}", "type": "function"}
+    call = {"id": f"c{session.log.message_count}", "type": "function"}
     wire = {**call, "function": {"name": "sh", "arguments": json.dumps(arguments)}}
     message = {"role": "assistant", "content": None, "tool_calls": [wire]}
     return session.receive({"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}).tool_calls[0]
@@ -120,9 +120,9 @@ PLACES: dict[str, Callable[[Session, str], object]] = {
     "stream": lambda session, said: _streamed(session, said, whole=True),
     "broken stream": lambda session, said: _streamed(session, said, whole=False),
     "file": _file,
-    "why": lambda session, said: session.pin(session.user("keep this").n, why=said),
+    "why": lambda session, said: session.pin(session.user("keep this").n, reason=said),
     "title": lambda session, said: session._store.rename(session.id, said),
-    "replaced system text": lambda session, said: session.replace_system(said),
+    "replaced system text": lambda session, said: session.system(said, replace=True),
 }
 
 

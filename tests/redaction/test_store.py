@@ -61,7 +61,7 @@ def test_nothing_planted_is_on_disk(place: str, tmp_path: Path) -> None:
         assert left(tmp_path) == []
         kept = said(session)
         assert all(exact in kept for exact in EXACT.values())
-        counts = session.redacted
+        counts = session.log.redacted
         assert sum(counts.values()) >= len(given) and counts["npm-token"] > 8
     assert left(tmp_path) == []
     assert main(["verify", "--store", place]) == 1  # media of no bytes, which `bodies` names, and nothing else
@@ -76,7 +76,7 @@ def test_a_session_is_redacted_unless_told_otherwise(place: str, tmp_path: Path)
     assert left(tmp_path) == []
     with turnlog.open("off", store=place, redact=False) as session:
         session.user(f"my key is {NPM}")
-        assert session.redacted == {}
+        assert session.log.redacted == {}
     assert {secret for _, secret in left(tmp_path)} == {NPM}
     with pytest.raises(InputError, match="redact"):
         turnlog.open("x", store=place, redact="yes")  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ def test_files_of_text_are_redacted_and_others_are_not(place: str, tmp_path: Pat
         session.add(Message("user", (session.media(f"key {HUB}".encode(), "text/plain"),)))
         assert left(tmp_path) == []
         assert store.get_blob(store.put_blob(picture)) == picture
-        assert session.redacted == {"npm-token": 3000, "github-token": 1}
+        assert session.log.redacted == {"npm-token": 3000, "github-token": 1}
         assert store.verify() == []
 
 
@@ -216,7 +216,7 @@ def test_an_id_in_an_encrypted_store_tells_nothing_of_the_title(place: str) -> N
     key = bytes(range(32))
     for redact in (True, False):
         with turnlog.open(title="sale of acme", store=place, key=key, redact=redact) as session:
-            assert session.id.startswith("session-") and session.title == "sale of acme"
+            assert session.id.startswith("session-") and session.log.title == "sale of acme"
     with turnlog.open(title="sale of acme", store=place, key=key, save_history=False) as session:
         assert session.id.startswith("sale-of-acme"), "nothing of it is written"
 
@@ -293,7 +293,7 @@ def test_counts_are_of_the_redacted_text() -> None:
     with turnlog.open("s", store=":memory:", target=TARGET) as session:
         record = session.user(f"keys {SECRETS['rsa key'][0]}")
         assert isinstance(record.body, MessageRecord) and record.body.count is None
-        assert session.token_count < 100
+        assert session.window.tokens < 100
 
 
 @pytest.mark.parametrize("given", [(), ("--unredacted",)])

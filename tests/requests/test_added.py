@@ -51,13 +51,13 @@ def test_a_request_is_as_large_as_it_was_counted(aim: Target, seed: int) -> None
     session = session_of(messages, aim, history.blobs)
     made = session.request()
     sent = turnlog.count(made.body, model=aim.model, provider=aim.provider).tokens
-    assert sent <= session.token_count
+    assert sent <= session.window.tokens
     # Counted as sent one by one: results of calls made at once by their brackets too much, and what is told apart only
     # by the turn that it stands in, signatures and encrypted reasoning, as if the turn lasted.
     beside = sum(len(part.encrypted) + 40 for m in messages for part in m.parts if isinstance(part, Reasoning))
     signed = sum(40 for m in messages for part in m.parts if isinstance(part, ToolCall)) if aim is AIMS[3] else 0
     results = sum(2 for m in messages for part in m.parts if isinstance(part, ToolResult))
-    assert session.token_count - sent <= beside + signed + results
+    assert session.window.tokens - sent <= beside + signed + results
 
 
 def test_a_cache_report_says_that_a_call_was_answered() -> None:
@@ -141,9 +141,9 @@ def test_system_text_that_comes_late_counts_at_once(aim: Target) -> None:
     session.request()
     session.add(Message("system", (Text("Be brief."),)))
     again = Session(session._store, session._store.info("s"))
-    assert session.token_count == again.token_count == session.breakdown().tokens
+    assert session.window.tokens == again.window.tokens == session.window.breakdown().tokens
     sent = turnlog.count(session.request().body, model=aim.model, provider=aim.provider).tokens
-    assert sent <= session.token_count  # a user's word behind a result is one message with it for some
+    assert sent <= session.window.tokens  # a user's word behind a result is one message with it for some
 
 
 def test_a_new_tool_moves_the_whole_request() -> None:

@@ -132,7 +132,7 @@ def test_a_session_counts_what_it_sends_to_the_responses_api(model: str) -> None
         call = ToolCall(f"c{n}", "bash", {"n": n})
         session.add(Message("assistant", (Text(f"step {n}"), call)))
         session.tool_result(call, f"line {n} of it")
-        assert session.token_count == turnlog.count(session.request().body).tokens
+        assert session.window.tokens == turnlog.count(session.request().body).tokens
 
 
 def test_what_chat_puts_around_a_result_with_an_image_counts() -> None:
@@ -147,7 +147,7 @@ def test_what_chat_puts_around_a_result_with_an_image_counts() -> None:
         call = ToolCall(f"c{n}", "look", {})
         session.add(Message("assistant", (call,)))
         session.tool_result(call, [*words, session.media(drawn.getvalue(), "image/png")])
-        assert turnlog.count(session.request().body).tokens <= session.token_count
+        assert turnlog.count(session.request().body).tokens <= session.window.tokens
 
 
 PAGE = "Every fox of the wood knows its own way home. " * 200

@@ -257,7 +257,7 @@ def test_no_request_is_larger_than_a_known_window() -> None:
         session.add(turnlog.Message(message["role"], (turnlog.Text(message["content"]),)))
     assert turnlog.count(session.request().body).tokens > 8_192
     session.switch(turnlog.target("openai-chat", "gpt-4"))
-    assert turnlog.count(session.request().body).tokens < 8_192 > session.tokens_available
+    assert turnlog.count(session.request().body).tokens < 8_192 > session.window.available
     assert turnlog.fit({**body(200), "model": "gpt-4"}, max_tokens=32_000).tokens < 8_192
     unknown = turnlog.fit({**body(200), "model": "my-own"}, max_tokens=200_000)
     assert unknown.body["messages"] == body(200)["messages"]

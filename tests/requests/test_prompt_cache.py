@@ -54,9 +54,9 @@ def test_a_request_that_goes_on_shares_all_of_the_one_before() -> None:
     session = opened(CHAT, 3_000)
     first = session.request()
     assert first.cache is None
-    before = session.token_count
+    before = session.window.tokens
     step(session, 1)
-    assert session.request().cache == CacheUse(session.token_count, before, before)
+    assert session.request().cache == CacheUse(session.window.tokens, before, before)
 
 
 def test_a_decision_that_moves_the_first_byte_is_named() -> None:
@@ -106,13 +106,13 @@ def test_a_word_that_was_put_in_gives_way(aim: Target, said: str) -> None:
     if said == "an answer":
         session.user("Is it warm in Oslo?")
         session.assistant("It is.")
-    before, asked = session.token_count, session.request().body
+    before, asked = session.window.tokens, session.request().body
     session.user("And in Rome? " * 20)
     made = session.request()
     cache = made.cache
     key = {"google": "contents", "openai-responses": "input"}.get(aim.provider, "messages")
     old, new = (unmarked(request[key]) for request in (asked, made.body))
-    assert cache is not None and (cache.tokens, cache.previous) == (session.token_count, before)
+    assert cache is not None and (cache.tokens, cache.previous) == (session.window.tokens, before)
     if new[: len(old)] == old:
         assert (cache.shared, cache.why) == (before, "")
     else:
@@ -123,14 +123,14 @@ def test_a_tool_of_the_provider_is_not_declared() -> None:
     """The first call of the provider's own shell was said to have moved everything, as other tools were declared."""
     session = opened(target("openai-responses", "gpt-5"), 20_000)
     session.request()
-    before = session.token_count
+    before = session.window.tokens
     action = {"type": "exec", "command": ["ls"], "env": {}}
     call = ToolCall("call_1", "local_shell", arguments=action, kind="shell", provider="openai-responses")
     session.add(Message("assistant", (call,)))
     session.tool_result(call, "README.md")
     made = session.request()
     assert "tools" not in made.body
-    assert made.cache == CacheUse(session.token_count, before, before)
+    assert made.cache == CacheUse(session.window.tokens, before, before)
 
 
 def test_thinking_that_is_switched_off_for_a_while_moves_everything() -> None:
@@ -144,14 +144,14 @@ def test_thinking_that_is_switched_off_for_a_while_moves_everything() -> None:
         target("anthropic", CLAUDE.model, max_tokens=4_000, thinking={"type": "enabled", "budget_tokens": 2_000})
     )
     without = session.request()
-    assert session.request().cache == CacheUse(session.token_count, before := session.token_count, before)
+    assert session.request().cache == CacheUse(session.window.tokens, before := session.window.tokens, before)
     session.assistant("It is in order.")
     session.user("Go on.")
     made = session.request()
     assert [request.body["thinking"]["type"] for request in (without, made)] == ["disabled", "enabled"]
     why = "thinking is switched off while a tool loop is open"
-    assert made.cache == CacheUse(session.token_count, before, 0, why=why)
-    assert session.request().cache == CacheUse(session.token_count, before := session.token_count, before)
+    assert made.cache == CacheUse(session.window.tokens, before, 0, why=why)
+    assert session.request().cache == CacheUse(session.window.tokens, before := session.window.tokens, before)
 
 
 def unmarked(value: Any) -> Any:
@@ -187,9 +187,9 @@ def test_what_stands_in_no_request_moves_none(between: Callable[[Session], objec
     """The same bytes as before, said to be served from no cache, because a configuration is another one since."""
     session = opened(CHAT, 3_000)
     step(session, 1)
-    before, size = session.request().json(), session.token_count
+    before, size = session.request().json(), session.window.tokens
     between(session)
-    session.switch(CHAT, why="as before")
+    session.switch(CHAT, reason="as before")
     made = session.request()
     assert (made.json(), made.cache) == (before, CacheUse(size, size, size))
 
@@ -200,10 +200,10 @@ def test_what_another_model_had_decided_is_named_on_coming_back() -> None:
     session.configure(budget=Budget())
     for n in range(100):
         step(session, n)
-    size = session.request() and session.token_count
+    size = session.request() and session.window.tokens
     session.switch(target("openai-chat", "gpt-4"))  # a window of 8,192 tokens
     session.request()
-    session.switch(CHAT, why="more room")
+    session.switch(CHAT, reason="more room")
     use = session.request().cache
     [decision] = [record for record in session.history() if isinstance(record.body, Decision)]
     assert use is not None and 0 < use.shared < use.tokens < use.previous == size
@@ -229,7 +229,7 @@ def test_marks_are_few_and_where_the_cache_lasts(oracle: Any) -> None:
         made = session.request()
         marks, length = _marked(made.body), len(made.body["messages"])
         assert errors_of(oracle, CLAUDE, made.body) == []
-        if session.token_count >= 1_024:
+        if session.window.tokens >= 1_024:
             assert marks[0] == "system" and marks[-1] == length - 1 and len(marks) <= 4
             if made.cache and not made.cache.moved_by:
                 assert length - 3 in marks  # where the request before ended

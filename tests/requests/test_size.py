@@ -235,9 +235,9 @@ def test_no_request_is_larger_than_was_counted(aim: Target, happen: Callable[[Se
     happen(session)
     logging.disable(logging.NOTSET)
     size = sent(session, aim)
-    assert size <= session.token_count == again(session).token_count
-    assert session.token_count - size <= 24  # brackets of lists, messages that a provider joins
-    assert abs(session.breakdown().tokens - session.token_count) <= 24
+    assert size <= session.window.tokens == again(session).window.tokens
+    assert session.window.tokens - size <= 24  # brackets of lists, messages that a provider joins
+    assert abs(session.window.breakdown().tokens - session.window.tokens) <= 24
 
 
 @pytest.mark.parametrize("other", [aim for aim in ALL if aim is not CLAUDE], ids=lambda aim: aim.provider)
@@ -253,7 +253,7 @@ def test_sizes_do_not_outlive_the_rules_they_were_found_by(other: Target) -> Non
     for aim in (CLAUDE, other, CLAUDE, other):
         session.request(aim)
         session.switch(aim)
-        assert session.token_count == again(session).token_count
+        assert session.window.tokens == again(session).window.tokens
 
 
 @pytest.mark.parametrize("aim", ALL, ids=lambda aim: f"{aim.provider} {aim.model}")
@@ -264,7 +264,9 @@ def test_tools_of_another_provider_count_for_nothing(aim: Target) -> None:
     session.configure(tools=[hosted])
     calls(session, ToolCall("c1", "read", {"path": "a"}), ToolCall("c2", "write", {"path": "b"}))
     session.switch(aim)
-    assert sent(session, aim) == session.token_count == again(session).token_count == session.breakdown().tokens
+    assert (
+        sent(session, aim) == session.window.tokens == again(session).window.tokens == session.window.breakdown().tokens
+    )
 
 
 @pytest.mark.parametrize("aim", ALL, ids=lambda aim: f"{aim.provider} {aim.model}")
@@ -279,7 +281,7 @@ def test_a_tool_of_free_text_counts_as_what_is_declared(aim: Target) -> None:
         session.tool_result("c1", "done")
         request = session.request().body
         counted = turnlog.count(request, model=aim.model, provider=aim.provider)
-        assert (session.token_count, session.breakdown().tokens) == (counted.tokens, counted.tokens)
+        assert (session.window.tokens, session.window.breakdown().tokens) == (counted.tokens, counted.tokens)
         assert turnlog.fit(request, model=aim.model, provider=aim.provider, max_tokens=20_000).tokens == counted.tokens
 
 
@@ -323,11 +325,11 @@ def test_a_scrubbed_result_is_counted_anew() -> None:
             (ToolResult("c1", "read", (Text("AKIAIOSFODNN7EXAMPLE " * 30),)), ToolResult("c2", "read", (Text("ok"),))),
         )
     )
-    assert session.token_count
+    assert session.window.tokens
     scrub(session._store, session.id)
     session.pin(4)
-    assert session.token_count == again(session).token_count
-    assert sent(session, CHAT) <= session.token_count
+    assert session.window.tokens == again(session).window.tokens
+    assert sent(session, CHAT) <= session.window.tokens
 
 
 def test_a_budget_that_is_put_right_shows_everything_again() -> None:
@@ -339,13 +341,13 @@ def test_a_budget_that_is_put_right_shows_everything_again() -> None:
         session.assistant(f"answer {n} " + "blah " * 200)
         session.user(f"Question {n} " + "blub " * 200)
     before = session.request()
-    size = session.token_count
+    size = session.window.tokens
     session.configure(budget=3_000)
-    assert size - 3 <= session.token_count == session.breakdown().tokens
+    assert size - 3 <= session.window.tokens == session.window.breakdown().tokens
     session.configure(budget=128_000)
     after = session.request()
     assert after.json() == before.json() == again(session).request().json()
-    assert session.token_count == size
+    assert session.window.tokens == size
 
 
 def read_at_once(session: Session) -> None:
@@ -459,14 +461,16 @@ def test_a_message_is_counted_once(seed: int, monkeypatch: pytest.MonkeyPatch) -
     counted = counted_messages(monkeypatch)
     for message in history.messages:
         bit_by_bit.add(message)
-        assert bit_by_bit.token_count >= 0
+        assert bit_by_bit.window.tokens >= 0
     assert [counted.count(message) for message in history.messages] == [1] * len(history.messages)
     whole.extend(history.messages)
     assert [record.body.count for record in bit_by_bit.history() if record.message] == [
         record.body.count for record in whole.history() if record.message
     ]
     counted.clear()
-    assert again(whole).token_count == whole.token_count == bit_by_bit.token_count == again(bit_by_bit).token_count
+    assert (
+        again(whole).window.tokens == whole.window.tokens == bit_by_bit.window.tokens == again(bit_by_bit).window.tokens
+    )
     assert [message for message in counted if message in history.messages] == []
 
 
@@ -486,7 +490,9 @@ def test_sizes_where_bytes_are_gone(aim: Target) -> None:
     session.user("Well?")
     lacking = Lacking(store)
     reopened = Session(lacking, store.info(session.id))  # type: ignore[arg-type]
-    assert turnlog.count(reopened.request().body, model=aim.model, provider=aim.provider).tokens <= reopened.token_count
+    assert (
+        turnlog.count(reopened.request().body, model=aim.model, provider=aim.provider).tokens <= reopened.window.tokens
+    )
 
 
 class Lacking:
@@ -519,7 +525,9 @@ def test_a_size_among_others_is_put_right_where_there_are_none() -> None:
     assert record.body.count is not None
     assert record.body.count.at_once
     assert record.body.count.tokens != by_itself
-    assert session.token_count - beside.token_count == again(session).token_count - beside.token_count == by_itself
+    assert (
+        session.window.tokens - beside.window.tokens == again(session).window.tokens - beside.window.tokens == by_itself
+    )
 
 
 @pytest.mark.parametrize("asked", [CHAT, PROXY], ids=lambda aim: aim.model)

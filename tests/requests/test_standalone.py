@@ -399,7 +399,7 @@ def test_a_file_of_text_is_told_where_none_is_taken() -> None:
     with turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o")) as session:
         session.user([session.media(b"Rain,\nthen sun.\n", "text/plain", name="oslo.txt"), "Umbrella?"])
         assert session.request().body["messages"] == made.body["messages"]
-        assert session.token_count == turnlog.count(session.request().body).tokens
+        assert session.window.tokens == turnlog.count(session.request().body).tokens
         session.user(session.media(b"\xff\xfe\x00", "text/plain"))
         assert "left out" in session.request().body["messages"][-1]["content"]
 
@@ -411,7 +411,7 @@ def test_a_file_of_text_that_no_window_holds_stays_left_out() -> None:
         session.user(["Sum up.", session.media(b"Rain, then sun.\n" * 60_000, "text/plain", name="oslo.txt")])
         made = session.request()
         assert "[document left out (oslo.txt, 960,000 bytes)" in made.body["messages"][0]["content"][1]["text"]
-        assert session.token_count == turnlog.count(made.body).tokens
+        assert session.window.tokens == turnlog.count(made.body).tokens
 
 
 def test_what_is_no_json_is_told_by_its_place() -> None:

@@ -32,7 +32,7 @@ def test_turns_that_are_to_stay_do(keep: int, strategy: str) -> None:
     """Of seven turns that a user asked for, two that stayed: where the newest turns took most of the view, a
     summary took their place although everything had room."""
     with conversation(strategy) as session:
-        before = session.token_count
+        before = session.window.tokens
         done = session.compact(keep=keep)
         assert done.after <= before == done.before
         newest = [f"{who}{n}" for n in range(max(0, TURNS - keep), TURNS) for who in "QA"]

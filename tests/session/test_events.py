@@ -19,7 +19,7 @@ from agents import CHAT, chunks, says, session_in
 from turnlog.errors import InputError
 from turnlog.log.codec import encode_record
 from turnlog.log.messages import Message, Text
-from turnlog.session.events import Appended, Event, EventKind, Events
+from turnlog.session.events import Appended, Event, EventKind, Events, follow_records
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 
@@ -79,7 +79,7 @@ def compacted(session: Session, _: Path) -> None:
 def gone_back(session: Session, _: Path) -> None:
     """The user takes a turn back, and then does not."""
     session.rewind(turns=1)
-    session.undo_rewind()
+    session.undo("rewind")
 
 
 def forgotten(session: Session, _: Path) -> None:
@@ -199,7 +199,7 @@ def test_records_are_followed(store: MemoryStore) -> None:
     """What mirrors a log needs every record of it, in order, and whose answer one is."""
     session = session_in(store)
     heard: list[Appended] = []
-    stop = session.on_records(heard.append)
+    stop = follow_records(session, heard.append)
     session.user("go")
     session.receive(says("yes"))
     session.receive({"type": "message", "role": "assistant", "content": []}, OTHER)
@@ -207,11 +207,11 @@ def test_records_are_followed(store: MemoryStore) -> None:
     session.note("unheard")
     assert [record for appended in heard for record in appended.records] == session.history()[1:-1]
     assert [appended.asked for appended in heard] == [None, CHAT, OTHER]
-    with pytest.raises(InputError, match=r"on_records takes a function of what was appended, not str"):
-        session.on_records("print")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"follow_records takes a function of what was appended, not str"):
+        follow_records(session, "print")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("follow", [Session.on_event, Session.on_records])
+@pytest.mark.parametrize("follow", [Session.on_event, follow_records])
 def test_an_asynchronous_listener_is_refused(follow: Any, store: MemoryStore) -> None:
     """Nobody awaits what it returns: it heard of nothing, and nothing said so."""
 
@@ -247,7 +247,7 @@ def test_a_listener_that_fails_breaks_nothing(store: MemoryStore, caplog: pytest
     feed = session.events()
     with session.turn("go") as turn:
         turn.receive(says("yes"))
-    assert [turn.status for turn in session.turns()] == ["completed"]
+    assert [turn.status for turn in session.log.turns()] == ["completed"]
     assert [event.kind for event in heard] == ["warning", "turn_started", "warning", "turn_completed"]
     assert [event.kind for event in feed.waiting()].count("warning") == 2
     assert "broken failed at 'turn_started': RuntimeError: no turn_started forged: line" in heard[0].text
@@ -273,7 +273,7 @@ def test_all_fail_and_none_breaks(store: MemoryStore) -> None:
     session.on_event(broken_too)
     with session.turn("go"):
         pass
-    assert [turn.status for turn in session.turns()] == ["completed"]
+    assert [turn.status for turn in session.log.turns()] == ["completed"]
 
 
 def test_events_go_to_the_logger(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:

@@ -271,8 +271,8 @@ def test_a_tool_may_take_its_arguments_apart(aim: turnlog.Target, tmp_path: Path
         call.arguments["password"] = "hunter2"
         session.tool_started(call)
         session.tool_finished(call)
-        assert session.calls()[0].record == record.n
-        assert session.calls()[0].finished
+        assert session.log.calls()[0].record == record.n
+        assert session.log.calls()[0].finished
         session.tool_result(call, "4 degrees")
         answered = session.request().json()
     with turnlog.open("trip", store=tmp_path / "a.db") as session:

@@ -84,9 +84,9 @@ def test_looking_changes_no_figure(session: Session, aim: Target) -> None:
         calls = [ToolCall(f"{n}-{i}", "read", {"path": f"{n}.txt"}) for i in range(3)]
         results = [Message("user", (ToolResult(call.id, "read", (Text("of it " * 120),)),)) for call in calls]
         session.extend([Message("user", (Text("Go on."),)), Message("assistant", tuple(calls)), *results])
-    figures = session.token_count, session.breakdown().tokens, session.prediction
+    figures = session.window.tokens, session.window.breakdown().tokens, session.window.prediction
     session.preview(budget=4_000)
-    assert (session.token_count, session.breakdown().tokens, session.prediction) == figures
+    assert (session.window.tokens, session.window.breakdown().tokens, session.window.prediction) == figures
 
 
 def test_a_preview_that_cannot_fit(session: Session) -> None:
@@ -100,10 +100,10 @@ def test_a_preview_that_cannot_fit(session: Session) -> None:
 def test_a_dry_run_says_what_a_compaction_then_does(session: Session, strategy: str, aim: Target) -> None:
     """Figures of a dry run that the real one does not keep would be made up."""
     before = session.history()
-    tried = session.compact(aim=aim, budget=5_000, strategy=strategy, dry_run=True)
+    tried = session.compact(target=aim, budget=5_000, strategy=strategy, dry_run=True)
     foreseen = session.explain(tried.decisions).accounts
     assert session.history() == before
-    done = session.compact(aim=aim, budget=5_000, strategy=strategy)
+    done = session.compact(target=aim, budget=5_000, strategy=strategy)
     assert done == tried
     assert session.explain().accounts == foreseen
     recorded = {record.n: record.body for record in session.history() if record.n in done.decisions}
@@ -113,11 +113,11 @@ def test_a_dry_run_says_what_a_compaction_then_does(session: Session, strategy: 
 @pytest.mark.parametrize("strategy", ["auto", "codex", "graded", "images"])
 def test_a_breakdown_adds_up_to_what_requests_are_counted_as(session: Session, strategy: str) -> None:
     """Kinds that leave something out, or count it twice, would hide where tokens go."""
-    assert session.breakdown().tokens == session.token_count
+    assert session.window.breakdown().tokens == session.window.tokens
     session.configure(budget=4_000, strategy=strategy)
     session.compact()
-    found = session.breakdown()
-    assert found.tokens == session.token_count
+    found = session.window.breakdown()
+    assert found.tokens == session.window.tokens
     assert found.marks.goal <= found.marks.trigger <= found.marks.limit
     assert found.free == max(0, found.marks.limit - found.tokens)
     assert all(share.tokens > 0 for share in found.shares)
@@ -128,16 +128,16 @@ def test_what_an_answer_has_to_keep_to_is_counted(session: Session, aim: Target)
     """A schema of thousands of tokens that is sent and not counted puts requests beyond their budget, as a choice of
     tools does that costs more than none."""
     session.switch(aim)
-    bare = session.token_count
+    bare = session.window.tokens
     schema = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(300)}}
     formats = {
         OURS.provider: {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}},
         CLAUDE.provider: {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
     }
     session.configure(**formats[aim.provider], tool_choice={"type": "any"} if aim is CLAUDE else "required")
-    assert session.token_count == session.breakdown().tokens
-    assert session.token_count > bare + 2_000
-    assert session.token_count == turnlog.count(session.request().body, model=aim.model, provider=aim.provider).tokens
+    assert session.window.tokens == session.window.breakdown().tokens
+    assert session.window.tokens > bare + 2_000
+    assert session.window.tokens == turnlog.count(session.request().body, model=aim.model, provider=aim.provider).tokens
 
 
 def test_a_schema_is_counted_in_either_spelling(session: Session) -> None:
@@ -150,18 +150,18 @@ def test_a_schema_is_counted_in_either_spelling(session: Session) -> None:
     ):
         session.switch(target("google", "gemini-2.5-pro"))
         session.configure(**settings)
-        sizes.append(session.token_count - turnlog.count(session.request().body, model="gemini-2.5-pro").tokens)
+        sizes.append(session.window.tokens - turnlog.count(session.request().body, model="gemini-2.5-pro").tokens)
         session.switch(OURS)
     assert sizes == [0, 0]
 
 
 def test_a_breakdown_names_tools_images_and_summaries(session: Session) -> None:
     """Each kind has its own line; tokens in the wrong one send a reader the wrong way."""
-    kinds = {(share.kind, share.name) for share in session.breakdown().shares}
+    kinds = {(share.kind, share.name) for share in session.window.breakdown().shares}
     rest = {"system", "tools", "user", "assistant", "images", "framing"}
     assert kinds == {("tool results", "read"), *((kind, "") for kind in rest)}
     session.compact(keep=1)
-    assert "summary" in {share.kind for share in session.breakdown().shares}
+    assert "summary" in {share.kind for share in session.window.breakdown().shares}
 
 
 def test_what_stands_in_is_counted_wherever_it_stands(session: Session) -> None:
@@ -174,5 +174,5 @@ def test_what_stands_in_is_counted_wherever_it_stands(session: Session) -> None:
     detail = {"replacement": [msgspec.to_builtins(told)]}
     store.append("s", list(map(Draft, [*bodies, Decision("compact", 1, len(bodies), detail=detail)])))
     counted = Session(store, store.info("s"))
-    assert counted.token_count > 1_000
-    assert counted.token_count == counted.breakdown().tokens
+    assert counted.window.tokens > 1_000
+    assert counted.window.tokens == counted.window.breakdown().tokens

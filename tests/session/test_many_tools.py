@@ -52,9 +52,9 @@ def test_only_tools_that_are_sent_are_counted(oracle: ModuleType, aim: Target) -
             assert errors_of(oracle, aim, request.body) == []
             assert [loss.kind for loss in request.losses] == ["tool"] * (count > 128)
             assert request.edits == ()  # nobody's mistake: it is the target that takes no more
-            assert session.breakdown().tokens == session.token_count
+            assert session.window.breakdown().tokens == session.window.tokens
             fitted = turnlog.fit({**request.body, "tools": request.body["tools"] * 9}, max_tokens=60_000)
-            sizes.append((session.token_count, fitted.tokens))
+            sizes.append((session.window.tokens, fitted.tokens))
     assert sizes[0] == sizes[1]
 
 

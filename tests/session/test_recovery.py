@@ -122,7 +122,7 @@ def test_another_system_text_takes_the_place_of_the_old_one(store: MemoryStore) 
     session = opened(store, target=CHAT, system="Be brief.")
     session.user("hello")
     session = opened(store, system="Be long.")
-    assert session.system_text == "Be long."
+    assert session._configurer.system_text == "Be long."
     assert [m["content"] for m in session.request().body["messages"]] == ["Be long.", "hello"]
     assert [text_of(r.message) for r in session.history() if r.message] == ["Be brief.", "hello"]
     assert session.explain().accounts[session.history()[1].n].fate in ("kept", "replaced")
@@ -196,7 +196,7 @@ def test_an_open_turn_and_its_calls_are_told_once(store: MemoryStore) -> None:
     assert "weather (c1) started and never ended: it may have run" in str(resumed)
     again = opened(store)
     assert again.resumed is not None and not again.resumed.recovered
-    assert [info.call.id for info in again.unfinished()] == ["c1", "c2"]
+    assert [info.call.id for info in again.log.unfinished()] == ["c1", "c2"]
 
 
 def test_calls_are_told_where_no_turn_was_recorded(store: MemoryStore) -> None:
@@ -234,7 +234,7 @@ def test_what_had_come_of_a_stream_survives(store: MemoryStore) -> None:
     assert partial.body == PartialAnswer(
         Message("assistant", (Text("It was once upon a "),)), KILLED, count=_count(partial)
     )
-    assert resumed.turns()[-1].last == partial.n + 1
+    assert resumed.log.turns()[-1].last == partial.n + 1
     shown = resumed.request().body["messages"][-1]["content"]
     assert [part["text"] for part in shown] == ["It was once upon a ", INTERRUPTED]
     assert [text_of(r.body.message) for r in left if isinstance(r.body, StreamCheckpoint)] == [
@@ -330,7 +330,7 @@ def test_no_checkpoint_holds_a_part_of_a_secret(store: MemoryStore) -> None:
     records = session.history()
     assert sum(isinstance(record.body, StreamCheckpoint) for record in records) > 2
     assert [record.n for record in records if key[:8].encode() in (record.raw or b"")] == []
-    assert sum(session.redacted.values()) == 1
+    assert sum(session.log.redacted.values()) == 1
 
 
 def half_streamed(store: MemoryStore) -> Session:
@@ -390,7 +390,7 @@ def test_what_came_after_a_clearing_is_recovered(store: MemoryStore) -> None:
     session.clear()
     session = half_streamed(store)
     session.rewind(turns=1)
-    session.undo_rewind()
+    session.undo("rewind")
     session.pin(before.n)
     assert recovered_answer(store) == "It was once "
 

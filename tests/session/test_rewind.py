@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision
 from turnlog.models.target import Target
 from turnlog.session.history_edits import Rewind
+from turnlog.session.recovery import answer_unfinished
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History
@@ -98,7 +100,7 @@ def test_going_back_is_to_have_stopped_there(
     except InputError:
         assert before == attempt(session)
         return
-    back = session.undo_rewind()
+    back = session.undo("rewind")
     assert attempt(session) == before
     assert session.history()[: len(log)] == log and isinstance(back.body, Decision)
     again = session.rewind(to=to)
@@ -114,7 +116,7 @@ def test_taking_back_walks_the_way_back(steps: list[tuple[str, int]]) -> None:
     session = session_in(store)
     before: dict[int, list[str]] = {}
     for n, (step, turns) in enumerate(steps):
-        words = said(session) if session.turns() else []
+        words = said(session) if session.log.turns() else []
         try:
             if step == "turn":
                 with session.turn(f"word {n}") as turn:
@@ -122,13 +124,13 @@ def test_taking_back_walks_the_way_back(steps: list[tuple[str, int]]) -> None:
             elif step == "back":
                 before[session.rewind(turns=turns).n] = words
             else:
-                record = session.undo_rewind()
+                record = session.undo("rewind")
                 assert isinstance(record.body, Decision)
                 assert said(session) == before[record.body.supersedes]
         except InputError:
-            assert words == (said(session) if session.turns() else [])
-        if any(not turn.rewound for turn in session.turns()):
-            assert [turn.input for turn in session.turns() if not turn.rewound] == said(session)[::2]
+            assert words == (said(session) if session.log.turns() else [])
+        if any(not turn.rewound for turn in session.log.turns()):
+            assert [turn.input for turn in session.log.turns() if not turn.rewound] == said(session)[::2]
             assert said(reopened(session, store)) == said(session)
 
 
@@ -147,7 +149,7 @@ def test_turns_are_taken_back_and_shown_again(session: Session) -> None:
     assert tried == Rewind(**{**{name: getattr(done, name) for name in done.__struct_fields__}, "n": 0})
     assert str(done) == "back to record 6: 6 messages taken back"
     assert said(session) == ["one", "first"]
-    session.undo_rewind()
+    session.undo("rewind")
     assert said(session) == before
 
 
@@ -170,11 +172,11 @@ def test_a_branch_that_was_left_can_be_returned_to(session: Session) -> None:
         turn.receive(says("so be it"))
     assert said(session) == ["one", "first", "instead", "so be it"]
     with pytest.raises(InputError, match=r"record 24: rewind\(to=21\) goes back to before it"):
-        session.undo_rewind()
+        session.undo("rewind")
     done = session.rewind(to=21)
     assert (done.gone, done.back, done.ended) == ((24, 25), (8, 9, 13, 14, 18, 19), (22,))
     assert said(session) == before
-    session.undo_rewind()
+    session.undo("rewind")
     assert said(session) == ["one", "first", "instead", "so be it"]
 
 
@@ -211,12 +213,12 @@ def test_a_late_result_may_be_taken_back(store: MemoryStore) -> None:
     (call,) = session.receive(says("", "c1")).tool_calls
     session.user("never mind")
     session.tool_result(call, "late")
-    assert session.unfinished() == []
+    assert session.log.unfinished() == []
     session.rewind(turns=1)
-    assert [info.call.id for info in session.unfinished()] == ["c1"]
-    assert session.validate() == []
-    session.undo_rewind()
-    assert session.unfinished() == []
+    assert [info.call.id for info in session.log.unfinished()] == ["c1"]
+    assert session.log.validate() == []
+    session.undo("rewind")
+    assert session.log.unfinished() == []
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -224,7 +226,11 @@ def test_not_while_a_turn_is_open(session: Session, store: MemoryStore, again: b
     """What is under way would go on in a conversation that is no longer there, whichever process goes back."""
     with session.turn("four"):
         other = reopened(session, store) if again else session
-        for way in (lambda: other.rewind(turns=1), other.undo_rewind, lambda: other.rewind(turns=1, dry_run=True)):
+        for way in (
+            lambda: other.rewind(turns=1),
+            lambda: other.undo("rewind"),
+            lambda: other.rewind(turns=1, dry_run=True),
+        ):
             with pytest.raises(InputError, match="turn '22' is open: leave"):
                 way()
     assert session.rewind(turns=1).gone == (23,)
@@ -235,20 +241,20 @@ def test_not_while_a_turn_is_open(session: Session, store: MemoryStore, again: b
 
 def test_what_a_log_tells_follows(session: Session) -> None:
     """Turns, calls and sizes are those of the conversation; what was billed was paid."""
-    whole = session.token_count
+    whole = session.window.tokens
     usage, cost = session.usage, session.cost
-    bills = session.turns()[1].bills
+    bills = session.log.turns()[1].bills
     done = session.rewind(turns=2)
-    assert [turn.rewound for turn in session.turns()] == [0, done.n, done.n]
-    assert session.turns()[1].bills == bills
-    assert [info.rewound for info in session.calls()] == [done.n]
+    assert [turn.rewound for turn in session.log.turns()] == [0, done.n, done.n]
+    assert session.log.turns()[1].bills == bills
+    assert [info.rewound for info in session.log.calls()] == [done.n]
     assert (session.usage, session.cost) == (usage, cost)
-    assert session.token_count == session.breakdown().tokens < whole
+    assert session.window.tokens == session.window.breakdown().tokens < whole
     accounts = session.explain().accounts
     assert [(n, accounts[n].fate, accounts[n].by, accounts[n].saved) for n in done.gone] == [
         (n, "rewound", (done.n,), 0) for n in done.gone
     ]
-    assert session.validate(strict=True) == []
+    assert session.log.validate(strict=True) == []
 
 
 def test_an_open_call_that_was_taken_back_waits_for_nothing(store: MemoryStore) -> None:
@@ -258,10 +264,10 @@ def test_an_open_call_that_was_taken_back_waits_for_nothing(store: MemoryStore) 
     session.user("two")
     session.receive(says("", "c1"))
     session.rewind(turns=1)
-    assert (session.unfinished(), session.answer_unfinished()) == ([], [])
-    assert [(turn.status, turn.rewound) for turn in session.turns()] == [("processing", 0), ("cancelled", 6)]
-    session.undo_rewind()
-    assert [info.call.id for info in session.unfinished()] == ["c1"]
+    assert (session.log.unfinished(), answer_unfinished(session)) == ([], [])
+    assert [(turn.status, turn.rewound) for turn in session.log.turns()] == [("processing", 0), ("cancelled", 6)]
+    session.undo("rewind")
+    assert [info.call.id for info in session.log.unfinished()] == ["c1"]
 
 
 def test_a_result_that_comes_after_its_call_was_taken_back_is_kept(store: MemoryStore) -> None:
@@ -273,8 +279,8 @@ def test_a_result_that_comes_after_its_call_was_taken_back_is_kept(store: Memory
     session.rewind(turns=1)
     session.tool_result(call, "late")
     assert said(session) == ["one"]
-    assert session.validate() == []
-    session.undo_rewind()
+    assert session.log.validate() == []
+    session.undo("rewind")
     assert said(session) == ["one", "two", "call", "late"]
 
 
@@ -294,7 +300,7 @@ def test_decisions_made_since_hold_no_longer(session: Session) -> None:
     done = session.rewind(to=21)
     assert (said(session), done.ended) == (whole, tuple(made))
     assert not any(ruling.decision.action == "pin" and not ruling.ended_by for ruling in session.explain().rulings)
-    session.undo_rewind()
+    session.undo("rewind")
     assert said(session) == cleared
     session.rewind(to=made[-1] - 1)
     assert said(session) == compacted
@@ -310,7 +316,7 @@ def test_what_is_hidden_again_was_not_taken_back(session: Session) -> None:
     hidden = tuple(n for n, account in session.explain().accounts.items() if account.fate == "summarised")
     with session.turn("six") as turn:
         turn.receive(says("sixth"))
-    session.undo_compaction()
+    session.undo("compaction")
     done = session.rewind(turns=1)
     assert (len(done.gone), done.hidden, done.again, done.ended) == (2, hidden, (made,), ())
     assert str(done) == f"back to record {made}: 2 messages taken back, {len(hidden)} messages left out again"
@@ -338,7 +344,7 @@ def test_no_summary_tells_what_was_taken_back(store: MemoryStore) -> None:
     assert "alpha!" in prompt and "charlie" in prompt and "bravo" not in prompt
     assert [session.explain().accounts[n].fate for n in (4, 5)] == ["rewound", "rewound"]
     with pytest.raises(InputError, match="gone on"):
-        session.undo_rewind()
+        session.undo("rewind")
 
 
 def test_a_model_cannot_read_back_what_was_taken_back(session: Session) -> None:
@@ -385,8 +391,8 @@ def test_it_is_told(session: Session) -> None:
     """Whoever shows a conversation has to take down what left it."""
     feed = session.events()
     feed.waiting()
-    done = session.rewind(turns=1, why="a wrong turn")
-    session.undo_rewind()
+    done = session.rewind(turns=1, reason="a wrong turn")
+    session.undo("rewind")
     assert [(event.kind, event.text, event.record.n if event.record else 0) for event in feed.waiting()] == [
         ("rewound", "records 17 to 21 were taken back: a wrong turn", done.n),
         ("undone", f"decision {done.n} no longer holds: rewind taken back", done.n + 1),
@@ -400,10 +406,10 @@ def test_a_fork_goes_along(session: Session) -> None:
     session.rewind(turns=1)
     fork = session.fork("other")
     assert said(fork) == said(session)
-    fork.undo_rewind()
+    fork.undo("rewind")
     assert (said(fork), said(session)) == (whole, whole[:-2])
     fork.rewind(turns=3)
-    assert (len(session.turns()), [turn.rewound for turn in session.turns()]) == (3, [0, 0, 22])
+    assert (len(session.log.turns()), [turn.rewound for turn in session.log.turns()]) == (3, [0, 0, 22])
     past = session.fork("past", at=21)
     assert said(past) == whole
 
@@ -424,3 +430,31 @@ def test_nobody_can_go_back_twice_at_once(session: Session, store: MemoryStore) 
     session.rewind(turns=1)
     other.rewind(turns=1)
     assert said(session) == said(other) == ["one", "first"]
+
+
+def test_undo_takes_back_what_came_last(session: Session) -> None:
+    """Whoever has just looked at what a step did means that step, and may not know its kind."""
+    for word in ("alpha", "bravo", "charlie"):
+        session.extend([Message("user", (Text(f"{word} " * 200),)), Message("assistant", (Text(f"{word}!"),))])
+    session.rewind(turns=1)
+    rewound = said(session)
+    session.compact(keep=1)
+    compacted = said(session)
+    assert compacted != rewound
+    session.user("and on")
+    session.rewind(turns=1)
+    session.undo()
+    assert said(session) == [*compacted, "and on"]
+    session.undo("compaction")
+    assert said(session) == [*rewound, "and on"]
+    with pytest.raises(InputError, match=r"the conversation has gone on"):
+        session.undo()
+
+
+@pytest.mark.parametrize("what", ["", "compaction", "rewind"])
+def test_what_was_not_done_is_not_undone(store: MemoryStore, what: Literal["", "compaction", "rewind"]) -> None:
+    """An undo that does nothing would be taken for one that did."""
+    with pytest.raises(InputError, match=r"no .* taken back"):
+        session_in(store).undo(what)
+    with pytest.raises(InputError, match="undo takes 'compaction' or 'rewind', not 'pin'"):
+        session_in(store).undo("pin")  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ def test_who_appends_all_the_time_keeps_nobody_from_going_back() -> None:
     done = session.rewind(turns=1)
     assert said(session) == whole[:-2]
     assert isinstance(session.history()[done.n - 1].body, Decision)
-    session.undo_rewind()
+    session.undo("rewind")
     assert said(session) == whole
 
 
@@ -69,7 +69,7 @@ def test_an_undoing_is_not_kept_from_it_either() -> None:
         return taken(session_id, drafts, expected=expected)
 
     store.append = noted  # type: ignore[method-assign]
-    session.undo_rewind()
+    session.undo("rewind")
     assert said(session) == whole
 
 

@@ -221,7 +221,7 @@ def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
     with turnlog.open("trip", target=CHAT, store=path) as one, turnlog.open("trip", store=path) as other:
         one.system("Answer in French.")
         one.user("Hello!")
-        other.replace_system("Answer in German.")
+        other.system("Answer in German.", replace=True)
         said = [(m["role"], m["content"]) for m in other.request().body["messages"]]
         assert said == [("system", "Answer in German."), ("user", "Hello!")]
 
@@ -240,7 +240,7 @@ def test_system_text_is_said_once_however_often_a_session_is_opened_with_it(
     told = []
     for text in ("Be brief.", "Be brief.", "Be kind.", "Be kind."):
         with turnlog.open("trip", store=tmp_path / "a.db", system=text) as session:
-            told.append([str(change) for change in session.changes])
+            told.append([str(change) for change in session.resumed.changes])
             session.user("And in Bergen?")
             shown = session.request().body["messages"]
             assert [m["content"] for m in shown if m["role"] == "system"] == [text]
@@ -259,7 +259,7 @@ def test_a_summary_ahead_of_the_system_text_is_no_part_of_it(tmp_path: Path) -> 
             session.assistant(answer or "Yes.")
             session.request()
         session.assistant("Done.")
-        session.replace_system("Be brief.")
+        session.system("Be brief.", replace=True)
         session.user("Well? " * 100)
         session.request()
         session.configure(strategy="auto")
@@ -268,7 +268,7 @@ def test_a_summary_ahead_of_the_system_text_is_no_part_of_it(tmp_path: Path) -> 
         session.user("And so? " * 66)
         roles = [message["role"] for message in session.request().body["messages"]]
         assert roles[:3] == ["user", "user", "system"]
-        session.replace_system("Be kind.")
+        session.system("Be kind.", replace=True)
         shown = session.request().body["messages"]
         assert [message["content"] for message in shown if message["role"] == "system"] == ["Be kind."]
 
@@ -278,10 +278,10 @@ def test_a_summary_ahead_of_the_system_text_is_no_part_of_it(tmp_path: Path) -> 
     [
         lambda session: session.preview().json(),
         lambda session: session.compact(dry_run=True),
-        lambda session: session.breakdown(),
-        lambda session: session.prediction,
+        lambda session: session.window.breakdown(),
+        lambda session: session.window.prediction,
         lambda session: session.explain(),
-        lambda session: session.token_count,
+        lambda session: session.window.tokens,
     ],
     ids=["preview", "compact", "breakdown", "prediction", "explain", "token_count"],
 )
@@ -301,30 +301,30 @@ def test_figures_are_at_hand(tmp_path: Path) -> None:
     """Whoever watches a budget asks for these before every request."""
     with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
         asked(session)
-        assert session.message_count == 2
+        assert session.log.message_count == 2
         counts = [record.body.count for record in session.history() if isinstance(record.body, MessageRecord)]
-        assert session.token_count == sum(count.tokens for count in counts if count) + 3
-        assert session.token_count == turnlog.count(session.request().body).tokens
+        assert session.window.tokens == sum(count.tokens for count in counts if count) + 3
+        assert session.window.tokens == turnlog.count(session.request().body).tokens
         assert {count.certainty for count in counts if count} == {"exact"}
         fixed = counts[0].tokens + 3 if counts[0] else 0  # system text and framing, for which 2,000 are kept
         room = int(CHAT.input_limit * 0.9) - 4_000 - (2_000 - fixed)
-        assert session.tokens_available == room - session.token_count
+        assert session.window.available == room - session.window.tokens
 
 
 def test_bills_correct_the_counts(tmp_path: Path) -> None:
     """What the provider billed beyond our count (a hidden prompt, say) is expected of the next request."""
     with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
         asked(session)
-        counted = session.token_count
+        counted = session.window.tokens
         session.request()
         session.receive({**CALLING, "usage": {"prompt_tokens": counted + 500, "completion_tokens": 7}})
         session.tool_result("call_1", "4 degrees")
-        prediction = session.prediction
+        prediction = session.window.prediction
         assert prediction.certainty == "calibrated"
         assert counted + 500 < prediction.tokens < counted + 560
-        assert session.drift is None
+        assert session.window.drift is None
     with turnlog.open("trip", store=tmp_path / "a.db") as again:
-        assert again.prediction == prediction
+        assert again.window.prediction == prediction
 
 
 @pytest.mark.parametrize("store", ["work.db", "files:work"])
@@ -367,7 +367,7 @@ def test_a_note_is_found_again(tmp_path: Path) -> None:
         record = session.note("ticket", "42", {"price": 9.5})
         assert session.history()[record.n - 1].body == Note("ticket", "42", {"price": 9.5})
         assert session.id.startswith("a-trip-to-oslo-")
-        assert session.title == "A trip to Oslo"
+        assert session.log.title == "A trip to Oslo"
 
 
 def test_misspelt_arguments_are_no_settings(tmp_path: Path) -> None:

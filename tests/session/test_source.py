@@ -30,13 +30,13 @@ def store() -> Iterator[MemoryStore]:
 def test_the_source_is_the_first_record(store: MemoryStore, source: str) -> None:
     """A listing reads the beginning of a log alone; each later opening is on record too."""
     with turnlog.open("s", target=CHAT, store=store, source=source) as session:
-        assert (session.source, was_resumed(store, "s")) == (source, False)
+        assert (session.log.source, was_resumed(store, "s")) == (source, False)
     with turnlog.open("s", store=store, source="non-interactive") as session:
         opened, configured, again = (record.body for record in session.history())
         assert (opened, again) == (SessionOpened(source), SessionOpened("non-interactive", resumed=True))
         assert isinstance(configured, Configuration)
-        assert (session.source, was_resumed(store, "s")) == (source, True)
-        assert session.fork("t").source == source
+        assert (session.log.source, was_resumed(store, "s")) == (source, True)
+        assert session.fork("t").log.source == source
 
 
 def test_events_tell_it(store: MemoryStore) -> None:
@@ -55,7 +55,7 @@ def test_events_tell_it(store: MemoryStore) -> None:
 def test_nothing_is_said_unasked(store: MemoryStore) -> None:
     """A library cannot know who sits before it, so no source is made up."""
     with turnlog.open("s", store=store) as session:
-        assert (session.source, session.history()) == ("", [])
+        assert (session.log.source, session.history()) == ("", [])
     with pytest.raises(InputError, match="source is one of 'interactive', 'non-interactive', 'embedded-server', not"):
         turnlog.open("s", store=store, source="cli")
     assert source_of(store, "s") == ""

@@ -167,7 +167,7 @@ def test_budgets_that_change_leave_nothing_out(seed: int, strategy: str, aim: Ta
                 looked_at = _attempt(session.preview)
                 assert _attempt(Session(store, store.info("s")).preview) == looked_at == _attempt(session.request)
                 again = Session(store, store.info("s"))
-                assert again.token_count == session.token_count
+                assert again.window.tokens == session.window.tokens
                 assert _attempt(again.request) == looked_at
 
 
@@ -424,7 +424,7 @@ def test_what_is_pinned_in_a_gap_takes_nothing_along(strategy: str) -> None:
     session.user("And now?")
     session.configure(budget=500)
     assert "The key is 42." in str(session.request().body)
-    assert session.token_count < 200 or strategy == "auto"
+    assert session.window.tokens < 200 or strategy == "auto"
 
 
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
@@ -436,13 +436,13 @@ def test_a_result_whose_call_was_cleared_counts_for_nothing(aim: Target) -> None
         call = ToolCall("c1", "read", {"path": "a.py"})
         session.add(Message("assistant", (call,)))
         session.clear()
-        before = session.token_count
+        before = session.window.tokens
         session.tool_result(call, "a line of many\n" * 2_000)
         assert [edit.kind for edit in session.request().edits] == ["clear", "orphan", "empty"]
-        assert session.token_count == before
+        assert session.window.tokens == before
         session.user("Now something else.")
         made = session.request()
-        assert session.token_count == turnlog.count(made.body, model=aim.model, provider=aim.provider).tokens
+        assert session.window.tokens == turnlog.count(made.body, model=aim.model, provider=aim.provider).tokens
         assert not any(
             isinstance(record.body, Decision) and record.body.action != "clear" for record in session.history()
         )

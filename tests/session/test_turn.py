@@ -28,6 +28,9 @@ from turnlog.log.records import (
     UsageRecord,
 )
 from turnlog.log.store import Draft
+from turnlog.session.events import follow_records
+from turnlog.session.reader import SessionLog
+from turnlog.session.recovery import answer_unfinished
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
 from turnlog.stores import MemoryStore, open_store
@@ -76,7 +79,7 @@ def test_a_turn_is_on_record_from_the_word_to_the_answer(session: Session) -> No
         "TurnOpened", "MessageRecord", "MessageRecord", "UsageRecord", "ToolStarted", "ToolFinished", "MessageRecord",
         "MessageRecord", "UsageRecord", "TurnClosed",
     ]  # fmt: skip
-    (told,) = session.turns()
+    (told,) = session.log.turns()
     assert told == turn.info
     assert (told.id, told.first, told.last, told.status, told.reason) == ("2", 2, 11, "completed", "")
     assert (told.input, told.answer) == ("Weather in Oslo?", "Cold.")
@@ -102,10 +105,10 @@ def test_what_ends_a_turn_is_kept_and_goes_on(
     """An exception that a turn swallowed, or a turn that stayed open behind one, fails here."""
     with pytest.raises(type(raised)), session.turn("go"):
         raise raised
-    assert [(turn.status, turn.reason) for turn in session.turns()] == [(status, reason)]
+    assert [(turn.status, turn.reason) for turn in session.log.turns()] == [(status, reason)]
     with session.turn("again"):
         pass
-    assert [turn.status for turn in session.turns()] == [status, "completed"]
+    assert [turn.status for turn in session.log.turns()] == [status, "completed"]
 
 
 def test_an_error_that_cannot_say_what_it_is_ends_a_turn(session: Session) -> None:
@@ -153,7 +156,7 @@ def test_a_turn_has_failed_after_a_stream_whose_error_was_caught(session: Sessio
         with suppress(ConnectionError):
             three.receive(broken())
         three.receive(says("It is cold."))
-    assert [turn.status for turn in session.turns()] == ["failed", "failed", "completed"]
+    assert [turn.status for turn in session.log.turns()] == ["failed", "failed", "completed"]
     assert one.info.reason == two.info.reason == "its last answer broke off: ConnectionError: reset"
 
 
@@ -195,10 +198,10 @@ def test_a_session_that_is_closed_while_a_turn_is_entered(store: MemoryStore) ->
     """A listener that closes the session at what was recovered left a turn that nobody could end."""
     session_in(store).turn("hi").__enter__()
     session = Session(store, store.info("s"))
-    session.on_records(lambda made: session.close() if isinstance(made.records[-1].body, TurnClosed) else None)
+    follow_records(session, lambda made: session.close() if isinstance(made.records[-1].body, TurnClosed) else None)
     with pytest.raises(InputError, match="closed"), session.turn("again"):
         pytest.fail("the block of a turn that never began")
-    assert [turn.status for turn in Session(store, store.info("s")).turns()] == ["failed"]
+    assert [turn.status for turn in Session(store, store.info("s")).log.turns()] == ["failed"]
 
 
 def test_a_turn_that_is_cancelled_ends_quietly(session: Session) -> None:
@@ -287,7 +290,7 @@ def test_an_asynchronous_turn(session: Session) -> None:
             await task
 
     asyncio.run(main())
-    assert [turn.status for turn in session.turns()] == ["failed", "cancelled"]
+    assert [turn.status for turn in session.log.turns()] == ["failed", "cancelled"]
     partials = [record.body for record in session.history() if isinstance(record.body, PartialAnswer)]
     assert [(one.message.parts, one.reason) for one in partials] == [
         ((Text("It is cold"),), "the stream ended before a finish reason came"),
@@ -314,7 +317,7 @@ def test_a_cancelled_turn_ends_quietly_from_a_task_group(session: Session) -> No
     asyncio.run(live(also=False))
     with pytest.raises(ExceptionGroup):
         asyncio.run(live(also=True))
-    assert [(turn.status, turn.reason) for turn in session.turns()] == [("cancelled", "stopped")] * 2
+    assert [(turn.status, turn.reason) for turn in session.log.turns()] == [("cancelled", "stopped")] * 2
 
 
 def test_approval_is_asked_given_and_denied(session: Session) -> None:
@@ -359,7 +362,7 @@ def test_an_approval_holds_beyond_its_turn(session: Session) -> None:
         turn.approve(one)
         with turn.tool(one) as run:
             run.result("done too")
-    assert [info.outcome for info in session.calls()] == ["ok", "canceled", "ok"]
+    assert [info.outcome for info in session.log.calls()] == ["ok", "canceled", "ok"]
 
 
 @pytest.mark.parametrize(
@@ -378,13 +381,13 @@ def test_how_a_tool_ended_is_on_record(session: Session, raised: BaseException, 
         (call,) = turn.receive(says("", "c1")).tool_calls
         with pytest.raises(type(raised)), turn.tool(call):
             raise raised
-    (info,) = session.calls()
+    (info,) = session.log.calls()
     assert (info.outcome, info.reason.split(":")[0]) == (outcome, type(raised).__name__)
     said = session.request().body["messages"][-1]["content"]
     assert said == (f"The tool failed: {info.reason}" if outcome in ("failed", "timeout") else said)
     with session.turn("again") as turn:
         turn.tool_result(call, "it came after all")  # takes the place of what was said for it
-    assert (session.calls()[0].synthetic, session.calls()[0].outcome) == (False, "ok")
+    assert (session.log.calls()[0].synthetic, session.log.calls()[0].outcome) == (False, "ok")
 
 
 @pytest.mark.parametrize(
@@ -405,7 +408,7 @@ def test_a_result_stays_however_its_block_ends(
         with pytest.raises(type(raised)), turn.tool(call) as run:  # noqa: PT012
             run.result("4 degrees", outcome=said)
             raise raised
-    (info,) = session.calls()
+    (info,) = session.log.calls()
     assert (info.outcome, info.synthetic, info.reason.split(":")[0]) == (outcome, False, type(raised).__name__)
     (result,) = session.history()[-2].message.parts  # type: ignore[union-attr]
     assert [part.text for part in result.parts] == told
@@ -463,7 +466,7 @@ def test_mistakes_say_what_to_do(session: Session) -> None:
         session.turn(ToolResult("c1"))
     with session.turn("after all that"):
         pass
-    assert [turn.status for turn in session.turns()] == ["completed", "completed"]
+    assert [turn.status for turn in session.log.turns()] == ["completed", "completed"]
 
 
 def test_a_turn_that_is_forgotten_is_no_silence(store: MemoryStore) -> None:
@@ -508,7 +511,7 @@ def test_a_turn_that_a_crash_left_open_is_closed_at_the_next_opening(store: Memo
     assert turn.status == "awaiting_tool_result"
     del turn, killed
     session = session_in(store)
-    (told,) = session.turns()
+    (told,) = session.log.turns()
     assert (told.status, told.id) == ("failed", "2")
     assert told.reason == (
         "left open: the process ended, or the session was forked, in the midst of it; "
@@ -530,22 +533,22 @@ def test_a_long_turn_that_was_left_open_is_found(store: MemoryStore, closed: boo
     killed.extend([Message("assistant", (Text("so"),))] * 600)
     records = len(killed.history())
     session = turnlog.open("s", store=store)
-    assert [told.status for told in session.turns()] == (["failed"] if closed else ["completed", "failed"])
+    assert [told.status for told in session.log.turns()] == (["failed"] if closed else ["completed", "failed"])
     assert len(session.history()) == records + (not closed)
 
 
 def test_a_turn_begins_with_a_look_at_the_one_before(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where each looks for one that was left open through all that is recorded, a long session's turns get slow."""
     session, looked_at = session_in(store), 0
-    newest = Session.newest
+    newest = SessionLog.newest
 
-    def counted(self: Session) -> Iterator[Record]:
+    def counted(self: SessionLog) -> Iterator[Record]:
         nonlocal looked_at
         for record in newest(self):
             looked_at += 1
             yield record
 
-    monkeypatch.setattr(Session, "newest", counted)
+    monkeypatch.setattr(SessionLog, "newest", counted)
     each = []
     for _ in range(40):
         looked_at = 0
@@ -563,8 +566,8 @@ def test_a_fork_from_the_midst_of_a_turn_may_open_its_own(session: Session) -> N
         fork = session.fork("other")
         with fork.turn("another way"):
             fork.receive(says("yes"))
-    assert [told.status for told in fork.turns()] == ["failed", "completed"]
-    assert [(told.status, told.reason) for told in session.turns()] == [
+    assert [told.status for told in fork.log.turns()] == ["failed", "completed"]
+    assert [(told.status, told.reason) for told in session.log.turns()] == [
         ("completed", "without a result: weather (c1: not on record whether it started)")
     ]
 
@@ -577,7 +580,7 @@ def test_a_turn_closed_by_another_process_goes_on(store: MemoryStore) -> None:
         assert turn.info.status == "failed"
         session.user("and hurry")
         turn.receive(says("done"))
-    assert [(told.status, told.first, told.last) for told in session.turns()] == [("completed", 2, 8)]
+    assert [(told.status, told.first, told.last) for told in session.log.turns()] == [("completed", 2, 8)]
 
 
 # -- told from the log -----------------------------------------------------------------------------
@@ -662,7 +665,7 @@ def test_a_turn_whose_last_answer_broke_off_has_failed(session: Session) -> None
         turn.receive(iter(chunks("It is ")))
         turn.receive(says("It is cold."))
     told = "its last answer broke off: the stream ended before a finish reason came"
-    assert [(one.status, one.reason) for one in session.turns()] == [("failed", told), ("completed", "")]
+    assert [(one.status, one.reason) for one in session.log.turns()] == [("failed", told), ("completed", "")]
 
 
 NEEDS = "The call needs approval that nobody has given yet; it has not run."
@@ -693,8 +696,8 @@ def test_a_call_that_has_not_begun_did_not_run(
         assert prepared.body["messages"][-1]["content"] == said
         assert prepared.edits[0].detail == f"call of 'weather' (c1) has no result: {standing}"
     assert session_in(store).request().json() == session.request().json() == prepared.json()
-    session.answer_unfinished()
-    assert (session.request().json(), session.calls()[0].outcome) == (prepared.json(), outcome)
+    answer_unfinished(session)
+    assert (session.request().json(), session.log.calls()[0].outcome) == (prepared.json(), outcome)
 
 
 def test_what_is_said_of_a_call_follows_what_became_of_it(store: MemoryStore) -> None:
@@ -727,6 +730,6 @@ def test_opening_an_import_closes_no_turn_that_ended(tmp_path: Path) -> None:
         )
         store.close()
         with turnlog.open(name, store=tmp_path / "s.db") as session:
-            (turn,) = session.turns()
+            (turn,) = session.log.turns()
             assert (turn.status, turn.seconds) == (status, 2.0)
             assert len(session.history()) == (3 if status == "completed" else 4)

@@ -383,7 +383,7 @@ def test_sessions_in_encrypted_stores(tmp_path: Path) -> None:
     with turnlog.open("s", store=place, key=KEY) as session:
         session.user(WORD)
     with turnlog.open("s", store=place, key=KEY) as session:
-        assert [text for text in texts(session.records()) if text == WORD] == [WORD]
+        assert [text for text in texts(session.log.records()) if text == WORD] == [WORD]
     assert not [name for name, data in _bytes_of(tmp_path).items() if WORD.encode() in data]
     with pytest.raises(StoreKeyError):
         turnlog.open("s", store=place)

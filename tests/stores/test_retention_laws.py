@@ -33,7 +33,7 @@ from turnlog.stores.retention import Limits
 EXAMPLES = max(10, settings.default.max_examples // 7) if settings.default else 14
 WAYS = (
     *("say", "say", "show", "show", "rewind", "back and forth"),
-    *("clear", "compact", "undo_compaction", "undo_rewind", "pin", "unpin"),
+    *("clear", "compact", "undo", "pin", "unpin"),
 )
 FIRST = st.sampled_from(("s1", "s2", "s3", "f4"))
 LATER = timedelta(days=1)
@@ -150,13 +150,13 @@ class Keeping(RuleBasedStateMachine):
                 case "rewind" | "back and forth":
                     session.rewind(turns=data.draw(st.integers(1, 2)))
                     if how == "back and forth":
-                        session.undo_rewind()
+                        session.undo("rewind")
                         assert attempt(session) == before
                 case "compact":
                     session.compact(keep=1)
                 case "pin" | "unpin" if messages:
                     getattr(session, how)(data.draw(st.sampled_from(messages)))
-                case "clear" | "undo_compaction" | "undo_rewind":
+                case "clear" | "undo":
                     getattr(session, how)()
         except (InputError, BudgetError):
             assert attempt(session) == before

@@ -77,7 +77,7 @@ def few_turns_for_a_while(talk: Talk) -> None:
 def undone(talk: Talk) -> None:
     """What the summary told of stands there again, and leaves again."""
     talk.session.configure(budget=20_000)
-    talk.session.undo_compaction()
+    talk.session.undo("compaction")
     talk.session.configure(budget=3_000)
 
 
@@ -123,7 +123,7 @@ def meddle(talk: Talk, chance: random.Random) -> None:
         elif what == "strategy":
             session.configure(strategy=chance.choice(("auto", "codex", "gemini-cli", "graded", "spec")))
         elif what == "undo":
-            session.undo_compaction()
+            session.undo("compaction")
         elif what == "fork":
             talk.session = session.fork(f"fork-{talk.turns}")
         elif what == "rewind":

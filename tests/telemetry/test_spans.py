@@ -352,7 +352,7 @@ def test_an_exporter_that_fails_breaks_no_turn(store: MemoryStore, how: str) -> 
             run.result("yes")
         turn.receive(says("done"))
     session.close()
-    assert [(told.status, told.answer) for told in session.turns()] == [("completed", "done")]
+    assert [(told.status, told.answer) for told in session.log.turns()] == [("completed", "done")]
     assert bool(heard) == (how != "exporter")  # the SDK's own processor logs what its exporter raises
     assert all("SessionSpans.take failed at record" in text for text in heard)
 

@@ -58,7 +58,7 @@ def test_a_count_of_an_older_version_is_made_again() -> None:
     said = [Message("user", (Text("Fetch it."),)), Message("assistant", (CALLED, PAGE, Text("Read.")))]
     store.append("s", [Draft(MessageRecord(message, count=Count(5, "claude-3:1"))) for message in said])
     with turnlog.open("s", store=store, target=AIM) as session:
-        assert session.token_count == turnlog.count(session.request().body).tokens > 15_000
+        assert session.window.tokens == turnlog.count(session.request().body).tokens > 15_000
 
 
 def test_what_counts_otherwise_has_another_name() -> None:

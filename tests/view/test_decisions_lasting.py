@@ -68,7 +68,7 @@ def test_a_long_session_keeps_one_summary_in_memory() -> None:
     assert len(held) > 3
     assert [n for n, decision in held.items() if "replacement" in decision.detail] == [max(held)]
     assert turnlog.Session(store, store.info("s")).request().body == views[-1]
-    session.undo_compaction()
+    session.undo("compaction")
     assert session.request().body == turnlog.Session(store, store.info("s")).request().body
     assert "replacement" in session._context.decisions[max(session._context.decisions)].detail
 
@@ -89,5 +89,5 @@ def test_what_is_undone_shows_again_what_was_shortened() -> None:
         session.assistant("It says this and that. " * 200)
     session.compact(keep=1)
     assert [d.action for d in session._context.decisions.values()] == ["mask", "compact"]
-    session.undo_compaction()
+    session.undo("compaction")
     assert session.request().body["messages"][: len(masked)] == masked

@@ -38,7 +38,7 @@ def test_a_step_that_only_a_newer_version_knows_is_passed_over() -> None:
     recorded(store, kind="configuration", **aim, budget={"max_tokens": 3000}, strategy=strategy)
     with turnlog.open("s", store=store) as session:
         made = session.request()
-        assert session.token_count <= 3000
+        assert session.window.tokens <= 3000
         assert [edit.kind for edit in made.edits] == ["slide"]
         assert text_of(made.view[-1].message) == "a39"
 

@@ -28,6 +28,7 @@ from turnlog.log.records import (
 )
 from turnlog.models.target import DEFAULT_MODELS, Target
 from turnlog.providers import provider as provider_named
+from turnlog.session.recovery import answer_unfinished
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import HistoryWriter
 from turnlog.view.repair.arrange import synthetic_result
@@ -151,16 +152,16 @@ def test_putting_answers_on_record_changes_no_request(aim: Target, fate: tuple[B
     session._journal.append(*fate)
     before = session.request(aim)
     assert [edit.kind for edit in before.edits].count("unanswered") == 2
-    answered = session.answer_unfinished()
+    answered = answer_unfinished(session)
     assert [info.call.id for info in answered] == ["c1", "c2"]
     after = session.request(aim)
     assert [edit.kind for edit in after.edits if edit.kind in ("unanswered", "orphan", "duplicate")] == []
     assert after.body == before.body
-    assert (session.unfinished(), session.answer_unfinished()) == ([], [])
+    assert (session.log.unfinished(), answer_unfinished(session)) == ([], [])
     session.tool_result(call, "4 degrees after all")
     late = session.request(aim)
     assert "4 degrees after all" in late.json().decode()
-    assert (session.calls()[0].outcome, session.calls()[0].synthetic) == ("ok", False)
+    assert (session.log.calls()[0].outcome, session.log.calls()[0].synthetic) == ("ok", False)
 
 
 def _calling(provider: str, name: str) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def test_a_time_that_was_set_back_hides_nothing(
     for name in ("a", "b", "big"):
         os.utime(tmp_path / name, (10**9, 10**9))
     times = {name: (tmp_path / name).stat().st_ctime_ns for name in ("a", "big")}
-    files = FileRecorder(tmp_path, session._append, store.put_blob, file_limit=10)
+    files = FileRecorder(tmp_path, session._journal.append, store.put_blob, file_limit=10)
     with files, files.watch() as watched:
         while any((tmp_path / name).stat().st_ctime_ns == time for name, time in times.items()):
             shutil.copy2(tmp_path / "b", tmp_path / "a")
@@ -166,7 +166,7 @@ def test_a_time_that_was_set_back_just_now_hides_nothing(session: Session, store
     for name in ("a", "big"):
         os.utime(tmp_path / name, (10**9, 10**9))
     assert not Folder(tmp_path, (), 10, 10).look()["a"].settled
-    files = FileRecorder(tmp_path, session._append, store.put_blob, file_limit=10)
+    files = FileRecorder(tmp_path, session._journal.append, store.put_blob, file_limit=10)
     write(tmp_path, big=b"2" * 20)
     os.utime(tmp_path / "big", (10**9, 10**9))
     with files, files.watch() as watched:
@@ -254,7 +254,7 @@ def test_a_name_that_looks_like_a_windows_path(session: Session, store: MemorySt
 def test_what_is_too_large_is_left_out_and_said(session: Session, store: MemoryStore, tmp_path: Path) -> None:
     """Left out without a word, a file would pass for unchanged; unchanged, it is not to be mentioned."""
     write(tmp_path, big=b"1" * 20, quiet=b"2" * 20, small=b"3")
-    recorder = FileRecorder(tmp_path, session._append, store.put_blob, file_limit=10)
+    recorder = FileRecorder(tmp_path, session._journal.append, store.put_blob, file_limit=10)
     with recorder, recorder.watch() as watched:
         write(tmp_path, big=b"1" * 21, small=b"4")
     assert watched.left_out == (LeftOut("big", "20 bytes, the limit is 10"),)
@@ -312,7 +312,7 @@ def test_files_that_grow_or_go_while_a_look_reads_them(
     be read, and its deletion be lost."""
     file = tmp_path / "a"
     file.write_bytes(b"one")
-    recorder = FileRecorder(tmp_path, session._append, store.put_blob, file_limit=100)
+    recorder = FileRecorder(tmp_path, session._journal.append, store.put_blob, file_limit=100)
     with monkeypatch.context() as patch, recorder.watch() as grown:
         interrupted(patch, lambda: file.write_bytes(b"x" * 101))
     assert (changes_of(session), [left.path for left in grown.left_out]) == ([], ["a"])
@@ -380,7 +380,7 @@ def test_a_large_file_whose_change_was_recorded_is_not_left_out(
 ) -> None:
     """A note would say that a change is not kept which is on record; what came after that is not."""
     write(tmp_path, old=b"1" * 20)
-    files = FileRecorder(tmp_path, session._append, store.put_blob, session._watches, file_limit=10)
+    files = FileRecorder(tmp_path, session._journal.append, store.put_blob, session._watches, file_limit=10)
     with files, files.watch() as watched:
         for name, before in (("old", b"1" * 20), ("new", None), ("more", None)):
             write(tmp_path, **{name: b"2" * 20})

@@ -105,7 +105,7 @@ def test_what_two_watches_see_is_told_once(tree: Tree, scene: list[list[tuple[bo
                             do(root, step)
                     by_tools += watched.records if watched else ()
             if all(told for told, _ in turn):
-                changes = (r for r in session.records(opened.info.first) if isinstance(r.body, FileChange))
+                changes = (r for r in session.log.records(opened.info.first) if isinstance(r.body, FileChange))
                 assert [record.n for record in changes] == [record.n for record in by_tools]
         assert applied(before, session.history(), store) == tree_of(root)
 
@@ -119,9 +119,12 @@ def test_what_was_told_twice_counts_once(tree: Tree, scene: list[list[tuple[bool
         root = Path(folder)
         before = planted(root, tree)
         for turn in scene:
-            with FileRecorder(root, session._append, store.put_blob) as outer, outer.watch(call_record=1):
+            with FileRecorder(root, session._journal.append, store.put_blob) as outer, outer.watch(call_record=1):
                 for _, steps in turn:
-                    with FileRecorder(root, session._append, store.put_blob) as inner, inner.watch(call_record=2):
+                    with (
+                        FileRecorder(root, session._journal.append, store.put_blob) as inner,
+                        inner.watch(call_record=2),
+                    ):
                         for step in steps:
                             do(root, step)
         twice = [record for record in session.history() if isinstance(record.body, FileChange)]

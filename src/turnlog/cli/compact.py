@@ -43,9 +43,9 @@ def _compact(arguments: Namespace) -> int:
     dry = arguments.dry_run
     with opened(arguments, write=not dry) as store, Session(store, store.info(arguments.id)) as session:
         aim = aim_of(session, arguments)
-        before = session.breakdown(aim).tokens  # a session looks at no more than a view could hold
+        before = session.window.breakdown(aim).tokens  # a session looks at no more than a view could hold
         done = session.compact(
-            keep=arguments.keep, aim=aim, budget=arguments.budget, strategy=arguments.strategy, dry_run=dry
+            keep=arguments.keep, target=aim, budget=arguments.budget, strategy=arguments.strategy, dry_run=dry
         )
         explained = session.explain(done.decisions if dry else None, aim)
     rulings = [Ruling(n, "", decision) for n, decision in done.decisions.items()]
@@ -78,10 +78,10 @@ def _sum(name: str, done: Compaction, before: int, dry: bool) -> str:
 def _undo(arguments: Namespace) -> int:
     with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
         aim = usual_aim(session)
-        before, whole = session.explain(aim=aim), session.breakdown(aim).tokens if aim else None
-        record = session.undo_compaction()
-        after = session.explain(aim=aim)
-        picture = session.breakdown(aim) if aim else None
+        before, whole = session.explain(target=aim), session.window.breakdown(aim).tokens if aim else None
+        record = session.undo("compaction")
+        after = session.explain(target=aim)
+        picture = session.window.breakdown(aim) if aim else None
     taken = record.body.supersedes if isinstance(record.body, Decision) else 0
     ruling = next(ruling for ruling in before.rulings if ruling.n == taken)
     # As `context` says them; where nothing tells for which model, of the messages alone.

@@ -44,7 +44,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _context(arguments: Namespace) -> int:
     with session_of(arguments) as session:
         aim = aim_of(session, arguments)
-        found = session.breakdown(aim, budget=arguments.budget, strategy=arguments.strategy)
+        found = session.window.breakdown(aim, budget=arguments.budget, strategy=arguments.strategy)
     if arguments.json:
         out_json(_json(found))
         return 0

@@ -164,7 +164,7 @@ def _resume(session: Session, before: int) -> None:
 
 def _switch(session: Session) -> None:
     _title("5. Switch to another provider")
-    losses = session.switch(target("google", TARGETS["google"]), why="demonstration")
+    losses = session.switch(target("google", TARGETS["google"]), reason="demonstration")
     out(f"From here on requests go to {TARGETS['google']}. What it cannot take is said, and stays in the log:")
     _indented(_told(losses))
 

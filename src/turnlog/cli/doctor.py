@@ -14,7 +14,7 @@ from ..log.records import Configuration, Note, PartialAnswer, TurnClosed
 from ..log.store import Store
 from ..session.checkpoint import KILLED, unfinished_stream
 from ..session.reader import SessionLog
-from ..session.recovery import TOUCHED, changes_between, changes_since, environment_of
+from ..session.recovery import TOUCHED, answer_unfinished, begin, changes_between, changes_since, environment_of
 from ..session.session import Session
 from ..view.consistency import Inconsistency
 from ..view.turns import LEFT_OPEN
@@ -113,12 +113,12 @@ def _fix(store: Store, session_id: str) -> None:
     session = Session(store, store.info(session_id))
     quiet = logging.NullHandler()  # what happens is said below, in our own words
     logging.getLogger("turnlog").addHandler(quiet)
-    session.begin(created=False)
+    begin(session)
     logging.getLogger("turnlog").removeHandler(quiet)
     if session.resumed is not None and session.resumed.recovered.turn is not None:
         say("the turn that was left open is closed as failed")
     if session.resumed is not None and session.resumed.recovered.answer:
         say("what had come of an answer is kept as an interrupted one")
-    answered = session.answer_unfinished()
+    answered = answer_unfinished(session)
     if answered:
         say(f"{counted(len(answered), 'call')} answered with what is known")

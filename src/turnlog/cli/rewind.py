@@ -48,7 +48,7 @@ def _rewind(arguments: Namespace) -> int:
     dry = arguments.dry_run
     with opened(arguments, write=not dry) as store, Session(store, store.info(arguments.id)) as session:
         aim = usual_aim(session)
-        before = session.explain(aim=aim)
+        before = session.explain(target=aim)
         done = session.rewind(turns=turns, to=arguments.to, dry_run=dry)
         after = session.explain({store.info(session.id).records + 1: done.decision} if dry else None, aim)
         messages = {record.n: record for record in session.history() if record.message is not None}
@@ -110,9 +110,9 @@ def _undo(arguments: Namespace) -> int:
         raise InputError("rewind: --undo has no dry run; `turnlog show ID` marks what was taken back")
     with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
         aim = usual_aim(session)
-        before = session.explain(aim=aim)
-        record = session.undo_rewind()
-        after = session.explain(aim=aim)
+        before = session.explain(target=aim)
+        record = session.undo("rewind")
+        after = session.explain(target=aim)
         messages = {record.n: record for record in session.history() if record.message is not None}
     taken = record.body.supersedes if isinstance(record.body, Decision) else 0
     gone = [n for n, account in before.accounts.items() if account.fate in _GONE]

@@ -32,7 +32,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _why(arguments: Namespace) -> int:
     with session_of(arguments) as session:
-        found = session.explain(aim=usual_aim(session))
+        found = session.explain(target=usual_aim(session))
         records = session.history()
         if arguments.record is not None:
             _one(session, found, records, arguments)

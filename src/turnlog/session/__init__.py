@@ -13,26 +13,30 @@ from .._platform.lazy import lazy_names
 if TYPE_CHECKING:
     from .answer import Answer
     from .compactor import Compaction
-    from .events import Appended, Event, EventKind, Feed
+    from .events import Appended, Event, EventKind, Feed, follow_records
     from .history_edits import Rewind
+    from .inspect import WindowUse
     from .read_back import READ_BACK
     from .reader import SessionLog
-    from .recovery import Change, Recovered, Resumed
+    from .recovery import Change, Recovered, Resumed, answer_unfinished
     from .session import Session
-    from .turn import ToolRun, Turn
+    from .tool_run import ToolRun
+    from .turn import Turn
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "answer": "Answer",
             "compactor": "Compaction",
-            "events": "Appended Event EventKind Feed",
+            "events": "Appended Event EventKind Feed follow_records",
             "history_edits": "Rewind",
+            "inspect": "WindowUse",
             "read_back": "READ_BACK",
             "reader": "SessionLog",
-            "recovery": "Change Recovered Resumed",
+            "recovery": "Change Recovered Resumed answer_unfinished",
             "session": "Session",
-            "turn": "ToolRun Turn",
+            "tool_run": "ToolRun",
+            "turn": "Turn",
         },
     )
 
@@ -52,4 +56,7 @@ __all__ = [
     "SessionLog",
     "ToolRun",
     "Turn",
+    "WindowUse",
+    "answer_unfinished",
+    "follow_records",
 ]

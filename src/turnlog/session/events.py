@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from weakref import WeakSet
 
 from msgspec import Struct
@@ -33,6 +33,9 @@ from ..models.target import Target
 from ..redaction import Redactor, redacted
 from ..view.compaction.ladder import SIZING
 from ..view.decisions import failures_of
+
+if TYPE_CHECKING:
+    from .session import Session
 
 EventKind = Literal[
     "session_opened",
@@ -183,7 +186,7 @@ class Events:
 
     def on_records(self, callback: Callable[[Appended], object]) -> Callable[[], None]:
         """Call `callback` with all that is put on record from here on. Returns what ends that. Raises InputError."""
-        return _enter(self._followers, callback, "on_records takes a function of what was appended")
+        return _enter(self._followers, callback, "follow_records takes a function of what was appended")
 
     def feed(self) -> Feed:
         """Every event from here on, and those of the opening if nobody has listened before, to iterate over."""
@@ -281,6 +284,11 @@ class Events:
                 self._call(callback, warning)
         for feed in tuple(self._feeds):
             feed.push(warning)
+
+
+def follow_records(session: Session, callback: Callable[[Appended], object]) -> Callable[[], None]:
+    """Call `callback` with every record that a session appends from now on, otherwise as `Session.on_event`."""
+    return session._events.on_records(callback)
 
 
 def _enter(listeners: list[Any], callback: Callable[[Any], object], takes: str) -> Callable[[], None]:

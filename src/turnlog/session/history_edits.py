@@ -253,6 +253,15 @@ def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def undone_last(decisions: Mapping[int, Decision]) -> str:
+    """What the last decision in force that can be undone is: `compaction` or `rewind`. Raises InputError if none is."""
+    found = [decision.action for _, decision in sorted(decisions.items())]
+    last = next((action for action in reversed(found) if action == "rewind" or action in SIZING), "")
+    if not last:
+        raise InputError("no compaction and no rewind is in force that could be taken back")
+    return last if last == "rewind" else "compaction"
+
+
 def pin_for(store: RecordStore, session_id: str, n: int, why: str) -> Decision:
     """The decision that pins message record `n`. Raises InputError if there is no such message, or it was rewound."""
     found = list(store.read(session_id, first=n, last=n)) if isinstance(n, int) and n > 0 else []

@@ -49,8 +49,8 @@ def message_given(message: Message) -> Message:
     raise InputError(f"`add` takes a turnlog.Message, not {type(message).__name__}: {what}")
 
 
-def messages_of(messages: Iterable[Any], aim: Callable[[], Target]) -> Parsed:
-    """Several messages: ours, or those of a request to a provider, `aim`'s, read. Raises InputError for what is
+def messages_of(messages: Iterable[Any], target: Callable[[], Target]) -> Parsed:
+    """Several messages: canonical ones, or those of a request to the target's provider. Raises InputError for what is
     neither, FormatError where they cannot be read."""
     several = isinstance(messages, Iterable) and not isinstance(messages, (Message, Mapping, str))
     found = list(messages) if several else []
@@ -59,7 +59,7 @@ def messages_of(messages: Iterable[Any], aim: Callable[[], Target]) -> Parsed:
     what = "messages are a list, of turnlog.Message or as a provider's request has them (`body['messages']`)"
     if not several or any(isinstance(one, (Message, str, int, float, NoneType)) for one in found):
         raise InputError(f"{what}, not {messages!r:.200}")
-    speaker = provider(aim().provider)
+    speaker = provider(target().provider)
     try:
         body = plain_body({speaker.conversation: found})
     except FormatError as error:
@@ -67,11 +67,11 @@ def messages_of(messages: Iterable[Any], aim: Callable[[], Target]) -> Parsed:
     return speaker.parse(body)
 
 
-def target_of(aim: Target) -> Target:
-    """`aim`, if it is a target; else InputError."""
-    if not isinstance(aim, Target):
-        raise InputError(f"a target is made by turnlog.target(PROVIDER, MODEL), this is {type(aim).__name__}")
-    return aim
+def target_given(target: Target) -> Target:
+    """`target`, if it is one; else InputError."""
+    if not isinstance(target, Target):
+        raise InputError(f"a target is made by turnlog.target(PROVIDER, MODEL), this is {type(target).__name__}")
+    return target
 
 
 def settings_given(settings: Collection[str], held: Collection[str]) -> None:

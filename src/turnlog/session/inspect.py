@@ -1,19 +1,20 @@
-"""Looks into a session: what became of its messages, and what takes how much of the window."""
+"""How full a session's window is, and what became of its messages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from ..errors import InputError
-from ..log.budget import Marks, Terms
+from ..log.budget import Budget, Marks, Strategy, Terms
 from ..log.messages import Message
 from ..log.records import Decision
 from ..log.store import Store
 from ..models.target import Target
 from ..requests.size import Sizing, as_declared, given_choice, schemas_of
 from ..requests.translate import plan
+from ..tokens.calibration import Drift, Prediction
 from ..tokens.counters import count_message, counter_for
 from ..view.added import added_to
 from ..view.breakdown import Breakdown, shares_of
@@ -22,37 +23,99 @@ from ..view.fold import select
 from ..view.repair.repair import declare_tools
 from ..view.sent import as_sent
 from ..view.tool_calls import fate_of
+from .compactor import Compactor
 from .state import Context
 
 
-def explained(store: Store, session_id: str, aim: Target | None, also: Mapping[int, Decision] | None) -> Explanation:
-    """As `Session.explain`, counted for a target; without one, as for a model that nobody knows."""
+class WindowUse:
+    """How full the model's window is: `Session.window`. All of it raises InputError in a session without a target."""
+
+    def __init__(
+        self,
+        store: Store,
+        session_id: str,
+        context: Context,
+        compactor: Compactor,
+        target_or: Callable[[Target | None], Target],
+    ) -> None:
+        self._store = store
+        self._id = session_id
+        self._context = context
+        self._compactor = compactor
+        self._target_or = target_or
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the conversation as it stands, system text and tools included."""
+        with self._context.lock:
+            self._context.refresh()
+            return self._context.tokens(self._target_or(None)).tokens
+
+    @property
+    def available(self) -> int:
+        """Tokens left of the budget before older messages have to leave."""
+        self._context.refresh()
+        return self._compactor.marks(self._target_or(None)).trigger - self.tokens
+
+    @property
+    def prediction(self) -> Prediction:
+        """How many tokens the next request will be billed, estimated from counts and past bills."""
+        with self._context.lock:
+            self._context.refresh()
+            target = self._target_or(None)
+            return self._context.calibration.predict(target.provider, self._context.tokens(target))
+
+    @property
+    def drift(self) -> Drift | None:
+        """A warning if counts for the target's model no longer fit its bills; else None."""
+        target = self._target_or(None)
+        with self._context.lock:
+            return self._context.calibration.drift(target.provider, self._context.tokens(target).counter)
+
+    def breakdown(
+        self,
+        target: Target | None = None,
+        *,
+        budget: Budget | int | None = None,
+        strategy: Strategy | str | None = None,
+    ) -> Breakdown:
+        """The tokens of the conversation as it stands, by what they are, beside the budget. `target`, `budget` and
+        `strategy` stand in for the session's own."""
+        with self._context.lock:
+            terms, found = (
+                self._context.terms(budget, strategy),
+                self._target_or(target),
+            )  # in this order, as in `preview`
+            return self._broken_down(found, self._compactor.marks(found, terms), terms)
+
+    def _broken_down(self, target: Target, marks: Marks, terms: Terms | None) -> Breakdown:
+        context, blob = self._context, self._store.get_blob
+        ways = plan(context.configuration, target)
+        counter, rules = counter_for(target.provider, target.model), ways.rules
+        records = list(self._store.read(self._id))
+        sizing = Sizing(counter, blob)
+        known = sizing.known(ways)
+        kept = ((shown, as_sent(shown, rules, known=known)) for shown in select(records)[0])
+        view = [msgspec.structs.replace(shown, message=sent) for shown, sent in kept if sent is not None]
+        tools, _ = declare_tools(view, ways.local.tools, rules)
+        beside = added_to(view, rules, fate_of(records), sizing.gauge(ways, declares=False, system=True))
+        declared = counter.tools(as_declared(tools, rules), given_choice(ways))
+        around = counter.frame(system=any(shown.message.role == "system" for shown in view), tools=bool(tools))
+        around += schemas_of(ways.local.settings, counter)
+        shares, certainty = shares_of(view, declared, around, counter, blob, beside)
+        terms = terms or Terms(context.budget, context.strategy)
+        return Breakdown(
+            target.provider, target.model, terms.strategy.name, terms.budget, marks, shares, certainty, counter.id
+        )
+
+
+def explained(store: Store, session_id: str, target: Target | None, also: Mapping[int, Decision] | None) -> Explanation:
+    """As `Session.explain`, counted for a target; without one, as for an unknown model."""
     if also is not None and not isinstance(also, Mapping):
         raise InputError(f"also is a dict from record number to decision, not {type(also).__name__}")
-    counter = counter_for(aim.provider, aim.model) if aim else counter_for("")
+    counter = counter_for(target.provider, target.model) if target else counter_for("")
 
     def count(message: Message) -> int:
         return count_message(message, counter, store.get_blob).tokens
 
     return explain(list(store.read(session_id)), count, also)
-
-
-def broken_down(
-    store: Store, session_id: str, context: Context, aim: Target, marks: Marks, terms: Terms | None
-) -> Breakdown:
-    """As `Session.breakdown`, beside these marks."""
-    ways = plan(context.configuration, aim)
-    counter, rules = counter_for(aim.provider, aim.model), ways.rules
-    records = list(store.read(session_id))
-    sizing = Sizing(counter, store.get_blob)
-    known = sizing.known(ways)
-    kept = ((shown, as_sent(shown, rules, known=known)) for shown in select(records)[0])
-    view = [msgspec.structs.replace(shown, message=sent) for shown, sent in kept if sent is not None]
-    tools, _ = declare_tools(view, ways.local.tools, rules)
-    beside = added_to(view, rules, fate_of(records), sizing.gauge(ways, declares=False, system=True))
-    declared = counter.tools(as_declared(tools, rules), given_choice(ways))
-    around = counter.frame(system=any(shown.message.role == "system" for shown in view), tools=bool(tools))
-    around += schemas_of(ways.local.settings, counter)
-    shares, certainty = shares_of(view, declared, around, counter, store.get_blob, beside)
-    terms = terms or Terms(context.budget, context.strategy)
-    return Breakdown(aim.provider, aim.model, terms.strategy.name, terms.budget, marks, shares, certainty, counter.id)

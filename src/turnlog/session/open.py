@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -29,8 +30,9 @@ from ..stores.retention import Limits, is_over
 from ..summarize import Complete, Summarizer, as_ladder
 from .checkpoint import CHECKPOINT_SECONDS
 from .collect import collect, limits_of
-from .inputs import target_of
+from .inputs import target_given
 from .reader import SOURCES
+from .recovery import begin
 from .session import Session
 from .settings import settings_for
 
@@ -90,9 +92,8 @@ def open(
         )
         if hold is not None:
             opened.callback(session.attach(hold).close)
-        session.come_from(source, created=created)
-        _configure(session, said if created else Settings(), target, budget, strategy, tools, system)
-        session.begin(created=created)
+        given = (said if created else Settings(), target, budget, strategy, tools, system)
+        begin(session, partial(_configure, session, *given), created=created, source=source)
         opened.pop_all()
     if saved and said.gc_on_open:
         _clear_up(home, limits_of(said))
@@ -121,7 +122,12 @@ def _checked(
 ) -> tuple[Tool, ...] | None:
     """The tools of a session. Raises InputError for whatever it cannot be like, before there is one: a mistake leaves
     no empty session behind."""
-    for value, read in ((target, target_of), (budget, read_budget), (strategy, read_strategy), (summarizer, as_ladder)):
+    for value, read in (
+        (target, target_given),
+        (budget, read_budget),
+        (strategy, read_strategy),
+        (summarizer, as_ladder),
+    ):
         if value is not None:
             read(value)
     if system is not None:
@@ -223,7 +229,7 @@ def _configure(
     """Put on record what the session is to be like, as far as it is not; `usual` is for what nobody names."""
     aim = usual.target if aim is None else aim
     if aim is not None and not _holds(session, aim):
-        session.switch(aim, why="resumed with another target" if session.target else "opened")
+        session.switch(aim, reason="resumed with another target" if session.target else "opened")
     now = session.configuration
     if session.target is not None:  # what a budget is of
         budget = usual.budget if budget is None else budget
@@ -235,8 +241,8 @@ def _configure(
     )
     if wanted != (now.budget, now.strategy, now.tools):
         session.configure(budget=wanted[0], strategy=wanted[1], tools=wanted[2])
-    if system is not None and system != session.system_text:
-        session.replace_system(system)
+    if system is not None and system != session._configurer.system_text:
+        session.system(system, replace=True)
 
 
 def _clear_up(store: Store, limits: Limits) -> None:

@@ -1,4 +1,4 @@
-"""What a session's log tells of it, read when asked for; nothing is written."""
+"""What a session's log says, read when asked for; nothing is written."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..errors import CorruptRecord, InputError, text_given
-from ..log.bills import total_usage
-from ..log.records import Record, SessionOpened, StreamCheckpoint, Usage
+from ..log.records import Record, SessionOpened, StreamCheckpoint
 from ..log.store import RecordStore, Store
-from ..models.pricing import Cost, total_cost
+from ..redaction import RedactingStore, Redactor
 from ..view.consistency import Inconsistency, inconsistencies
 from ..view.tool_calls import CallInfo, ToolUse, calls_of, tools_used, unanswered
 from ..view.turns import TurnInfo, turns_of
@@ -24,15 +23,11 @@ _ABOUT_CALLS = ("message", "partial", "tool_started", "tool_finished", "approval
 
 
 class SessionLog:
-    """One session of a store, to be looked at."""
+    """The log of one session: `Session.log`, or of a session that is not opened."""
 
     def __init__(self, store: Store, session_id: str) -> None:
         self._store = store
         self.id = session_id
-
-    def history(self) -> list[Record]:
-        """The full view: every record, notes and decisions too, oldest first."""
-        return list(self._store.read(self.id))
 
     def records(self, first: int = 1) -> Iterator[Record]:
         """The records from number `first` on, oldest first."""
@@ -80,21 +75,16 @@ class SessionLog:
         return self._store.info(self.id).messages
 
     @property
-    def usage(self) -> Usage:
-        """What all requests of this session were billed, summed."""
-        return total_usage(self._store.usage(self.id))
-
-    @property
-    def cost(self) -> Cost:
-        """What they cost at list prices, each at its own model's."""
-        return total_cost(self._store.usage(self.id))
-
-    @property
     def redacted(self) -> dict[str, int]:
         """How many secrets were replaced by marks in what was recorded, by kind. Those of checkpoints count in the
         answer that followed."""
-        counted = (record for record in self.history() if not isinstance(record.body, StreamCheckpoint))
+        counted = (record for record in self.records() if not isinstance(record.body, StreamCheckpoint))
         return dict(sum((Counter(record.redacted) for record in counted), Counter()))
+
+    @property
+    def redactor(self) -> Redactor | None:
+        """What replaces secrets in what is recorded; None if nothing does."""
+        return self._store.redactor if isinstance(self._store, RedactingStore) else None
 
     @property
     def title(self) -> str:

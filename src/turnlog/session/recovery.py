@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice, tee
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +14,7 @@ from msgspec import Struct
 from .._version import __version__
 from ..errors import Conflict
 from ..log.budget import Budget, Strategy
-from ..log.messages import Tool, ToolCall, ToolResult, compact_json
+from ..log.messages import Message, Tool, ToolCall, ToolResult, compact_json
 from ..log.records import (
     Body,
     Configuration,
@@ -22,16 +22,23 @@ from ..log.records import (
     MessageRecord,
     Note,
     Record,
+    SessionOpened,
     StreamCheckpoint,
     TurnClosed,
     TurnOpened,
 )
 from ..models.target import target as make_target
-from ..view.tool_calls import CallInfo, calls_of, unanswered
+from ..view.decisions import Rewinds
+from ..view.repair.arrange import synthetic_result
+from ..view.tool_calls import LEDGER, CallInfo, calls_of, fate_of, unanswered
 from ..view.turns import LEFT_OPEN, TurnInfo, turns_of
 from ..workspace.watch import FileRecorder
 from .checkpoint import as_interrupted, unfinished_stream
+from .reader import SessionLog
 from .recorder import Journal
+
+if TYPE_CHECKING:
+    from .session import Session
 
 TOUCHED = "recovered files"
 """Topic of the note that names files which a turn left open changed without a record."""
@@ -105,6 +112,22 @@ class Resumed(Struct, frozen=True):
         return "; ".join(said)
 
 
+class Situation(NamedTuple):
+    """What a session is like at some moment."""
+
+    configuration: Configuration
+    system_text: str
+
+
+def changes_of(was: Situation, now: Situation) -> tuple[Change, ...]:
+    """What is not as it was; of the model's limits and turnlog, since the last configuration before."""
+    found = changes_between(was.configuration, now.configuration)
+    if now.system_text != was.system_text:
+        found.append(Change("system text", "", was.system_text, now.system_text))
+    here = environment_of(now.configuration.provider, now.configuration.model)
+    return (*found, *changes_since(was.configuration.environment, here))
+
+
 def environment_of(provider: str, model: str) -> Environment:
     """What a configuration for a provider's model is made in; both are empty where there is no target."""
     if not (provider and model):
@@ -153,6 +176,43 @@ def changes_between(before: Configuration, after: Configuration) -> list[Change]
         found.append(Change("strategy", "", *(one.name or "of its own" for one in strategies)))
     elif before.strategy is not None and after.strategy is not None:
         found += _fields("strategy", *strategies)
+    return found
+
+
+def begin(
+    session: Session, configure: Callable[[], object] = lambda: None, *, created: bool = False, source: str = ""
+) -> None:
+    """Open a session: `configure` it, record what a crash left half-done, and tell listeners how it was opened.
+
+    `source` is from where, put on record first; `created` says that the session is new.
+    """
+    journal, events, context = session._journal, session._events, session._context
+    before = context.last
+    opening = journal.append(SessionOpened(source, resumed=not created))[0] if source else None
+    configure()
+    with events.opening():
+        if created:
+            session._found = session._as_it_is()
+            events.emit("session_opened", f"session opened, {source}".rstrip(", "), opening)
+            return
+        recovered, changes, now = session._recover(), session.changes, context.configuration
+        here = environment_of(now.provider, now.model)
+        if now.environment not in (None, here):  # said once: the next opening compares with what is here
+            why = f"resumed: {', '.join(map(str, changes_since(now.environment, here)))}"
+            journal.append(msgspec.structs.replace(now, environment=here, why=why))
+        session.resumed = Resumed(before, recovered, changes, source)
+        events.emit("session_resumed", str(session.resumed), opening, session.resumed)
+
+
+def answer_unfinished(session: Session) -> list[CallInfo]:
+    """Record, for every call without a result, one that says what is known of it: what requests say anyway. A real
+    result that comes later takes its place. Returns the calls."""
+    found, log = session.log.unfinished(), session.log
+    rewinds = Rewinds.of(session._store.landmarks(session.id))
+    fate = fate_of(record for record in log.of_kinds(*LEDGER) if not rewinds.by(record.n))
+    results = [synthetic_result(info.call, fate.get((info.record, info.call.id), "lost")) for info in found]
+    if results:
+        session._journal.append(*(MessageRecord(Message("user", (result,))) for result in results))
     return found
 
 
@@ -212,18 +272,9 @@ _RACES = 8
 _MARKS = ("turn_opened", "turn_closed")
 
 
-class _Log(Protocol):
-    def newest(self) -> Iterator[Record]:
-        """The records, the last first."""
-
-    def of_kinds(self, *kinds: str) -> Iterator[Record]:
-        """The records of these kinds, oldest first."""
-
-    def records(self, first: int = 1) -> Iterator[Record]:
-        """The records from number `first` on, oldest first."""
-
-
-def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder], shared: Callable[[], int]) -> Recovered:
+def recover(
+    log: SessionLog, journal: Journal, files: Callable[[str], FileRecorder], shared: Callable[[], int]
+) -> Recovered:
     """Put on record, as an interrupted answer, what had come of a stream, and close as failed a turn that nobody
     closed; returns what was found. `files` gives what can look into a folder that was watched, `shared` how many
     records are those of the session that this one was forked from: what a turn among them did to files is told there.
@@ -237,7 +288,7 @@ def recover(log: _Log, journal: Journal, files: Callable[[str], FileRecorder], s
 
 
 def _recovered(
-    log: _Log,
+    log: SessionLog,
     journal: Journal,
     files: Callable[[str], FileRecorder],
     shared: Callable[[], int],

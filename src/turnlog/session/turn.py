@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from ..errors import InputError, TurnCancelled, cancellations, described, timed_out
+from ..errors import InputError, TurnCancelled, cancellations, described
 from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult
 from ..log.records import (
     Approval,
@@ -19,7 +19,6 @@ from ..log.records import (
     MessageRecord,
     PartialAnswer,
     Record,
-    ToolFinished,
     TurnClosed,
     TurnOpened,
 )
@@ -33,39 +32,80 @@ from .answer import Answer, is_stream
 from .inputs import Content, parts_of
 from .recorder import Journal
 from .recovery import told
+from .tool_run import ToolRun
+
+if TYPE_CHECKING:
+    from .session import Session
 
 _DENIED = "The user did not allow this call; it did not run."
 _NOT_BEGUN = "the turn has not begun: use it as `with session.turn(...) as turn`"
+_UNBEGUN = (
+    "a turn was made and never begun, so what the user said in it is not on record: "
+    "write `with session.turn(...) as turn:`"
+)
 
 
-class Desk(Protocol):
-    """What a turn needs of its session."""
+class OpenTurn:
+    """Which turn of a session is open, if one is: one at a time, from whatever thread.
 
-    id: str
+    `recover` closes what a crash left open, before a turn begins; `warn` is told of a turn that never begins.
+    """
 
-    def request(self, aim: Target | None = None) -> Request:
-        """The next request."""
+    def __init__(self, recover: Callable[[], object], warn: Callable[[str], object]) -> None:
+        self._recover = recover
+        self._warn = warn
+        self._lock = Lock()
+        self._turn: Turn | None = None
+        self._made: Turn | None = None
 
-    def receive(self, answer: Any, aim: Target | None = None) -> Answer:
-        """Record a model's answer."""
+    @property
+    def id(self) -> str:
+        """The id of the turn that is open here; empty if none is."""
+        return self._turn.id if self._turn is not None else ""
 
-    async def areceive(self, chunks: AsyncIterable[Any], aim: Target | None = None) -> Answer:
-        """Record an answer that is streamed asynchronously."""
+    def made(self, turn: Turn) -> Turn:
+        """Remember a turn that was made, until one is entered."""
+        self._warn_of_unbegun()
+        self._made = turn
+        return turn
 
-    def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
-        """Record the result of a call."""
+    def take(self, turn: Turn) -> None:
+        """Make `turn` the open one. Raises InputError if another is open."""
+        with self._lock:  # of two threads that enter a turn at once, one is refused
+            self._made = None
+            if self._turn is not None:
+                raise InputError(
+                    f"turn {self._turn.id!r} is still open: leave its `with` block first, or end it with its cancel(); "
+                    "what a subagent does belongs in a session of its own"
+                )
+            self._turn = turn
+        try:
+            self._recover()
+        except BaseException:
+            self._turn = None
+            raise
 
-    def tool_started(self, call: ToolCall) -> Record:
-        """Record that a tool begins to run."""
+    def release(self) -> None:
+        """No turn is open any more."""
+        with self._lock:
+            self._made = self._turn = None
 
-    def files(self, root: str | Path = ".") -> FileRecorder:
-        """What records changes of files."""
+    def check_begun(self) -> None:
+        """Raises InputError, once, if a turn was made and never entered."""
+        made, self._made = self._made, None
+        if made is not None:
+            raise InputError(_UNBEGUN)
 
-    def records(self, first: int = 1) -> Iterator[Record]:
-        """The records from number `first` on."""
+    def give_up(self) -> None:
+        """Close the open turn as failed: its session is being closed."""
+        self._warn_of_unbegun()
+        if self._turn is not None:
+            self._turn.abandon()
 
-    def take_turn(self, turn: Turn | None) -> None:
-        """Have `turn` as the one that is open. Raises InputError if another is."""
+    def _warn_of_unbegun(self) -> None:
+        made, self._made = self._made, None
+        if made is not None:
+            self._warn(_UNBEGUN)
 
 
 class Turn:
@@ -75,9 +115,12 @@ class Turn:
     a cancelled task).
     """
 
-    def __init__(self, desk: Desk, journal: Journal, content: Content, watch: str | Path | None = None) -> None:
-        self._desk = desk
+    def __init__(
+        self, session: Session, journal: Journal, slot: OpenTurn, content: Content, watch: str | Path | None
+    ) -> None:
+        self._session = session
         self._journal = journal
+        self._slot = slot
         self._parts = parts_of(content)
         if any(isinstance(part, ToolResult) for part in self._parts):
             raise InputError("turns begin with what a user says; results of tools go to tool_result()")
@@ -95,17 +138,17 @@ class Turn:
     def __enter__(self) -> Self:
         if self._opened:
             raise InputError(f"turn {self.id!r} was entered already: a turn is used once, make another")
-        self._desk.take_turn(self)
+        self._slot.take(self)
         if self._over:  # by a listener that was told of what was recovered
             raise InputError("the session was closed before the turn had begun")
         try:
             if self._watch is not None:
-                files = self._stack.enter_context(self._desk.files(self._watch))
+                files = self._stack.enter_context(self._session.files(self._watch))
                 self._stack.enter_context(files.watch())
             self._journal.append_at(self._opening)
         except BaseException:
             self._opened = 0
-            self._desk.take_turn(None)
+            self._slot.release()
             self._stack.close()
             raise
         return self
@@ -145,7 +188,7 @@ class Turn:
         """Close a turn whose session goes: it is never left."""
         if not self._over and not self._opened:
             self._over = "failed"
-            self._desk.take_turn(None)
+            self._slot.release()
         elif not self._over:
             try:
                 self._stack.close()
@@ -154,24 +197,24 @@ class Turn:
 
     # -- the model -------------------------------------------------------------------------------
 
-    def request(self, aim: Target | None = None) -> Request:
+    def request(self, target: Target | None = None) -> Request:
         """The next request, as `Session.request`."""
         self._check()
-        return self._desk.request(aim)
+        return self._session.request(target)
 
-    def receive(self, answer: Any, aim: Target | None = None) -> Answer:
+    def receive(self, answer: Any, target: Target | None = None) -> Answer:
         """Record a model's answer, as `Session.receive`; `cancel` interrupts a stream."""
         self._check()
         if not is_stream(answer) or hasattr(answer, "__aiter__"):
-            return self._received(self._desk.receive(answer, aim))
+            return self._received(self._session.receive(answer, target))
         with self._breaking():
-            return self._received(self._desk.receive(self._until_cancelled(answer), aim))
+            return self._received(self._session.receive(self._until_cancelled(answer), target))
 
-    async def areceive(self, chunks: AsyncIterable[Any], aim: Target | None = None) -> Answer:
+    async def areceive(self, chunks: AsyncIterable[Any], target: Target | None = None) -> Answer:
         """Record an answer that is streamed asynchronously, as `Session.areceive`; `cancel` interrupts it."""
         self._check()
         with self._breaking():
-            return self._received(await self._desk.areceive(self._auntil_cancelled(chunks), aim))
+            return self._received(await self._session.areceive(self._auntil_cancelled(chunks), target))
 
     # -- tools -----------------------------------------------------------------------------------
 
@@ -193,7 +236,7 @@ class Turn:
     def tool(self, call: ToolCall) -> ToolRun:
         """A context manager around the run of a tool: it is recorded as started, and as finished with how it ended,
         after how long, and the result given to `ToolRun.result`."""
-        return ToolRun(self, self._journal, call)
+        return ToolRun(self._journal, call, self.tool_started)
 
     def tool_started(self, call: ToolCall) -> Record:
         """Record that a tool begins to run. Raises InputError if somebody was asked and has not said yes, and for a
@@ -205,25 +248,25 @@ class Turn:
         if info is not None and info.approval in ("asked", "denied"):
             said = "was denied" if info.approval == "denied" else "waits for approval: approve() or deny() it first"
             raise InputError(f"call {call.id!r} of {call.name!r} {said}")
-        return self._desk.tool_started(call)
+        return self._session.tool_started(call)
 
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
         """Record the result of a call, as `Session.tool_result`."""
         self._check()
-        return self._desk.tool_result(call, content, outcome=outcome)
+        return self._session.tool_result(call, content, outcome=outcome)
 
     # -- files -----------------------------------------------------------------------------------
 
     def files(self, root: str | Path = ".") -> FileRecorder:
         """What records changes of files under `root`, as `Session.files`; closed with the turn."""
         self._check()
-        return self._stack.enter_context(self._desk.files(root))
+        return self._stack.enter_context(self._session.files(root))
 
     @property
     def changes(self) -> list[NetChange]:
         """What became of each file in this turn, net."""
         info = self.info
-        records = (record for record in self._desk.records(info.first) if record.n <= info.last)
+        records = (record for record in self._session.log.records(info.first) if record.n <= info.last)
         return net_changes(record for record in records if isinstance(record.body, FileChange))
 
     # -- figures ---------------------------------------------------------------------------------
@@ -238,7 +281,7 @@ class Turn:
         """What the log says of this turn so far. Raises InputError before it is entered."""
         if not self._opened:
             raise InputError(_NOT_BEGUN)
-        return turns_of(self._desk.records(self._opened))[0]
+        return turns_of(self._session.log.records(self._opened))[0]
 
     @property
     def status(self) -> str:
@@ -273,7 +316,7 @@ class Turn:
         try:
             self._journal.append(TurnClosed(self.id, status, reason))
         finally:
-            self._desk.take_turn(None)
+            self._slot.release()
 
     def _check(self) -> None:
         if not self._opened:
@@ -290,7 +333,7 @@ class Turn:
 
     def _answered_since(self) -> bool:
         """Whether a whole answer came behind the one that broke off, by whatever way."""
-        bodies = (record.body for record in self._desk.records(self._broken_at + 1))
+        bodies = (record.body for record in self._session.log.records(self._broken_at + 1))
         return any(isinstance(body, MessageRecord) and body.message.role == "assistant" for body in bodies)
 
     @contextmanager
@@ -303,7 +346,7 @@ class Turn:
         except BaseException as error:
             if self._streaming:
                 self._broken = described(error)
-                self._broken_at = max(record.n for record in self._desk.records(self._opened))
+                self._broken_at = max(record.n for record in self._session.log.records(self._opened))
             raise
 
     def _until_cancelled(self, chunks: Iterable[Any]) -> Iterator[Any]:
@@ -321,7 +364,7 @@ class Turn:
     def _open_call(self, call: ToolCall, *, earlier: bool = False) -> CallInfo | None:
         """What is known of a call of this turn; if `earlier`, of one before it too."""
         n = self._journal.record_of(call)
-        known = calls_of(self._desk.records(n)) if earlier and n < self._opened else self.info.calls
+        known = calls_of(self._session.log.records(n)) if earlier and n < self._opened else self.info.calls
         return next((info for info in known if (info.record, info.call.id) == (n, call.id)), None)
 
     def _approval(
@@ -332,65 +375,3 @@ class Turn:
         if info is not None and (info.result or info.started):
             raise InputError(f"call {call.id!r} of {call.name!r} is past approval: {info.standing}")
         return self._journal.append(Approval(call.id, state, self._journal.record_of(call), by, reason), *more)
-
-
-class ToolRun:
-    """The run of a tool, on record from its start to its end. See `Turn.tool`.
-
-    An exception goes on; it is recorded as `timeout` if it tells of one, as `aborted` (it may have run) if it
-    came from outside (Ctrl-C, a cancelled task), else as `failed`. The model is told of it, until a result is recorded.
-    """
-
-    def __init__(self, turn: Turn, journal: Journal, call: ToolCall) -> None:
-        self.call = call
-        self._turn = turn
-        self._journal = journal
-        self._result: tuple[Content, Outcome] | None = None
-        self._begun = 0.0
-        self._record = 0  # of the call, which the tool may change
-
-    def __enter__(self) -> Self:
-        self._record = self._journal.record_of(self.call)
-        self._turn.tool_started(self.call)
-        self._begun = time.perf_counter()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        seconds = round(time.perf_counter() - self._begun, 3)
-        outcome: Outcome = self._result[1] if self._result else "ok"
-        reason = ""
-        if error is not None:
-            outside = not isinstance(error, Exception) or bool(cancellations(error))
-            outcome = "timeout" if timed_out(error) else "aborted" if outside else "failed"
-            reason = described(error).rstrip(": ")
-        finished = ToolFinished(self.call.id, self._record, outcome, seconds, reason)
-        result = self._told(outcome, reason)
-        self._journal.append(finished, *([] if result is None else [MessageRecord(Message("user", (result,)))]))
-
-    def _told(self, outcome: Outcome, reason: str) -> ToolResult | None:
-        """What the model is told of how it ended: the result that was given, however the block ended after that, and
-        of an exception what it was, unless the result tells of a failure in words of its own."""
-        failed = (Text(f"The tool failed: {reason}"),) if reason and outcome in ("failed", "timeout") else ()
-        if self._result is None:
-            if not failed:
-                return None
-            return ToolResult(self.call.id, self.call.name, failed, outcome, self.call.kind, synthetic=True)
-        content, said = self._result
-        if not failed or said != "ok":
-            return self._journal.result_of(self.call, content, said)
-        return self._journal.result_of(self.call, [*parts_of(content), *failed], outcome)
-
-    async def __aenter__(self) -> Self:
-        return self.__enter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.__exit__(kind, error, trace)
-
-    def result(self, content: Content, *, outcome: Outcome = "ok") -> None:
-        """What the tool gave, or said of its failure; recorded when the block ends."""
-        self._journal.result_of(self.call, content, outcome)  # wrong content is told here, not at the end
-        self._result = (content, outcome)

@@ -14,6 +14,7 @@ except ImportError as error:
 from .._version import __version__
 from ..errors import InputError, text_given
 from ..redaction import Redactor
+from ..session.events import follow_records
 from ..session.session import Session
 from .content import Contents
 from .names import SCHEMA_URL
@@ -40,7 +41,7 @@ def attach(
     text_given("agent", agent)
     if not isinstance(content, (bool, Redactor)):
         raise InputError(f"content is True, False or a turnlog.Redactor, not {type(content).__name__}")
-    redactor = content if isinstance(content, Redactor) else session.redactor or Redactor()
+    redactor = content if isinstance(content, Redactor) else session.log.redactor or Redactor()
     made = SessionSpans(
         trace.get_tracer("turnlog", __version__, tracer_provider, SCHEMA_URL),
         session.id,
@@ -48,6 +49,6 @@ def attach(
         Contents(redactor, wanted=bool(content)),
         agent=agent,
     )
-    session.on_records(made.take)
+    follow_records(session, made.take)
     session.attach(made)
     return made

@@ -88,13 +88,13 @@ def test_a_giant_is_cut_again_for_a_model_with_a_small_window() -> None:
     session.switch(SMALL)
     (second,) = shown(session)
     assert is_cut_of(first, output, record.n) and is_cut_of(second, output, record.n)
-    assert len(caps(session)) == 2 and size(session, second) > 300 and session.token_count < 1_400
+    assert len(caps(session)) == 2 and size(session, second) > 300 and session.window.tokens < 1_400
     assert session.read_back(record.n) == output
     session.switch(LARGE)
     assert shown(session) == [second]  # what was decided stays decided
-    session.undo_compaction()
+    session.undo("compaction")
     assert shown(session) == [first]
-    session.undo_compaction()
+    session.undo("compaction")
     assert model.conversation(session.history())[-1].message == record.message
 
 
@@ -153,7 +153,7 @@ def test_a_batch_of_giants_shares_the_room_that_there_is() -> None:
     sizes = [size(session, text) for text in texts[:10]]
     assert texts[10:] == outputs[10:]
     assert all(is_cut_of(*one) for one in zip(texts[:10], outputs, [record.n for record in records], strict=False))
-    assert max(sizes) <= 1.05 * min(sizes) and 3_000 < session.token_count <= 3_203
+    assert max(sizes) <= 1.05 * min(sizes) and 3_000 < session.window.tokens <= 3_203
     (decision,) = caps(session)
     assert decision.why.startswith("10 giant tool outputs cut to their beginning and end; those of the open turn to ")
     assert len(decision.detail["cuts"]) == 10
@@ -174,7 +174,7 @@ def test_what_is_older_than_a_batch_of_giants_is_summarised() -> None:
     session.request()
     made = [decision for decision in model.in_force(session.history()).values() if decision.action in model.SIZES]
     assert [decision.action for decision in made] == ["cap", "compact"]
-    assert session.token_count <= 8_000
+    assert session.window.tokens <= 8_000
 
 
 def test_outputs_that_come_one_after_another_are_not_cut_again_for_each() -> None:
@@ -185,7 +185,7 @@ def test_outputs_that_come_one_after_another_are_not_cut_again_for_each() -> Non
     for call in calls:
         session.tool_result(call, lines(400))
         session.request()
-        assert session.token_count <= 2_000
+        assert session.window.tokens <= 2_000
     assert [len(decision.detail["cuts"]) for decision in caps(session)] == [*[1] * 8, 9, 1, 1, 12, 1, 1, 15, 1]
     assert min(size(session, text) for text in shown(session)[: len(calls)]) > LEAST
 
@@ -330,7 +330,7 @@ def test_a_giant_that_fits_once_it_is_cut_moves_nothing_ahead_of_it(name: str) -
         cache = session.request().cache
         shares.append(cache is None or cache.shared == cache.previous)
     assert sum(shares) >= 15
-    assert session.token_count <= 4_000
+    assert session.window.tokens <= 4_000
 
 
 def test_a_giant_that_was_sent_before_is_not_cut_alone() -> None:
@@ -341,4 +341,4 @@ def test_a_giant_that_was_sent_before_is_not_cut_alone() -> None:
         session.request()
         batch(session, [lines(10)])
         session.request()
-    assert session.token_count < 3_000
+    assert session.window.tokens < 3_000

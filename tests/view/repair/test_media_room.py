@@ -128,6 +128,6 @@ def test_a_switch_to_a_provider_with_less_room_for_large_screens_is_a_decision(o
         assert made.losses == ()
         assert session.fork("f").request().json() == made.json()
         assert session.explain().accounts[task.n].fate == "kept"
-        session.undo_compaction()
+        session.undo("compaction")
         session.switch(GEMINI)
         assert session.request().body["contents"] == whole

@@ -1,0 +1,128 @@
+"""What a session makes requests for and with: its target, tools, budget, strategy, settings and system text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..errors import InputError, text_given
+from ..log.budget import Budget, Strategy, read_budget, read_strategy
+from ..log.messages import Message, Text, Tool, text_of
+from ..log.records import Body, Configuration, Decision, MessageRecord, Record
+from ..models.target import Target
+from ..models.target import target as usual_target
+from ..providers.tool_declarations import read_tools
+from ..requests.translate import plan, translate
+from ..view.types import Loss
+from .inputs import settings_given, target_given
+from .recorder import Journal
+from .recovery import environment_of
+from .state import Context
+
+
+class Configurer:
+    """The configuration of one session. Each change is a record that later requests follow."""
+
+    def __init__(self, context: Context, journal: Journal) -> None:
+        self._context = context
+        self._journal = journal
+        self._last: tuple[Configuration, Target] | None = None
+
+    @property
+    def target(self) -> Target | None:
+        """The target on record; None before there is one."""
+        now = self._context.configuration
+        if not (now.provider and now.model):
+            return None
+        if self._last is None or self._last[0] is not now:
+            usual = usual_target(now.provider, now.model)
+            self._last = now, msgspec.structs.replace(usual, input_limit=now.input_limit or usual.input_limit)
+        return self._last[1]
+
+    def target_or(self, given: Target | None) -> Target:
+        """The target given, else the one on record. Raises InputError if there is neither."""
+        found = self.target if given is None else target_given(given)
+        if found is None:
+            raise InputError(
+                "no target: open the session with target=turnlog.target(PROVIDER, MODEL), or name one here"
+            )
+        return found
+
+    def configure(
+        self,
+        tools: Sequence[Tool | Mapping[str, Any]] | None,
+        budget: Budget | int | None,
+        strategy: Strategy | str | None,
+        settings: Mapping[str, Any],
+    ) -> Record:
+        """Record what changes. Arguments as for `Session.configure`."""
+        self._context.refresh()
+        self.target_or(None)  # first: a session without a target is told so
+        settings_given(settings, self._context.configuration.settings)
+        given = {
+            **({} if tools is None else {"tools": read_tools(tools)}),
+            **({} if budget is None else {"budget": read_budget(budget)}),
+            **({} if strategy is None else {"strategy": read_strategy(strategy)}),
+        }
+
+        def configured(_: int) -> tuple[Configuration]:  # on top of what others configured meanwhile
+            target, now = self.target_or(None), self._context.configuration
+            merged = {key: value for key, value in {**now.settings, **settings}.items() if value is not None}
+            here = environment_of(target.provider, target.model)
+            return (msgspec.structs.replace(now, settings=merged, why="", form=None, environment=here, **given),)
+
+        return self._journal.append_at(configured, exact=False)[0]
+
+    def switch(self, target: Target, reason: str) -> tuple[Loss, ...]:
+        """Record another target. Arguments and result as for `Session.switch`."""
+        self._context.refresh()
+        made = plan(self._context.configuration, target_given(target))
+        usual = usual_target(target.provider, target.model)
+
+        def switched(_: int) -> tuple[Configuration]:  # on top of what others configured meanwhile
+            now = self._context.configuration
+            carried = translate(now, made.provider)[0]
+            return (
+                Configuration(
+                    provider=target.provider,
+                    model=target.model,
+                    settings={**carried.settings, **target.settings},
+                    tools=carried.tools,
+                    why=reason,
+                    input_limit=0 if target.input_limit == usual.input_limit else target.input_limit,
+                    budget=now.budget,
+                    strategy=now.strategy,
+                    environment=environment_of(target.provider, target.model),
+                ),
+            )
+
+        self._journal.append_at(switched, exact=False)
+        with self._context.lock:
+            return (*made.losses, *self._context.request(self.target_or(None), sent=False).losses)
+
+    @property
+    def system_text(self) -> str:
+        """The system text that the conversation begins with."""
+        return "\n\n".join(filter(None, (text_of(shown.message) for shown in self._context.head)))
+
+    def replace_system(self, text: str) -> Record:
+        """Record another system text in place of the one that the conversation begins with.
+
+        A conversation that began without any has it where it is now, and the next one takes its place.
+        """
+        message = Message("system", (Text(text_given("system text that replaces another", text)),))
+
+        def replaced(n: int) -> tuple[Body, ...]:  # what others recorded meanwhile is replaced too
+            old = [(shown, i) for shown in self._context.head for i, part in enumerate(shown.message.parts)]
+            if not old:
+                said = MessageRecord(message)
+                return (said, Decision("system", n, n, "system text")) if self._context.has_begun else (said,)
+            first, last = old[0][0].records[0], old[-1][0].records[0]
+            places = [[shown.records[0], [i], "" if k else text] for k, (shown, i) in enumerate(old)]
+            detail = {"texts": places, "changes_from": first}
+            return (Decision("system", first, last, "another system text", detail),)
+
+        exact = self._context.has_begun and not self._context.head  # a decision names the number
+        return self._journal.append_at(replaced, exact=exact)[0]

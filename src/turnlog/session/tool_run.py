@@ -1,0 +1,76 @@
+"""One run of a tool, on record from its start to its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from ..errors import cancellations, described, timed_out
+from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult
+from ..log.records import MessageRecord, Record, ToolFinished
+from .inputs import Content, parts_of
+from .recorder import Journal
+
+
+class ToolRun:
+    """The run of a tool: `Turn.tool`. `start` records its beginning.
+
+    An exception passes through; it is recorded as `timeout` if it says so, as `aborted` (the tool may have run) if it
+    came from outside (Ctrl-C, a cancelled task), else as `failed`. Unless a result was given, the model is told of it.
+    """
+
+    def __init__(self, journal: Journal, call: ToolCall, start: Callable[[ToolCall], Record]) -> None:
+        self.call = call
+        self._journal = journal
+        self._start = start
+        self._result: tuple[Content, Outcome] | None = None
+        self._begun = 0.0
+        self._record = 0  # of the call, which the tool may change
+
+    def __enter__(self) -> Self:
+        self._record = self._journal.record_of(self.call)
+        self._start(self.call)
+        self._begun = time.perf_counter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        seconds = round(time.perf_counter() - self._begun, 3)
+        outcome: Outcome = self._result[1] if self._result else "ok"
+        reason = ""
+        if error is not None:
+            outside = not isinstance(error, Exception) or bool(cancellations(error))
+            outcome = "timeout" if timed_out(error) else "aborted" if outside else "failed"
+            reason = described(error).rstrip(": ")
+        finished = ToolFinished(self.call.id, self._record, outcome, seconds, reason)
+        result = self._told(outcome, reason)
+        self._journal.append(finished, *([] if result is None else [MessageRecord(Message("user", (result,)))]))
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def result(self, content: Content, *, outcome: Outcome = "ok") -> None:
+        """What the tool returned, or said of its failure; recorded when the block ends."""
+        self._journal.result_of(self.call, content, outcome)  # wrong content is refused here, not at the end
+        self._result = (content, outcome)
+
+    def _told(self, outcome: Outcome, reason: str) -> ToolResult | None:
+        """What the model is told: the result that was given, however the block ended after that, and of an exception
+        what it was, unless the result reports a failure in its own words."""
+        failed = (Text(f"The tool failed: {reason}"),) if reason and outcome in ("failed", "timeout") else ()
+        if self._result is None:
+            if not failed:
+                return None
+            return ToolResult(self.call.id, self.call.name, failed, outcome, self.call.kind, synthetic=True)
+        content, said = self._result
+        if not failed or said != "ok":
+            return self._journal.result_of(self.call, content, said)
+        return self._journal.result_of(self.call, [*parts_of(content), *failed], outcome)
