@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ..errors import FormatError
 from ..log.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, text_of
 from ..log.records import Configuration, MessageRecord, Usage, UsageRecord, tokens_billed
+from ..log.texts import strings_in
 from ..providers.openai_chat import PROVIDER
 from ..providers.openai_chat.response import usage_of
 from ..redaction import cut_title
@@ -81,7 +82,7 @@ def _without_echoes(message: Message) -> Message:
 
 
 def _is_echo(part: Opaque, said: list[str]) -> bool:
-    return part.kind == _DETAILS or (part.kind == "response" and {*strings_of(part.data)} <= {*said, "text"})
+    return part.kind == _DETAILS or (part.kind == "response" and {*strings_in(part.data)} <= {*said, "text"})
 
 
 def usage_record(model: str, raw: Any) -> UsageRecord:
@@ -124,19 +125,8 @@ def texts_of(message: Message) -> list[str]:
         elif isinstance(part, ToolResult):
             texts.append(result_text(part.parts))
         elif isinstance(part, ToolCall):
-            texts += [part.raw_arguments, *strings_of(part.arguments)]
+            texts += [part.raw_arguments, *strings_in(part.arguments)]
     return [text for text in texts if text]
-
-
-def strings_of(value: Any) -> list[str]:
-    """Every text inside a JSON value."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [text for item in value for text in strings_of(item)]
-    return []
 
 
 def task_title(messages: Iterable[Message]) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import InputError
-from ..log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult, Unknown
+from ..log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, Unknown
 from ..log.records import Configuration
 from ..log.store import RecordStore
+from ..log.texts import leaf_parts
 from ..models.target import DEFAULT_MODELS, target
 from ..requests.translate import plan
 from ..view.decisions import Rewinds
@@ -146,28 +147,24 @@ def _number(value: Any, default: int) -> int:
 
 
 def _texts(message: Message) -> list[str]:
-    texts: list[str] = []
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            texts.append(f"{part.name}({part.raw_arguments})")
-        elif isinstance(part, ToolResult):
-            texts += map(_told, part.parts)
-        elif not isinstance(part, Reasoning):
-            texts.append(_told(part))
-    thought = any(isinstance(part, Reasoning) for part in message.parts)
-    return texts or ["[reasoning: it cannot be read back]"] * thought
+    """What a message says, without its reasoning unless it is nothing else."""
+    parts = list(leaf_parts(message.parts))
+    texts = [_told(part) for part in parts if not isinstance(part, Reasoning)]
+    return texts or ["[reasoning: it cannot be read back]"] * bool(parts)
 
 
 def _holds_no_text(message: Message) -> bool:
     """Whether a message holds something, and nothing of it is read back."""
-    inside = (part.parts if isinstance(part, ToolResult) else (part,) for part in message.parts)
-    kinds = {type(part) for parts in inside for part in parts}
+    kinds = set(map(type, leaf_parts(message.parts)))
     return bool(kinds) and kinds.isdisjoint((Text, ToolCall))
 
 
-def _told(part: Text | Media | Opaque | Unknown) -> str:
-    """A text, or what stands for media and for what only a provider can read: no text can give them back."""
-    if isinstance(part, Text):
-        return part.text
+def _told(part: Text | ToolCall | Media | Opaque | Unknown) -> str:
+    """A text, a call, or a placeholder for media and for what only a provider can read."""
+    match part:
+        case Text(text=text):
+            return text
+        case ToolCall(name=name):
+            return f"{name}({part.raw_arguments})"
     name = part.name if isinstance(part, Media) else ""
     return f"[{part.kind}{f' {name}' if name else ''}: not text, it cannot be read back]"

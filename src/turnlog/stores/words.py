@@ -18,8 +18,9 @@ from itertools import pairwise
 from msgspec import Struct
 
 from ..errors import InputError, text_given
-from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from ..log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, Record, ToolFinished, ToolStarted
+from ..log.messages import Message, Text, ToolCall, ToolResult
+from ..log.records import MessageRecord, PartialAnswer, Record, ToolFinished, ToolStarted
+from ..log.texts import SEARCHABLE, Found, texts_in
 from .records import kind_of
 
 _SNIPPET_CHARACTERS = 160
@@ -252,23 +253,13 @@ def entry_of(record: Record, names: ToolNames) -> Entry:
 
 def role_and_text(record: Record) -> tuple[str, str]:
     """The role of a record (see `Hit`) and its text: what can be said of it without the records before."""
-    match record.body:
-        case MessageRecord(message=message):
-            return _role_of(message), _text_of(message.parts)
-        case PartialAnswer(message=message, fragments=fragments):
-            more = _text_of(fragments)
-            text = _text_of(message.parts)
-            return _role_of(message), f"{text}\n{more}" if more else text
-        case ToolFinished(reason=reason):
-            return kind_of(record.body), reason
-        case Note(topic=topic, text=text):
-            return "note", f"{topic}\n{text}"
-        case Decision(why=why):
-            return "decision", why
-        case FileChange(path=path, old_path=old_path):
-            return kind_of(record.body), f"{path}\n{old_path}" if old_path else path
-        case body:
-            return kind_of(body), ""
+    message = record.message
+    role = kind_of(record.body) if message is None else _role_of(message)
+    if type(record.body) is MessageRecord and len(record.body.message.parts) == 1:
+        [part] = record.body.message.parts
+        if type(part) is Text:
+            return role, part.text
+    return role, "\n".join(text for found in texts_in(record.body, SEARCHABLE) for text in _words_of(found))
 
 
 def _role_of(message: Message) -> str:
@@ -289,31 +280,15 @@ def _tools_of(message: Message, names: ToolNames) -> tuple[str, ...]:
     return tuple(tools)
 
 
-def _text_of(parts: Sequence[Part]) -> str:
-    if len(parts) == 1 and isinstance(parts[0], Text):
-        return parts[0].text
-    return "\n".join(text for part in parts for text in _texts(part))
-
-
-def _texts(part: Part) -> Iterator[str]:
-    """The texts of a part that a person may look for."""
-    match part:
-        case Text(text=text):
-            yield text
-        case Reasoning(text=text, summary=summary):
-            yield from filter(None, (text, *summary))
-        case ToolCall(name=name, raw=raw, arguments=arguments):
-            yield name
-            yield from [raw] if raw is not None else _leaves(arguments)
-        case ToolResult(parts=parts):
-            for inner in parts:
-                yield from _texts(inner)
-        case Opaque(data=data):
-            yield from _leaves(data)
-        case Media(name=name, url=url):
-            yield from filter(None, (name, url))
-        case _:
-            return
+def _words_of(found: Found) -> Iterator[str]:
+    """The texts of which a person may look for a word."""
+    if found.kind in ("text", "url"):
+        yield found.value
+    elif found.kind == "call":
+        yield found.value.name
+        yield from [found.value.raw] if found.value.raw is not None else _leaves(found.value.arguments)
+    else:
+        yield from _leaves(found.value)
 
 
 def _leaves(value: object) -> Iterator[str]:

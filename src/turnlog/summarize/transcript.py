@@ -60,36 +60,31 @@ def _entries(shown: Shown) -> Iterator[Entry]:
 
 def _entry(part: Part, message: Message, numbers: str) -> Entry | None:
     match part:
-        case Text(text=text):
-            return Entry(f"{numbers} {message.role}", _sendable(text), message.role)
-        case Media():
-            return Entry(f"{numbers} {message.role}", _named(part), message.role)
+        case Text() | Media():
+            return Entry(f"{numbers} {message.role}", _said(part), message.role)
         case ToolCall(name=name):
             return Entry(_title(f"{numbers} calls {name}"), _sendable(part.raw_arguments), "tool")
         case ToolResult(name=name, outcome=outcome, parts=parts):
-            said = "\n".join(filter(None, map(_inside, parts)))
-            return Entry(_title(f"{numbers} result of {name}, {outcome}"), _sendable(said), "tool")
+            said = "\n".join(filter(None, map(_said, parts)))
+            return Entry(_title(f"{numbers} result of {name}, {outcome}"), said, "tool")
         case Opaque(kind=kind):
-            return Entry(_title(f"{numbers} {message.role}, {kind}"), _inside(part), "tool")
+            return Entry(_title(f"{numbers} {message.role}, {kind}"), _said(part), "tool")
         case _:
             return None
 
 
-def _inside(part: object) -> str:
+def _said(part: object) -> str:
+    """The text of a part, a medium by its name; nothing for what a summarizer cannot read."""
     match part:
         case Text(text=text):
-            return text
-        case Media():
-            return _named(part)
+            return _sendable(text)
+        case Media(kind=kind, mime=mime, name=name, url=url):
+            place = name or (url if not url.startswith("data:") else "")
+            return _sendable(f"[{' '.join(filter(None, (kind, mime, place)))}]")
         case Opaque(data=data):
             return _sendable(compact_json(data))
         case _:
             return ""
-
-
-def _named(media: Media) -> str:
-    words = (media.kind, media.mime, media.name or (media.url if not media.url.startswith("data:") else ""))
-    return _sendable(f"[{' '.join(filter(None, words))}]")
 
 
 def _numbers(shown: Shown) -> str:

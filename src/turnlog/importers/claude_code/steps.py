@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ...log.texts import strings_in
 from ..lines import Line
 from ..protocol import Damage
 
@@ -125,17 +126,6 @@ class Steps:
             if not isinstance(block, dict):
                 continue
             if block.get("type") == "tool_use":
-                self.known.setdefault(str(block.get("id")), []).extend(_texts(block.get("input")))
+                self.known.setdefault(str(block.get("id")), []).extend(strings_in(block.get("input")))
             elif block.get("type") == "tool_result":
-                self.known.setdefault(str(block.get("tool_use_id")), []).extend(_texts(block.get("content")))
-
-
-def _texts(value: Any) -> list[str]:
-    """Every text inside a JSON value."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
-    return []
+                self.known.setdefault(str(block.get("tool_use_id")), []).extend(strings_in(block.get("content")))

@@ -13,6 +13,7 @@ from msgspec import Struct
 from ...errors import FormatError
 from ...log.messages import Message, Outcome, ToolCall, ToolResult, text_of
 from ...log.records import Body, Configuration, Decision, MessageRecord
+from ...log.texts import strings_in
 from ...providers.openai_responses import PROVIDER
 from ..drafting import Drafting, result_text, title_from
 from .events import IDE_REQUEST, Events
@@ -313,15 +314,5 @@ def _texts_of_items(entries: list[Entry]) -> dict[str, list[str]]:
         if entry.kind == "response_item":
             call_id = entry.payload.get("call_id")
             key = call_id if isinstance(call_id, str) else ""
-            known.setdefault(key, []).extend(_strings(entry.payload))
+            known.setdefault(key, []).extend(strings_in(entry.payload))
     return known
-
-
-def _strings(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [text for item in value for text in _strings(item)]
-    return []

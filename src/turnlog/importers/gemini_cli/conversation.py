@@ -8,9 +8,10 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import Message, ToolResult, text_of
 from ...log.records import Decision, MessageRecord, TurnClosed, TurnOpened, UsageRecord
+from ...log.texts import strings_in
 from ...providers.google import PROVIDER
 from ..drafting import Drafting, is_empty, title_from, without_repeats
-from .entries import Entry, texts_of
+from .entries import Entry
 from .tools import calls_of, judged, record_run, response_parts
 
 _NOTICES = frozenset({"info", "warning", "error"})
@@ -268,7 +269,7 @@ def _unread(record: Mapping[str, Any], content: list[Any]) -> dict[str, Any]:
     rest: dict[str, Any] = {key: item for key, item in record.items() if key not in _ANSWER_KEYS}
     thoughts = record.get("thoughts")
     if _has_thoughts(content):
-        rest["thoughts"] = without_repeats(thoughts, list(texts_of(content)), {})
+        rest["thoughts"] = without_repeats(thoughts, list(strings_in(content)), {})
     elif isinstance(thoughts, list):
         told = _thoughts(record)
         rest["thoughts"] = [

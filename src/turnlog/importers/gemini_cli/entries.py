@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from ..._platform.encoding import plain_utf8
+from ...log.texts import strings_in
 from ..drafting import is_empty, without_repeats
 from ..lines import Line, json_document, json_lines
 from ..protocol import Damage
@@ -76,15 +77,6 @@ def read_session(data: bytes, file: str, warnings: list[Damage]) -> Session:
         subagent=any(header.get("kind") == "subagent" for header in headers),
         document=document,
     )
-
-
-def texts_of(value: Any) -> Iterator[str]:
-    """Every text inside a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from texts_of(item)
 
 
 class _Reading:
@@ -180,7 +172,7 @@ class _Reading:
 def _lost(earlier: dict[str, Any], later: dict[str, Any]) -> Any:
     """What an earlier write of a message says and the later does not; None if nothing."""
     changed = {key: item for key, item in earlier.items() if key not in _BY_ID and not _grew(item, later.get(key))}
-    return without_repeats(changed, list(texts_of(later)), {}) if changed else None
+    return without_repeats(changed, list(strings_in(later)), {}) if changed else None
 
 
 def _grew(earlier: Any, later: Any) -> bool:

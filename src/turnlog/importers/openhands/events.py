@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from ...log.messages import Message, Outcome, ToolCall, ToolResult, compact_json
 from ...log.records import Approval, MessageRecord
+from ...log.texts import strings_in
 from ...providers.openai_chat import PROVIDER
-from ..answers import Answer, add_answer, add_configuration, strings_of, texts_of
+from ..answers import Answer, add_answer, add_configuration, texts_of
 from ..drafting import Drafting, without_repeats
 from ..wire_message import read_message
 from .condensation import Sight
@@ -254,7 +255,7 @@ class Events:
         told = event.get("message")
         if isinstance(told, str) and any(text in told for text in known if len(text) >= _LONG):
             del around["message"]  # "Running command: ..." and the like
-        rest = without_repeats({**around, **values}, [*known, *strings_of(event.get("content"))], self.log.blobs)
+        rest = without_repeats({**around, **values}, [*known, *strings_in(event.get("content"))], self.log.blobs)
         if rest is not None and rest.keys() != {"cause"}:
             self.log.note(event["action" if is_action else "observation"], {"event": event.get("id"), **rest})
 

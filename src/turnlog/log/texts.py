@@ -1,0 +1,266 @@
+"""The one reader of a record's texts: where each stands, and the record again with other texts in their places.
+
+Redaction, search, validation, read-back and summaries all read through it. A new kind of record or part is a new row in
+`FIELDS`; tests/log/test_texts.py fails until it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .budget import Strategy
+from .messages import (
+    Form,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    unchanged,
+)
+from .records import (
+    Approval,
+    Configuration,
+    Decision,
+    FileChange,
+    MessageRecord,
+    Note,
+    PartialAnswer,
+    SealedRecord,
+    SessionOpened,
+    StreamCheckpoint,
+    SummaryRecord,
+    ToolFinished,
+    ToolStarted,
+    TurnClosed,
+    TurnOpened,
+    UnknownRecord,
+    UsageRecord,
+)
+
+S = TypeVar("S", bound=Struct)
+
+LeafPart = Text | Media | Reasoning | ToolCall | Opaque | Unknown
+"""A part that holds no other."""
+
+Kind = Literal["none", "text", "url", "json", "setting", "wire", "call", "within"]
+
+
+class Field(NamedTuple):
+    """What stands in a field, and whether a search looks there.
+
+    `text` is plain text; `url` an address, of which one that holds its own bytes (`data:`) is no text. `json` is any
+    JSON; `setting` JSON that requests carry as it is, so that all its numbers are finite; `wire` JSON that a provider
+    or a newer turnlog wrote. `call` is the arguments of a tool call, in both their spellings. `within` is another
+    struct, or several. `none` is no text: an id, a hash, a word of ours, the name of a model or a tool.
+    """
+
+    kind: Kind
+    searched: bool = False
+
+
+NOT_TEXT = Field("none")
+TEXT = Field("text")
+SEARCHED = Field("text", searched=True)
+SETTING = Field("setting")
+WIRE = Field("wire")
+WITHIN = Field("within")
+CONVERSATION = Field("within", searched=True)
+
+FIELDS: dict[type, dict[str, Field]] = {
+    MessageRecord: {
+        "message": CONVERSATION,
+        "count": NOT_TEXT,
+        "model": NOT_TEXT,
+        "stop": NOT_TEXT,
+        "response_id": NOT_TEXT,
+        "source": TEXT,
+    },
+    PartialAnswer: {
+        "message": CONVERSATION,
+        "reason": TEXT,
+        "fragments": CONVERSATION,
+        "count": NOT_TEXT,
+        "model": NOT_TEXT,
+    },
+    StreamCheckpoint: {"message": WITHIN, "fragments": WITHIN, "model": NOT_TEXT},
+    ToolStarted: {"call_id": NOT_TEXT, "name": NOT_TEXT},
+    ToolFinished: {"call_id": NOT_TEXT, "outcome": NOT_TEXT, "reason": SEARCHED},
+    UsageRecord: {"provider": NOT_TEXT, "model": NOT_TEXT, "usage": NOT_TEXT, "raw": WIRE, "counted": NOT_TEXT},
+    Decision: {"action": NOT_TEXT, "why": SEARCHED, "detail": Field("json")},
+    SessionOpened: {"source": NOT_TEXT},
+    TurnOpened: {"turn_id": NOT_TEXT, "watch": TEXT},
+    TurnClosed: {"turn_id": NOT_TEXT, "status": NOT_TEXT, "reason": TEXT},
+    Configuration: {
+        "provider": NOT_TEXT,
+        "model": NOT_TEXT,
+        "settings": SETTING,
+        "tools": WITHIN,
+        "form": WITHIN,
+        "why": TEXT,
+        "budget": NOT_TEXT,
+        "strategy": WITHIN,
+        "environment": NOT_TEXT,
+    },
+    FileChange: {
+        "path": SEARCHED,
+        "action": NOT_TEXT,
+        "before": NOT_TEXT,
+        "after": NOT_TEXT,
+        "old_path": SEARCHED,
+        "patch": NOT_TEXT,
+        "root": TEXT,
+        "old_mode": NOT_TEXT,
+        "mode": NOT_TEXT,
+    },
+    Approval: {"call_id": NOT_TEXT, "state": NOT_TEXT, "by": TEXT, "reason": TEXT},
+    Note: {"topic": SEARCHED, "text": SEARCHED, "data": Field("json")},
+    SummaryRecord: {"key": NOT_TEXT, "state": NOT_TEXT, "text": TEXT, "reason": TEXT, "summarizer": NOT_TEXT},
+    SealedRecord: {"of": NOT_TEXT, "data": NOT_TEXT, "blobs": NOT_TEXT},
+    UnknownRecord: {"name": NOT_TEXT},
+    Message: {"role": NOT_TEXT, "parts": CONVERSATION, "name": TEXT, "form": WITHIN},
+    Text: {"text": SEARCHED, "form": WITHIN},
+    Media: {
+        "kind": NOT_TEXT,
+        "mime": NOT_TEXT,
+        "sha256": NOT_TEXT,
+        "url": Field("url", searched=True),
+        "file_id": NOT_TEXT,
+        "provider": NOT_TEXT,
+        "name": SEARCHED,
+        "form": WITHIN,
+    },
+    Reasoning: {
+        "provider": NOT_TEXT,
+        "text": SEARCHED,
+        "summary": SEARCHED,
+        "signature": NOT_TEXT,
+        "encrypted": NOT_TEXT,
+        "id": NOT_TEXT,
+        "form": WITHIN,
+    },
+    ToolCall: {
+        "id": NOT_TEXT,
+        "name": NOT_TEXT,
+        "arguments": Field("call", searched=True),
+        "raw": NOT_TEXT,  # read with `arguments`
+        "kind": NOT_TEXT,
+        "signature": NOT_TEXT,
+        "provider": NOT_TEXT,
+        "item_id": NOT_TEXT,
+        "form": WITHIN,
+    },
+    ToolResult: {
+        "call_id": NOT_TEXT,
+        "name": NOT_TEXT,
+        "parts": CONVERSATION,
+        "outcome": NOT_TEXT,
+        "kind": NOT_TEXT,
+        "form": WITHIN,
+    },
+    Opaque: {"provider": NOT_TEXT, "kind": NOT_TEXT, "data": Field("json", searched=True), "form": WITHIN},
+    Unknown: {"kind": NOT_TEXT, "data": WIRE},
+    Tool: {
+        "name": NOT_TEXT,
+        "description": TEXT,
+        "parameters": SETTING,
+        "kind": NOT_TEXT,
+        "provider": NOT_TEXT,
+        "data": SETTING,
+        "form": WITHIN,
+    },
+    Form: {"provider": NOT_TEXT, "shape": NOT_TEXT, "delta": WIRE},
+    Strategy: {"name": NOT_TEXT, "steps": NOT_TEXT, "heading": TEXT},
+}
+"""Every field that could hold a text, of every struct that a record can hold."""
+
+Selection = dict[type, list[tuple[str, Kind]]]
+"""Which fields of each struct are looked at."""
+
+
+def _selected(wanted: Callable[[Field], bool]) -> Selection:
+    return {
+        holder: [(name, field.kind) for name, field in fields.items() if wanted(field)]
+        for holder, fields in FIELDS.items()
+    }
+
+
+EVERY = _selected(lambda field: field != NOT_TEXT)
+SEARCHABLE = _selected(lambda field: field.searched)
+GIVEN_JSON = _selected(lambda field: field.kind in ("json", "setting", "call", "within"))
+"""What callers give as JSON, which may hold what no JSON can."""
+
+
+class Found(NamedTuple):
+    """A text of a record: its path (`message.parts[0].text`), its kind, and the text: a string, JSON, or the
+    `ToolCall` whose arguments it is."""
+
+    path: str
+    kind: Kind
+    value: Any
+
+
+def texts_in(holder: Struct, fields: Selection = EVERY, path: str = "") -> Iterator[Found]:
+    """Every text that `holder`, a body or anything in one, has in these fields, in order. Empty ones are left out.
+    `path` is where `holder` itself stands."""
+    for name, kind in fields[type(holder)]:
+        value: Any = holder if kind == "call" else getattr(holder, name)
+        if not value or (kind == "url" and value.startswith("data:")):
+            continue
+        place = f"{path}.{name}" if path else name
+        if type(value) is tuple:
+            for i, inner in enumerate(value):
+                if kind != "within":
+                    yield Found(f"{place}[{i}]", kind, inner)
+                elif fields[type(inner)]:
+                    yield from texts_in(inner, fields, f"{place}[{i}]")
+        elif kind == "within":
+            yield from texts_in(value, fields, place)
+        else:
+            yield Found(place, kind, value)
+
+
+def with_texts(holder: S, change: Callable[[Kind, Any], Any]) -> S:
+    """`holder` with `change` of the kind and value of each of its texts in that text's place; `holder` itself if each
+    is the very same."""
+    changes: dict[str, Any] = {}
+    for name, kind in EVERY[type(holder)]:
+        if kind == "call":
+            holder = change(kind, holder)
+            continue
+        value: Any = getattr(holder, name)
+        if not value or (kind == "url" and value.startswith("data:")):
+            continue
+        made = partial(with_texts, change=change) if kind == "within" else partial(change, kind)
+        new: Any = tuple(map(made, value)) if type(value) is tuple else made(value)
+        if not (unchanged(new, value) if type(value) is tuple else new is value):
+            changes[name] = new
+    return replace(holder, **changes) if changes else holder
+
+
+def leaf_parts(parts: Iterable[Part]) -> Iterator[LeafPart]:
+    """The parts of a message, with those inside tool results in place of the results."""
+    for part in parts:
+        if isinstance(part, ToolResult):
+            yield from part.parts
+        else:
+            yield part
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string inside a JSON value, keys left out, in order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from strings_in(item)
