@@ -283,12 +283,12 @@ def test_a_conversation_is_read_into_canonical_parts() -> None:
     ("body", "path"),
     [
         ({}, "messages"),
-        ({"messages": ["hello"]}, "messages.0"),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role"),
-        ({"messages": [{"role": "user", "content": 3}]}, "messages.0.content"),
-        ({"messages": [{"role": "user", "content": [{"type": "text", "text": 3}]}]}, "messages.0.content.0.text"),
+        ({"messages": ["hello"]}, "messages[0]"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role"),
+        ({"messages": [{"role": "user", "content": 3}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": 3}]}]}, "messages[0].content[0].text"),
         ({"messages": [], "tools": "all"}, "tools"),
-        ({"messages": [], "tools": [{"name": "x", "input_schema": []}]}, "tools.0.input_schema"),
+        ({"messages": [], "tools": [{"name": "x", "input_schema": []}]}, "tools[0].input_schema"),
     ],
 )
 def test_what_cannot_be_read_is_named_by_its_path(body: dict[str, Any], path: str) -> None:

@@ -245,7 +245,7 @@ def test_a_call_without_a_readable_signature_gets_the_stand_in() -> None:
     [
         ({"generationConfig": {"temperature": "hot", "topP": "0.5"}}, {"generationConfig": {"topP": "0.5"}}),
         ({"generationConfig": []}, {}),
-        ({"generation_config": {"stop_sequences": ["a", {}]}}, {"generation_config": {}}),
+        ({"generation_config": {"stop_sequences": ["a", {}]}}, {"generation_config": {"stop_sequences": ["a"]}}),
         ({"safetySettings": ["none"]}, {}),
         ({"toolConfig": {"functionCallingConfig": {"allowedFunctionNames": [{}]}}},
          {"toolConfig": {"functionCallingConfig": {}}}),
@@ -254,7 +254,7 @@ def test_a_call_without_a_readable_signature_gets_the_stand_in() -> None:
          {"tools": [{"functionDeclarations": [
              {"name": "f", "parametersJsonSchema": {"type": "object", "required": "a"}}]}]}),
         ({"tools": {"functionDeclarations": {"name": "f", "strict": True}}},
-         {"tools": {"functionDeclarations": [{"name": "f"}]}}),
+         {"tools": {"functionDeclarations": {"name": "f"}}}),
     ],
 )  # fmt: skip
 def test_settings_of_the_wrong_type_are_dropped(settings: dict[str, Any], kept: dict[str, Any]) -> None:

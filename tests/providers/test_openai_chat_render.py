@@ -388,7 +388,7 @@ def test_too_many_of_anything(oracle: ModuleType) -> None:
     body = {"model": "gpt-4o", "tools": tools, "messages": messages}
     result = PROVIDER.sanitize(body, target("openai-chat", "gpt-4o"))
     assert oracle.check_openai_chat(result.body) == []
-    assert [edit.kind for edit in result.edits] == ["call", "tool"]
+    assert [edit.path for edit in result.edits] == ["tools", "messages[0].tool_calls"]
     sent = result.body["messages"]
     assert [m for m in sent if m["role"] == "tool"] == answers
     assert [call for m in sent for call in m.get("tool_calls", ())] == calls

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import InputError
 from ..log.messages import Tool
 from . import provider
-from .anthropic.shapes import TOOL as ANTHROPIC_TOOL
-from .google.shapes import TOOL as GOOGLE_TOOL
+from .anthropic.schema_tools import TOOL as ANTHROPIC_TOOL
+from .google.schema import TOOL as GOOGLE_TOOL
 
 
 def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
@@ -51,10 +50,6 @@ def _plain(tool: Mapping[str, Any]) -> Tool:
     return Tool(tool["name"], description=str(tool.get("description") or ""), parameters=parameters)
 
 
-_DATED = re.compile(r"_\d{8}$")
-"""How Anthropic ends the types of the tools that it runs or defines, those to come too; nobody else does."""
-
-
 def _shape(tool: Mapping[str, Any]) -> str | None:
     """Whose declaration this is. Tools that a provider runs itself, such as a search, have no other mark than the
     words that it has for them."""
@@ -63,7 +58,7 @@ def _shape(tool: Mapping[str, Any]) -> str | None:
         return "google"
     if "input_schema" in tool:
         return "anthropic"
-    if isinstance(kind, str) and kind != "custom" and (kind in ANTHROPIC_TOOL.shapes or _DATED.search(kind)):
+    if isinstance(kind, str) and kind != "custom" and (kind in ANTHROPIC_TOOL.shapes or ANTHROPIC_TOOL.leaves(kind)):
         return "anthropic"
     if "function" in tool or (kind == "custom" and "custom" in tool):
         return "openai-chat"

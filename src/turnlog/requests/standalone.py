@@ -17,8 +17,8 @@ from ..log.messages import Message, Text, ToolResult, media_parts, not_json
 from ..models.target import DEFAULT_MODELS, Target, target
 from ..providers import provider
 from ..providers.protocol import Parsed
+from ..providers.schema import check_depth
 from ..providers.sdk_objects import plain_body
-from ..providers.values import check_depth
 from ..view.types import Edit, Loss, Shown, starts_turn
 from .build import build
 from .request import Request

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...view.types import Edit
-from ..values import misfit
-from .values import MARK
 
 MAX_MARKS = 4
 """Most marks of one request, the automatic one at top level included."""
@@ -15,20 +13,6 @@ MAX_MARKS = 4
 _PLAIN = {"type": "ephemeral"}
 
 _Path = tuple[str | int, ...]
-
-
-def with_sound_mark(block: dict[str, Any], path: str, edits: list[Edit]) -> dict[str, Any]:
-    """`block` with a mark as the API has them, or none; itself if nothing is wrong with its mark."""
-    mark = block.get("cache_control")
-    why = "" if mark is None else misfit(mark, MARK)
-    if not why:
-        return block
-    plain = {key: value for key, value in mark.items() if key != "ttl"} if isinstance(mark, dict) else {}
-    lost = bool(misfit(plain, MARK))
-    where = f"{path}.cache_control" + ("" if lost else ".ttl")
-    edits.append(Edit("setting", f"dropped: {why}", rule="Input should be valid", path=where))
-    marked: dict[str, Any] = _changed(block, (), None if lost else plain)
-    return marked
 
 
 def sanitize_marks(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:

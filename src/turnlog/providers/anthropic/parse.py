@@ -25,8 +25,8 @@ from ...log.messages import (
 )
 from ...log.records import Configuration
 from ..protocol import Parsed
+from ..schema import Many, check_depth, check_types
 from ..spelling import difference
-from ..values import check_depth
 from .blocks import (
     NAME,
     call_block,
@@ -40,6 +40,7 @@ from .blocks import (
     spelled,
     text_block,
 )
+from .schema import BLOCK, BODY
 
 _NOT_SETTINGS = frozenset({"model", "messages", "system", "tools"})
 _ROLES = ("user", "assistant", "system")
@@ -50,62 +51,51 @@ def parse(body: Mapping[str, Any]) -> Parsed:
     if not isinstance(body, Mapping):
         raise FormatError("a request body is a JSON object", path="body")
     check_depth(body)
-    reader = _Reader()
     listed = body.get("messages")
-    if not isinstance(listed, (list, tuple)):
+    if listed is None:
         raise FormatError("expected a list of messages", path="messages")
+    check_types(body, BODY, "")
+    reader = _Reader()
     messages = [*reader.system(body.get("system")), *map(reader.message, listed, range(len(listed)))]
     return Parsed(messages=tuple(messages), configuration=_configuration(body), blobs=reader.blobs)
 
 
 def read_blocks(blocks: Sequence[Any], path: str) -> tuple[tuple[Part, ...], dict[str, bytes]]:
     """The parts that content blocks hold, and the media bytes among them by hash."""
+    check_types(blocks, Many(BLOCK), path)
     reader = _Reader()
     return reader.parts(blocks, path), reader.blobs
 
 
 def _configuration(body: Mapping[str, Any]) -> Configuration:
-    tools = body.get("tools")
-    if tools is not None and not isinstance(tools, (list, tuple)):
-        raise FormatError("expected a list of tools", path="tools")
-    model = _string(body, "model", "model")
     # Spelling of the body itself: a model that is not named, empty system text or tools.
     missing = [] if "model" in body else ["model"]
     hollow = {key: body[key] for key in ("system", "tools") if key in body and not body[key]}
     delta = {sign: entry for sign, entry in (("+", hollow), ("-", missing)) if entry}
     return Configuration(
         provider=NAME,
-        model=model,
+        model=_string(body, "model"),
         settings={key: value for key, value in body.items() if key not in _NOT_SETTINGS},
-        tools=tuple(_tool(tool, f"tools.{i}") for i, tool in enumerate(tools or ())),
+        tools=tuple(map(_tool, body.get("tools") or ())),
         form=Form(provider=NAME, delta=delta) if delta else None,
     )
 
 
-def _tool(seen: Any, path: str) -> Tool:
-    if not isinstance(seen, Mapping):
-        raise FormatError("expected a tool declaration (an object)", path=path)
-    name = _string(seen, "name", f"{path}.name")
-    if _string(seen, "type", f"{path}.type") not in ("", "custom"):
+def _tool(seen: Mapping[str, Any]) -> Tool:
+    name = _string(seen, "name")
+    if _string(seen, "type") not in ("", "custom"):
         return Tool(name=name, kind="hosted", provider=NAME, data=dict(seen))
-    description = _string(seen, "description", f"{path}.description")
-    schema = seen.get("input_schema")
-    if schema is not None and not isinstance(schema, dict):
-        raise FormatError("expected a JSON schema (an object)", path=f"{path}.input_schema")
+    description, schema = _string(seen, "description"), seen.get("input_schema")
     default = {"name": name, "input_schema": schema or {"type": "object", "properties": {}}}
     if description:
         default["description"] = description
     return Tool(name=name, description=description, parameters=schema or None, form=_formed(default, seen))
 
 
-def _string(holder: Mapping[str, Any], key: str, path: str) -> str:
+def _string(holder: Mapping[str, Any], key: str) -> str:
     """The string at `key`, empty where there is none."""
     value = holder.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise FormatError(f"expected a string, found {type(value).__name__}", path=path)
-    return value
+    return value if isinstance(value, str) else ""
 
 
 def _formed(default: Mapping[str, Any], seen: Mapping[str, Any], shape: str = "") -> Form | None:
@@ -151,9 +141,7 @@ class _Reader:
         return [self._message("system", {"role": "system", "content": seen}, "system")]
 
     def message(self, seen: Any, index: int) -> Message:
-        path = f"messages.{index}"
-        if not isinstance(seen, Mapping):
-            raise FormatError("expected a message (an object)", path=path)
+        path = f"messages[{index}]"
         if seen.get("role") not in _ROLES:
             raise FormatError(f"expected one of {', '.join(_ROLES)}, found {seen.get('role')!r}", path=f"{path}.role")
         message = self._message(seen["role"], seen, f"{path}.content")
@@ -176,33 +164,27 @@ class _Reader:
     def _content(self, content: Any, path: str) -> tuple[Part, ...]:
         if content is None:
             return ()
-        if isinstance(content, str):
-            return (Text(content),)
-        if not isinstance(content, (list, tuple)):
-            raise FormatError("expected a string or a list of blocks", path=path)
-        return self.parts(content, path)
+        return (Text(content),) if isinstance(content, str) else self.parts(content, path)
 
     def parts(self, blocks: Sequence[Any], path: str) -> tuple[Part, ...]:
-        return tuple(self.part(block, f"{path}.{i}") for i, block in enumerate(blocks))
+        return tuple(self.part(block, f"{path}[{i}]") for i, block in enumerate(blocks))
 
     def part(self, block: Any, path: str) -> Part:
-        if not isinstance(block, Mapping):
-            raise FormatError("expected a content block (an object)", path=path)
         kind = block.get("type")
         if not isinstance(kind, str):
             raise FormatError(f"expected the type of a content block, found {kind!r}", path=f"{path}.type")
         match kind:
             case "text":
-                text = _string(block, "text", f"{path}.text")
+                text = _string(block, "text")
                 return Text(text, form=_formed({"type": "text", "text": text}, block))
             case "thinking" | "redacted_thinking":
-                return self._reasoning(block, path)
+                return self._reasoning(block)
             case "tool_use":
-                return self._call(block, path)
+                return self._call(block)
             case "tool_result":
                 return self._result(block, path)
             case "image" | "document":
-                return self._media(block, path) or self._opaque(block)
+                return self._media(block) or self._opaque(block)
             case "search_result":
                 return self._search_result(block) or self._opaque(block)
             case _:
@@ -211,29 +193,29 @@ class _Reader:
     def _opaque(self, block: Mapping[str, Any]) -> Opaque:
         return Opaque(provider=NAME, kind=str(block["type"]), data=dict(block))
 
-    def _reasoning(self, block: Mapping[str, Any], path: str) -> Reasoning:
+    def _reasoning(self, block: Mapping[str, Any]) -> Reasoning:
         if block["type"] == "redacted_thinking":
-            data = _string(block, "data", f"{path}.data")
+            data = _string(block, "data")
             part = Reasoning(provider=NAME, encrypted=data)
             shape = "" if data else "redacted"
             default: dict[str, Any] = {"type": "redacted_thinking", "data": data}
         else:
-            text = _string(block, "thinking", f"{path}.thinking")
-            signature = _string(block, "signature", f"{path}.signature")
+            text = _string(block, "thinking")
+            signature = _string(block, "signature")
             part = Reasoning(provider=NAME, text=text, signature=signature)
             shape = ""
             default = reasoning_block(part)
         return msgspec.structs.replace(part, form=_formed(default, block, shape))
 
-    def _call(self, block: Mapping[str, Any], path: str) -> ToolCall:
+    def _call(self, block: Mapping[str, Any]) -> ToolCall:
         arguments = block.get("input")
         if arguments is None:
             arguments = {}
         held = is_finite_json(arguments)
         shape = "" if isinstance(arguments, dict) or not held else "bare"
         call = ToolCall(
-            id=_string(block, "id", f"{path}.id"),
-            name=_string(block, "name", f"{path}.name"),
+            id=_string(block, "id"),
+            name=_string(block, "name"),
             arguments=arguments if held else None,
             raw=None if held else compact_json(arguments),
             form=Form(NAME, shape) if shape else None,
@@ -245,8 +227,6 @@ class _Reader:
     def _result(self, block: Mapping[str, Any], path: str) -> ToolResult:
         # What a result may hold has no calls or reasoning in it; a block that does is kept whole.
         failed = block.get("is_error")
-        if failed not in (None, False, True):
-            raise FormatError(f"expected true or false, found {failed!r}", path=f"{path}.is_error")
         # An empty output is no text; in an error it would be refused, so there it counts as one.
         content = None if block.get("content") == "" and not failed else block.get("content")
         inner = tuple(
@@ -254,7 +234,7 @@ class _Reader:
             for part, nested in self._nested(content, f"{path}.content")
         )
         result = ToolResult(
-            call_id=_string(block, "tool_use_id", f"{path}.tool_use_id"),
+            call_id=_string(block, "tool_use_id"),
             parts=inner,
             outcome="failed" if failed else "ok",
         )
@@ -280,15 +260,11 @@ class _Reader:
         default = {"type": "search_result", "source": "", "title": ""}
         return Text(inner["text"], form=_formed(default, _without(block, "content"), "search_result"))
 
-    def _media(self, block: Mapping[str, Any], path: str) -> Media | None:
+    def _media(self, block: Mapping[str, Any]) -> Media | None:
         """The media of an image or document block, or None for a source that is not of the known kinds."""
         source = block.get("source")
-        if source is None:
-            return None
         if not isinstance(source, Mapping):
-            raise FormatError("expected a source (an object)", path=f"{path}.source")
-        for key in ("type", "media_type", "data", "url", "file_id"):
-            _string(source, key, f"{path}.source.{key}")
+            return None
         payload = "content" if source.get("type") == "content" else "data"
         media = self._sourced(str(block["type"]), source, source.get(payload))
         if media is None:

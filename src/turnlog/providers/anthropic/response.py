@@ -11,10 +11,10 @@ from ...log.records import Usage, tokens_billed
 from ...view.types import Edit
 from ..protocol import Reply
 from ..refusals import refuse_error
+from ..schema import check_depth, prune
 from ..sdk_objects import plain
-from ..values import check_depth, prune
 from .parse import read_blocks
-from .shapes import BLOCK
+from .schema import BLOCK
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 

@@ -6,26 +6,21 @@ Every function takes a request and returns one; nothing is changed in place. Eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import FormatError
-from ...log.messages import unchanged
 from ...models.target import Target
 from ...view.types import Edit
 from ..protocol import Rendered
-from ..values import misfit, prune
+from ..schema import fit
+from . import sanitize_messages, sanitize_tools
 from .cache_marks import sanitize_marks
 from .rules import NO_SAMPLING, ONE_SAMPLING, thinking_type
-from .sanitize_messages import sanitize_blocks
-from .sanitize_tools import sanitize_tools
-from .shapes import BODY, NOT_NULL
-from .values import SETTINGS
+from .schema import BODY, MIN_BUDGET
 
 _DEFAULT_MAX_TOKENS = 8192
 """Answer length where nobody asked for one, in tokens; less if the model's limit is lower."""
-_MIN_BUDGET = 1024
-"""Smallest thinking budget, in tokens ("Input should be greater than or equal to 1024")."""
 
 _Request = dict[str, Any]
 _Edits = list[Edit]
@@ -42,22 +37,13 @@ def sanitize(request: _Request, target: Target) -> Rendered:
 
 
 def _sanitized(request: _Request, target: Target, edits: _Edits) -> _Request:
-    sanitized: _Request = prune(request, BODY, "", edits)
-    steps: tuple[Callable[[_Request, Target, _Edits], _Request], ...] = (
-        _nulls,
-        _settings,
-        _system,
-        _messages,
-        _model,
-        _thinking_budget,
-        _max_tokens,
-        _thinking_excludes,
-        _sampling,
-        _stop_sequences,
-        sanitize_tools,
-        _tool_choice,
-    )
-    for step in steps:
+    sanitized = sanitize_messages.mended(request, edits)
+    sanitized = sanitize_tools.mended(sanitized, edits)
+    sanitized = fit(sanitized, BODY, "", edits)
+    sanitized = sanitize_messages.finished(sanitized, edits)
+    if request.get("tools") and not sanitized.get("tools"):
+        sanitized = sanitize_tools.from_calls(sanitized, edits)
+    for step in (_model, _max_tokens, _thinking_excludes, _sampling, _tool_choice):
         sanitized = step(sanitized, target, edits)
     return sanitize_marks(sanitized, edits)
 
@@ -90,35 +76,6 @@ def _dropped(request: _Request, key: str, edits: _Edits, detail: str, rule: str)
     return {name: value for name, value in request.items() if name != key}
 
 
-def _nulls(request: _Request, target: Target, edits: _Edits) -> _Request:
-    for key in [key for key, value in request.items() if value is None and key in NOT_NULL]:
-        request = _dropped(request, key, edits, "dropped: it was null", "Input should be valid")
-    return request
-
-
-def _settings(request: _Request, target: Target, edits: _Edits) -> _Request:
-    """Settings whose values are none of theirs go; what a request needs is filled in later."""
-    for key in SETTINGS:
-        why = misfit(request[key], SETTINGS[key]) if key in request else ""
-        if why:
-            request = _dropped(request, key, edits, f"dropped: {why}", "Input should be valid")
-    return request
-
-
-def _messages(request: _Request, target: Target, edits: _Edits) -> _Request:
-    """Every block of the system text and of the messages as such."""
-    request = sanitize_blocks(request, "system", "system", edits)
-    given = request.get("messages")
-    if not isinstance(given, list):
-        return request
-    mended = [
-        sanitize_blocks(message, "content", f"messages[{i}].content", edits) if isinstance(message, dict) else message
-        for i, message in enumerate(given)
-    ]
-    same = unchanged(mended, given)
-    return request if same else {**request, "messages": mended}
-
-
 def _model(request: _Request, target: Target, edits: _Edits) -> _Request:
     if request.get("model"):
         return request
@@ -130,19 +87,6 @@ def _budget(request: Mapping[str, Any]) -> int | None:
     """The thinking budget in tokens, None if thinking is not enabled by budget."""
     budget = request["thinking"].get("budget_tokens") if thinking_type(request) == "enabled" else None
     return budget if isinstance(budget, int) else None
-
-
-def _thinking_budget(request: _Request, target: Target, edits: _Edits) -> _Request:
-    budget = _budget(request)
-    if budget is None or budget >= _MIN_BUDGET:
-        return request
-    _setting(
-        edits,
-        "thinking.budget_tokens",
-        f"raised from {budget} to {_MIN_BUDGET}",
-        "Input should be greater than or equal to 1024",
-    )
-    return {**request, "thinking": {**request["thinking"], "budget_tokens": _MIN_BUDGET}}
 
 
 def required_settings(target: Target) -> dict[str, Any]:
@@ -157,10 +101,10 @@ def _max_tokens(request: _Request, target: Target, edits: _Edits) -> _Request:
     limit = given if given is not None else required_settings(target)["max_tokens"]
     rule = "Field required"
     if budget is not None and isinstance(limit, int) and limit <= budget:
-        limit = min(budget + max(limit, _MIN_BUDGET), max(target.output_limit, _MIN_BUDGET + 1))
+        limit = min(budget + max(limit, MIN_BUDGET), max(target.output_limit, MIN_BUDGET + 1))
         rule = "`max_tokens` must be greater than `thinking.budget_tokens`."
         if limit <= budget:
-            lowered = max(_MIN_BUDGET, limit // 2)
+            lowered = max(MIN_BUDGET, limit // 2)
             _setting(edits, "thinking.budget_tokens", f"lowered from {budget} to {lowered}", rule)
             request = {**request, "thinking": {**request["thinking"], "budget_tokens": lowered}}
     if limit == given:
@@ -202,47 +146,7 @@ def _sampling(request: _Request, target: Target, edits: _Edits) -> _Request:
     if both and ONE_SAMPLING.search(model):
         rule = "`temperature` and `top_p` cannot both be specified for this model."
         request = _dropped(request, "top_p", edits, "dropped: temperature is set", rule)
-    for key in ("temperature", "top_p"):
-        value = request.get(key)
-        if value != value:  # NaN, which is no JSON
-            request = _dropped(request, key, edits, f"dropped: {value} is no number", "range: 0..1")
-        elif isinstance(value, (int, float)) and not 0 <= value <= 1:
-            clamped = min(max(value, 0), 1)
-            _setting(edits, key, f"{value} became {clamped}", "range: 0..1")
-            request = {**request, key: clamped}
     return request
-
-
-def _stop_sequences(request: _Request, target: Target, edits: _Edits) -> _Request:
-    given = request.get("stop_sequences")
-    if not isinstance(given, list):
-        return request
-    kept = [item for item in given if not isinstance(item, str) or item.strip()]
-    if len(kept) == len(given):
-        return request
-    _setting(edits, "stop_sequences", "blank ones dropped", "each stop sequence must contain non-whitespace")
-    return {**request, "stop_sequences": kept}
-
-
-def _system(request: _Request, target: Target, edits: _Edits) -> _Request:
-    """System text is text, without blank blocks, which the API refuses even beside others."""
-    given = request.get("system")
-    if given is None or isinstance(given, str):
-        return request
-    blocks = given if isinstance(given, list) else []
-    kept = [block for block in blocks if _says_something(block)]
-    if kept == given:
-        return request
-    rule = "text content blocks must contain non-whitespace text"
-    if not kept:
-        return _dropped(request, "system", edits, "dropped: it has no text", rule)
-    _setting(edits, "system", f"{len(blocks) - len(kept)} blocks without text dropped", rule)
-    return {**request, "system": kept}
-
-
-def _says_something(block: Any) -> bool:
-    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
-    return isinstance(text, str) and bool(text.strip())
 
 
 def _tool_choice(request: _Request, target: Target, edits: _Edits) -> _Request:

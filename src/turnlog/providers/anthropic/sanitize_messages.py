@@ -1,7 +1,7 @@
-"""What the Messages API would refuse inside a message, mended or taken out.
+"""Blocks as the Messages API takes them, one by one: pairing, order and limits are repair's.
 
-Pairing, order and limits are repair's; what stands here is the block as such: keys that must be
-there, values of the wrong kind, media under the wrong type.
+`mended` gives what is understood the form that the API wants, before the schema is applied; `finished` fills, after
+it, what must not be empty.
 """
 
 from __future__ import annotations
@@ -14,11 +14,7 @@ from typing import Any
 from ...log.messages import unchanged
 from ...view.repair.sniff import image_type
 from ...view.types import Edit
-from ..values import misfit
 from .blocks import NO_OUTPUT, decoded, document_text
-from .cache_marks import with_sound_mark
-from .known import misfit_inside
-from .values import OPTIONAL
 
 _Block = dict[str, Any]
 _Edits = list[Edit]
@@ -28,38 +24,46 @@ _ONLY: dict[str, tuple[str, ...]] = {"image": ("transformations",), "document": 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
-def sanitize_blocks(holder: _Block, key: str, path: str, edits: _Edits) -> _Block:
-    """`holder` (a message, a tool result, a request) with every block in the list at `key` mended;
-    itself if nothing had to change. `path` is that of the list."""
-    blocks = holder.get(key)
+def mended(request: _Block, edits: _Edits) -> _Block:
+    """The request with every block of its messages mended; itself if nothing had to change."""
+    return _changed(request, _MEND, edits)
+
+
+def finished(request: _Block, edits: _Edits) -> _Block:
+    """The request without failed results that say nothing; itself if there are none."""
+    return _changed(request, {"tool_result": _saying}, edits)
+
+
+_Change = Callable[[_Block, str, _Edits], _Block]
+
+
+def _changed(request: _Block, changes: dict[str, _Change], edits: _Edits) -> _Block:
+    given = request.get("messages")
+    if not isinstance(given, list):
+        return request
+    new = [
+        _blocks(message, f"messages[{i}].content", changes, edits) if isinstance(message, dict) else message
+        for i, message in enumerate(given)
+    ]
+    return request if unchanged(new, given) else {**request, "messages": new}
+
+
+def _blocks(holder: _Block, path: str, changes: dict[str, _Change], edits: _Edits) -> _Block:
+    """`holder` (a message, a tool result, a source) with every block in its content, which is at `path`, changed."""
+    blocks = holder.get("content")
     if not isinstance(blocks, list):
         return holder
-    mended = [_block(block, f"{path}[{j}]", edits) for j, block in enumerate(blocks)]
-    same = unchanged(mended, blocks)
-    return holder if same else {**holder, key: mended}
-
-
-def _block(block: Any, path: str, edits: _Edits) -> Any:
-    if not isinstance(block, dict) or not isinstance(block.get("type"), str):
-        return block
-    mend = _MEND.get(block["type"])
-    if mend is not None:
-        block = mend(block, path, edits)
-    block = with_sound_mark(block, path, edits)
-    optional = OPTIONAL.get(block["type"], {})
-    for key, why in [(key, misfit(block[key], optional[key])) for key in optional if key in block]:
-        if why:
-            block = _without(block, key, path, why, edits)
-    return block
-
-
-def _without(block: _Block, key: str, path: str, why: str, edits: _Edits) -> _Block:
-    edits.append(Edit("unknown_value", f"dropped: {why}", rule="Input should be valid", path=f"{path}.{key}"))
-    return {name: value for name, value in block.items() if name != key}
+    new = [
+        changes[block["type"]](block, f"{path}[{j}]", edits)
+        if isinstance(block, dict) and isinstance(block.get("type"), str) and block["type"] in changes
+        else block
+        for j, block in enumerate(blocks)
+    ]
+    return holder if unchanged(new, blocks) else {**holder, "content": new}
 
 
 def _set(block: _Block, key: str, value: Any, path: str, edits: _Edits) -> _Block:
-    was = f"it was {block[key]!r:.40}" if key in block else "there was none"
+    was = f"{key} was {block[key]!r:.40}" if key in block else f"there was no {key}"
     edits.append(Edit("value", f"set to {value!r:.40}: {was}", rule="Field required", path=f"{path}.{key}"))
     return {**block, key: value}
 
@@ -77,25 +81,15 @@ def _call(block: _Block, path: str, edits: _Edits) -> _Block:
 
 def _result(block: _Block, path: str, edits: _Edits) -> _Block:
     failed = block.get("is_error", False)
-    if failed is None:
-        block = _without(block, "is_error", path, "it was null", edits)
-    elif not isinstance(failed, bool):
+    if failed is not None and not isinstance(failed, bool):
         block = _set(block, "is_error", bool(failed), path, edits)
-    if "content" in block and block["content"] is None:
-        block = _without(block, "content", path, "it was null", edits)
-    block = sanitize_blocks(block, "content", f"{path}.content", edits)
-    given = block.get("content")
-    if not isinstance(given, list):
-        return block
-    wrong = [(j, why) for j, inner in enumerate(given) if (why := misfit_inside(inner))]
-    if not wrong:
-        return block
-    for j, why in wrong:
-        edits.append(Edit("opaque", f"left out: {why}", rule=why, path=f"{path}.content[{j}]"))
-    left = [inner for j, inner in enumerate(given) if j not in {j for j, _ in wrong}]
-    if not left and not block.get("is_error"):
-        return {key: value for key, value in block.items() if key != "content"}
-    return {**block, "content": left or NO_OUTPUT}
+    return _blocks(block, f"{path}.content", _MEND, edits)
+
+
+def _saying(block: _Block, path: str, edits: _Edits) -> _Block:
+    return (
+        _set(block, "content", NO_OUTPUT, path, edits) if block.get("is_error") and not block.get("content") else block
+    )
 
 
 def _media(block: _Block, path: str, edits: _Edits) -> _Block:
@@ -104,8 +98,8 @@ def _media(block: _Block, path: str, edits: _Edits) -> _Block:
     if not isinstance(source, dict):
         return block
     if source.get("type") == "content":
-        mended = sanitize_blocks(source, "content", f"{path}.source.content", edits)
-        return block if mended is source else {**block, "source": mended}
+        inner = _blocks(source, f"{path}.source.content", _MEND, edits)
+        return block if inner is source else {**block, "source": inner}
     mime, data = source.get("media_type"), source.get("data")
     if source.get("type") == "text" and isinstance(data, str) and mime != "text/plain":
         return {**block, "source": _set(source, "media_type", "text/plain", f"{path}.source", edits)}
@@ -137,16 +131,16 @@ def _retyped(block: _Block, kind: str, path: str, edits: _Edits) -> _Block:
         return block
     lost = [key for key in _ONLY[block["type"]] if block.get(key) is not None]
     detail = f"sent as {kind}, it was {block['type']}" + (f" with {', '.join(lost)}" if lost else "")
-    edits.append(Edit("media", detail, rule="source.base64.media_type: Input should be of another type", path=path))
+    edits.append(Edit("media", detail, rule="Input should be of another type", path=path))
     rest = {key: value for key, value in block.items() if key not in _ONLY[block["type"]]}
     return {**rest, "type": kind}
 
 
 def _search_result(block: _Block, path: str, edits: _Edits) -> _Block:
-    return sanitize_blocks(block, "content", f"{path}.content", edits)
+    return _blocks(block, f"{path}.content", _MEND, edits)
 
 
-_MEND: dict[str, Callable[[_Block, str, _Edits], _Block]] = {
+_MEND: dict[str, _Change] = {
     "thinking": _thinking,
     "tool_use": _call,
     "tool_result": _result,

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Literal
+
+from ...errors import FormatError
+from ...log.messages import unchanged
+from ..schema import check_depth
 
 NAME = "google"
 """The public name of this provider."""
@@ -50,6 +55,7 @@ def role_of(role: str | None) -> Literal["user", "assistant", "system"]:
     return "assistant" if word in ("model", "assistant") else "system" if word == "system" else "user"
 
 
+@lru_cache(4096)
 def camel(key: str) -> str:
     """`key` in camelCase, the default spelling."""
     if "_" not in key.strip("_"):
@@ -58,6 +64,7 @@ def camel(key: str) -> str:
     return head + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
+@lru_cache(4096)
 def snake(key: str) -> str:
     """`key` in snake_case."""
     return _CAPITAL.sub(lambda match: "_" + match[1].lower(), key)
@@ -69,6 +76,24 @@ def find(wire: Mapping[str, Any], key: str) -> str:
         return key
     other = snake(key)
     return other if other in wire else key
+
+
+Change = Callable[[dict[str, Any], str], dict[str, Any]]
+"""What becomes of an object that stands at a path."""
+
+
+def changed(holder: dict[str, Any], key: str, path: str, change: Change) -> dict[str, Any]:
+    """`holder` with what `change` makes of each object at `key`, of which there may be one instead of a list; itself
+    if that changes none. `path` is that of the holder."""
+    name = find(holder, key)
+    given, where = holder.get(name), f"{path}.{name}" if path else name
+    if isinstance(given, dict):
+        new = change(given, where)
+        return holder if new is given else {**holder, name: new}
+    if not isinstance(given, list):
+        return holder
+    items = [change(item, f"{where}[{i}]") if isinstance(item, dict) else item for i, item in enumerate(given)]
+    return holder if unchanged(items, given) else {**holder, name: items}
 
 
 def camel_deep(value: Any) -> Any:
@@ -85,3 +110,31 @@ def camel_deep(value: Any) -> Any:
 def _camel_names(keys: Iterable[str]) -> list[str]:
     present = set(keys)
     return [key if camel(key) in present else camel(key) for key in keys]
+
+
+def check_json(value: Any, path: str = "") -> None:
+    """Raises FormatError for a key that stands there in both spellings, so that nobody knows which one
+    counts, and for values nested too deeply."""
+    check_depth(value)
+    _check_twins(value, path)
+
+
+def _check_twins(value: Any, path: str) -> None:
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            _check_twins(item, f"{path}[{i}]")
+    elif isinstance(value, dict):
+        if len({camel(key) for key in value}) < len(value):
+            _refuse_twins(path, value)
+        for key, item in value.items():
+            if isinstance(item, (dict, list)) and camel(key) not in FREE:
+                _check_twins(item, f"{path}.{key}" if path else key)
+
+
+def _refuse_twins(path: str, holder: dict[str, Any]) -> None:
+    seen: dict[str, str] = {}
+    for key in holder:
+        twin = seen.setdefault(camel(key), key)
+        if twin != key:
+            where = f"{path}.{key}" if path else key
+            raise FormatError(f"the same key as {twin}: use one of the two spellings", path=where)

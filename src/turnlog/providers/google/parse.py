@@ -11,10 +11,11 @@ from ...errors import FormatError
 from ...log.messages import Form, Message, Part, Text, ToolResult
 from ...log.records import Configuration
 from ..protocol import Parsed
+from ..schema import check_types
 from ..spelling import formed
-from .checked import check_json, typed
-from .keys import NAME, camel_deep, find, role_of
+from .keys import NAME, camel_deep, check_json, find, role_of
 from .parts import PartReader
+from .schema import BODY
 from .tools import read_tools
 
 _CONTENT = ("contents", "systemInstruction", "tools", "model")
@@ -25,6 +26,9 @@ def parse(body: Mapping[str, Any]) -> Parsed:
     if not isinstance(body, Mapping):
         raise FormatError("expected the body of a generateContent request, an object", path="body")
     check_json(dict(body))
+    if body.get("contents") is None:
+        raise FormatError("expected a list of contents, or one content", path="contents")
+    check_types(body, BODY, "")
     reader = _Reader(body)
     return Parsed(messages=tuple(reader.messages()), configuration=reader.configuration(), blobs=reader.parts.blobs)
 
@@ -52,8 +56,6 @@ class _Reader:
         if isinstance(contents, dict):
             self.words.append("content-object")
             contents = [contents]
-        if not isinstance(contents, list):
-            raise FormatError("expected a list of contents, or one content", path="contents")
         after_results = False
         for i, content in enumerate(contents):
             message = self.content(content, f"contents[{i}]", after_results)
@@ -70,17 +72,14 @@ class _Reader:
             return Message("system", tuple(map(Text, value)), form=Form(NAME, "strings"))
         if not isinstance(value, dict):
             raise FormatError('expected an object such as {"parts": [{"text": ...}]}', path=path)
-        typed(value, "role", str, path)
         parts, shape = self.part_list(value, path)
         seen = {key: item for key, item in value.items() if key != "parts"}
         return Message("system", parts, form=_form({"role": "user"}, seen, [shape]))
 
-    def content(self, content: Any, path: str, after_results: bool) -> Message:
+    def content(self, content: dict[str, Any], path: str, after_results: bool) -> Message:
         """One content. `apart` keeps results from joining the ones before, `content` keeps a system
         role among the contents (newer backends list it) out of the system instruction."""
-        if not isinstance(content, dict):
-            raise FormatError("expected a content object with role and parts", path=path)
-        role = role_of(typed(content, "role", str, path))
+        role = role_of(content.get("role"))
         if role == "assistant":
             self.parts.answering()
         else:
@@ -100,15 +99,13 @@ class _Reader:
         """The parts of a content, and how the list was spelled."""
         parts = holder.get("parts")
         if isinstance(parts, dict):
-            return (self.parts.read(parts, f"{path}.parts"),), "object"
+            return (self.parts.read(parts),), "object"
         if parts is None:
             others = [key for key in holder if key not in ("parts", "role")]
             if others:
                 raise FormatError(f"expected parts, found only {', '.join(others)}", path=path)
             return (), "null" if "parts" in holder else "absent"
-        if not isinstance(parts, list):
-            raise FormatError("expected a list of parts", path=f"{path}.parts")
-        found = tuple(self.parts.read(part, f"{path}.parts[{j}]") for j, part in enumerate(parts))
+        found = tuple(map(self.parts.read, parts))
         return found, "" if parts else "empty"
 
     def configuration(self) -> Configuration:
@@ -116,13 +113,9 @@ class _Reader:
         if isinstance(tools, dict):
             self.words.append("tools-object")
             tools = [tools]
-        if tools is not None and not isinstance(tools, list):
-            raise FormatError("expected a list of tools", path="tools")
         if tools:
             self.content_keys.add("tools")
         model = self.value("model")
-        if model is not None and not isinstance(model, str):
-            raise FormatError("expected a string", path="model")
         name = model if isinstance(model, str) else ""
         if name.startswith("models/"):
             self.words.append("models/")

@@ -8,7 +8,6 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import ToolCall, compact_json
-from .checked import typed
 from .keys import NAME
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
@@ -43,8 +42,7 @@ class PartialCall:
             had = self._arguments if isinstance(self._arguments, dict) else {}
             self._arguments = {**had, **call["args"]}
         for i, piece in enumerate(call.get("partialArgs") or ()):
-            if isinstance(piece, dict):
-                self._set(piece, f"{where}.partialArgs[{i}]")
+            self._set(piece, f"{where}.partialArgs[{i}]")
         self.complete = not call.get("willContinue")
 
     def part(self) -> dict[str, Any]:
@@ -57,8 +55,7 @@ class PartialCall:
         return ToolCall(id=call_id, name=self.name, raw=compact_json(self._arguments), provider=NAME)
 
     def _set(self, piece: dict[str, Any], where: str) -> None:
-        path = _path(typed(piece, "jsonPath", str, where) or "$", where)
-        typed(piece, "stringValue", str, where)
+        path = _path(piece.get("jsonPath") or "$", where)
         value = next((piece[key] for key in _VALUES if key in piece), None)
         if path == self._open and isinstance(value, str):
             value = _get(self._arguments, path) + value

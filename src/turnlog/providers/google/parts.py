@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ...errors import FormatError
 from ...log.messages import (
     Form,
     Media,
@@ -24,7 +23,6 @@ from ...log.messages import (
 )
 from ..spelling import formed
 from . import wire
-from .checked import typed
 from .keys import DATA, NAME, camel, find
 from .media import decode, file_media, plain_mime, spelling_of
 from .results import read_response
@@ -60,30 +58,25 @@ class PartReader:
         """What follows is not the model's."""
         self._step_over = True
 
-    def read(self, part: Any, path: str) -> Part:
-        """One part. What has no canonical kind is opaque; an empty part is an empty text."""
-        if not isinstance(part, dict):
-            raise FormatError('expected a part object such as {"text": ...}', path=path)
+    def read(self, part: dict[str, Any]) -> Part:
+        """One part, as the schema has them. What has no canonical kind is opaque; an empty part is an empty text."""
         names = {camel(key): key for key, value in part.items() if value is not None}
-        for key, kind in (("text", str), ("thoughtSignature", str), ("thought", bool)):
-            typed(part, names.get(key, key), kind, path)
         data = [key for key in DATA if key in names]
         if len(data) > 1:
             return Opaque(NAME, "part", part)
         if not data:
             return self._without_data(part, names)
-        where = f"{path}.{names[data[0]]}"
         value = part[names[data[0]]]
         found: Part | None = None
         match data[0]:
             case "text":
                 found = self._text(part, value)
             case "functionCall":
-                found = self._call(part, value, where)
+                found = self._call(part, value)
             case "functionResponse":
-                found = self._result(part, value, where)
+                found = self._result(part, value)
             case "inlineData" | "fileData":
-                found = self._media(part, value, where)
+                found = self._media(part, value)
             case _:
                 pass
         return Opaque(NAME, data[0], part) if found is None else found
@@ -107,8 +100,7 @@ class PartReader:
             return _with_form(found, wire.reasoning(found), part)
         return _with_form(Text(text), {"text": text}, part)
 
-    def _call(self, part: dict[str, Any], inner: Any, path: str) -> Part:
-        _check_named(inner, path)
+    def _call(self, part: dict[str, Any], inner: dict[str, Any]) -> Part:
         name, wire_id, arguments = _string(inner, "name"), _string(inner, "id"), inner.get("args")
         call_id = wire_id or f"{name}-{len(self._calls) + 1}"
         self._calls.append(_Call(call_id, wire_id, name))
@@ -127,15 +119,14 @@ class PartReader:
             part = {**part, "functionCall": {**inner, "args": wire.call(call)["functionCall"]["args"]}}
         return _with_form(call, wire.call(call), part, "bare" if bare else "")
 
-    def _result(self, part: dict[str, Any], inner: Any, path: str) -> Part:
-        _check_named(inner, path)
+    def _result(self, part: dict[str, Any], inner: dict[str, Any]) -> Part:
         if not is_finite_json(inner.get("response")):
             inner = {**inner, "response": {"output": compact_json(inner["response"])}}
             part = {**part, "functionResponse": inner}
-        nested = typed(inner, "parts", list, path)
+        nested = inner.get("parts")
         name, wire_id = _string(inner, "name"), _string(inner, "id")
         texts, outcome, shape = read_response(inner["response"]) if "response" in inner else ((), "ok", "absent")
-        found = tuple(self._nested(entry, f"{path}.parts[{i}]") for i, entry in enumerate(nested or ()))
+        found = tuple(map(self._nested, nested or ()))
         call_id = self._answered(wire_id, name)
         shape = "nested" if found and not shape else shape
         result = ToolResult(
@@ -149,12 +140,10 @@ class PartReader:
         default = wire.result(result, call_id, name or "unnamed", nested or [])
         return _with_form(result, default, part, shape)
 
-    def _nested(self, entry: Any, path: str) -> Media | Opaque:
-        if not isinstance(entry, dict):
-            raise FormatError("expected a part object", path=path)
+    def _nested(self, entry: dict[str, Any]) -> Media | Opaque:
         for key in ("inlineData", "fileData"):
             name = find(entry, key)
-            media = self._media(entry, entry[name], f"{path}.{name}") if entry.get(name) is not None else None
+            media = self._media(entry, entry[name]) if entry.get(name) is not None else None
             if media is not None:
                 return media
         return Opaque(NAME, "functionResponsePart", entry)
@@ -171,11 +160,7 @@ class PartReader:
         call.answered = True
         return call.id
 
-    def _media(self, part: dict[str, Any], inner: Any, path: str) -> Media | None:
-        if not isinstance(inner, dict):
-            raise FormatError("expected an object", path=path)
-        for key in ("mimeType", "data", "fileUri"):
-            typed(inner, find(inner, key), str, path)
+    def _media(self, part: dict[str, Any], inner: dict[str, Any]) -> Media | None:
         mime = plain_mime(_string(inner, find(inner, "mimeType")))
         data, uri = inner.get("data"), inner.get(find(inner, "fileUri"))
         if isinstance(uri, str) and uri.startswith("data:"):
@@ -203,14 +188,6 @@ def _with_form(part: _P, default: dict[str, Any], seen: dict[str, Any], shape: s
     """`part` with the form that turns its default rendering into what was seen."""
     form = formed(NAME, default, seen, shape)
     return msgspec.structs.replace(part, form=form)
-
-
-def _check_named(inner: Any, path: str) -> None:
-    """Raises FormatError if a call or a result is no object, or its name or id no string."""
-    if not isinstance(inner, dict):
-        raise FormatError("expected an object", path=path)
-    typed(inner, "name", str, path)
-    typed(inner, "id", str, path)
 
 
 def _signature(part: dict[str, Any]) -> str:

@@ -17,11 +17,12 @@ from ...log.messages import Message, Part, Reasoning, Text, ToolCall
 from ...log.records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
+from ..schema import check_types
 from ..sdk_objects import plain
-from .checked import check_json, typed
-from .keys import FREE, NAME, camel
+from .keys import FREE, NAME, camel, check_json
 from .partial import PartialCall, starts_partial
 from .parts import PartReader
+from .schema import RESPONSE
 
 _KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "modelVersion", "responseId"})
 _BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"})
@@ -75,8 +76,6 @@ class ResponseAssembler:
                 self.feed(item)
             return
         wire = _plain(chunk)
-        for key in ("modelVersion", "responseId"):
-            typed(wire, key, str, "response")
         if _KNOWN & wire.keys():
             self.begun = True
         elif not self.begun and not wire.keys() <= _BESIDE:
@@ -91,15 +90,12 @@ class ResponseAssembler:
         blocked = _fields(wire.get("promptFeedback")).get("blockReason")
         if isinstance(blocked, str) and blocked:
             self._stop = blocked
-        candidates = wire.get("candidates", [])
-        if not isinstance(candidates, list) or not all(isinstance(one, dict) for one in candidates):
-            raise FormatError("expected a list of candidates", path="response.candidates")
-        for candidate in candidates:
+        for candidate in wire.get("candidates", []):
             if not candidate.get("index"):
                 self._candidate(candidate)
 
     def _candidate(self, candidate: dict[str, Any]) -> None:
-        content = typed(candidate, "content", dict, _CANDIDATE) or {}
+        content = candidate.get("content") or {}
         parts = content.get("parts") or []
         for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
             self._part(part, f"{_CANDIDATE}.content.parts[{j}]")
@@ -107,17 +103,15 @@ class ResponseAssembler:
             told = _fields(candidate.get(key))
             if told and told not in self._sources.get(key, ()):
                 self._sources.setdefault(key, []).append(told)
-        reason = typed(candidate, "finishReason", str, _CANDIDATE)
+        reason = candidate.get("finishReason")
         if reason in _UNREADABLE_CALL and reason != self._stop:
-            said = typed(candidate, "finishMessage", str, _CANDIDATE) or ""
+            said = candidate.get("finishMessage") or ""
             if said or not any(isinstance(part, ToolCall) for part in self._parts):
                 self._cut.append(ToolCall(id="", name="", raw=said, provider=NAME))
         if reason and reason != "FINISH_REASON_UNSPECIFIED":
             self._stop = reason
 
-    def _part(self, part: Any, path: str) -> None:
-        if not isinstance(part, dict):
-            raise FormatError("expected a part object", path=path)
+    def _part(self, part: dict[str, Any], path: str) -> None:
         clean = {key: _standard(key, value) for key, value in part.items() if value is not False}
         inner = clean.get("functionCall")
         if isinstance(inner, dict) and (self._partial is not None or starts_partial(inner)):
@@ -127,12 +121,10 @@ class ResponseAssembler:
             clean = whole
         if clean.get("text") == "" and clean.keys() <= set(_PARTS):
             return
-        self._append(self._reader.read(clean, path))
+        self._append(self._reader.read(clean))
 
     def _partial_call(self, part: dict[str, Any], inner: dict[str, Any], path: str) -> dict[str, Any] | None:
         """The whole call as soon as its last piece has come."""
-        for key, kind in (("id", str), ("name", str), ("partialArgs", list)):
-            typed(inner, key, kind, path)
         if self._partial is not None and inner.get("name") and self._partial.name:  # cut off
             self._cut.append(self._partial.fragment())
             self._partial = None
@@ -186,7 +178,9 @@ def _plain(chunk: Any) -> dict[str, Any]:
     """A response as a dict in camelCase."""
     wire = plain(chunk, "response")
     check_json(wire, "response")
-    return {camel(key): _clean(camel(key), value) for key, value in wire.items() if value is not None}
+    clean = {camel(key): _clean(camel(key), value) for key, value in wire.items() if value is not None}
+    check_types(clean, RESPONSE, "response")
+    return clean
 
 
 def _clean(key: str, value: Any) -> Any:

@@ -3,24 +3,19 @@ exclude each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ...errors import FormatError
 from ...models.target import Target
 from ...view.types import Edit
 from ..protocol import Rendered
-from ..values import prune
-from .keys import camel, find
+from ..schema import fit
+from .keys import changed, find
 from .rules import is_gemini_3
-from .sanitize_contents import sanitize_content
-from .sanitize_ids import sanitize_ids
-from .shapes import BODY, is_google_schema
+from .sanitize_contents import finished, mended
+from .schema import BODY, SCHEMA
 from .tools import lower_types
-from .values import drop_misfits
 
-_STOPS = 5
-_TEMPERATURE = (0, 2)
 _CACHED = ("systemInstruction", "tools", "toolConfig")
 
 
@@ -37,17 +32,15 @@ def sanitize(request: dict[str, Any], target: Target) -> Rendered:
 
 def _sanitized(request: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:
     body = dict(request)
-    _system(body, target, edits)
-    _contents(body, target, edits)
-    _declarations(body, edits)
+    _system(body, edits)
     _schemas(body, edits)
-    rest = {key: value for key, value in body.items() if camel(key) not in ("contents", "tools")}
-    pruned = drop_misfits(prune(rest, BODY, "", edits), "", edits)
-    body = {key: pruned.get(key, value) for key, value in body.items() if key in pruned or key not in rest}
+    body = mended(body, edits, signs=is_gemini_3(target.model))
+    body = dict(fit(body, BODY, "", edits))
+    body = finished(body, edits)
     _tools(body, edits)
     _calling(body, edits)
     _cached(body, edits)
-    _generation(body, target, edits)
+    _thinking(body, target, edits)
     return body
 
 
@@ -63,7 +56,7 @@ def _object(holder: dict[str, Any], key: str) -> tuple[str, dict[str, Any] | Non
     return name, dict(value) if isinstance(value, dict) else None
 
 
-def _system(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
+def _system(body: dict[str, Any], edits: list[Edit]) -> None:
     """A system instruction given as the SDK takes it, but REST does not."""
     key = find(body, "systemInstruction")
     value = body.get(key)
@@ -73,86 +66,25 @@ def _system(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
         edits.append(Edit("setting", "sent as a content", rule="Invalid value", path=key))
     elif value == [] or (isinstance(value, dict) and not value.get("parts")):
         _drop(body, key, "it has no parts", "parts must not be empty.", edits)
-    elif isinstance(value, dict):
-        whole = _listed(value, "parts")
-        pruned = prune({key: whole}, BODY, "", edits)[key]
-        body[key] = sanitize_content(
-            value if pruned is whole else pruned, key, edits, signs=is_gemini_3(target.model), role=False
-        )
-
-
-def _contents(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
-    """Every content as such."""
-    signs = is_gemini_3(target.model)
-
-    def sanitized(content: Any, path: str) -> Any:
-        return sanitize_content(content, path, edits, signs=signs)
-
-    _each(body, "contents", "parts", sanitized, edits)
-    key = find(body, "contents")
-    if isinstance(body.get(key), list):
-        body[key] = sanitize_ids(body[key], edits)
-
-
-def _declarations(body: dict[str, Any], edits: list[Edit]) -> None:
-    """Every tool and every safety setting as such."""
-
-    def sanitized(tool: Any, path: str) -> Any:
-        return drop_misfits(tool, path, edits)
-
-    _each(body, "tools", "functionDeclarations", sanitized, edits)
-    _each(body, "safetySettings", "", sanitized, edits)
-
-
-def _each(body: dict[str, Any], shape: str, inner: str, mend: Callable[[Any, str], Any], edits: list[Edit]) -> None:
-    """Prunes and sanitizes each object of a repeated field. It, and the field `inner` of each, may stand there
-    as a single object instead of a list."""
-    key = find(body, shape)
-    value = body.get(key)
-    if not value or not isinstance(value, (list, dict)):
-        return
-    given = value if isinstance(value, list) else [value]
-    listed = [_listed(item, inner) for item in given]
-    pruned = prune({shape: listed}, BODY, "", edits)[shape]
-    kept = [old if new is wrapped else new for new, wrapped, old in zip(pruned, listed, given, strict=True)]
-    kept = [mend(item, f"{shape}[{i}]") for i, item in enumerate(kept)]
-    if any(new is not old for new, old in zip(kept, given, strict=True)):
-        body[key] = kept if isinstance(value, list) else kept[0]
-
-
-def _listed(holder: Any, key: str) -> Any:
-    """`holder` with what stands at `key` in a list, where a single object stands there without."""
-    if not isinstance(holder, dict):
-        return holder
-    name = find(holder, key)
-    inner = holder.get(name)
-    return {**holder, name: [inner]} if inner and isinstance(inner, dict) else holder
 
 
 def _schemas(body: dict[str, Any], edits: list[Edit]) -> None:
     """JSON schemas that a typed field does not take, moved to the field that takes any."""
-    key = find(body, "tools")
-    tools = body.get(key)
-    for i, tool in enumerate(tools if isinstance(tools, list) else []):
-        if not isinstance(tool, dict):
-            continue
-        name = find(tool, "functionDeclarations")
-        declared = tool.get(name)
-        if not isinstance(declared, list):
-            continue
-        moved = [_untyped(one, "parameters", "parametersJsonSchema", f"tools[{i}]", edits) for one in declared]
-        moved = [_untyped(one, "response", "responseJsonSchema", f"tools[{i}]", edits) for one in moved]
-        if any(new is not old for new, old in zip(moved, declared, strict=True)):
-            tools = [*tools[:i], {**tool, name: moved}, *tools[i + 1 :]] if isinstance(tools, list) else tools
-            body[key] = tools
+
+    def moved(one: dict[str, Any], path: str) -> dict[str, Any]:
+        one = _untyped(one, "parameters", "parametersJsonSchema", path, edits)
+        return _untyped(one, "response", "responseJsonSchema", path, edits)
+
+    def declared(tool: dict[str, Any], path: str) -> dict[str, Any]:
+        return changed(tool, "functionDeclarations", path, moved)
+
+    body.update(changed(body, "tools", "", declared))
     key, config = _object(body, "generationConfig")
     if config is not None:
         body[key] = _untyped(config, "responseSchema", "responseJsonSchema", key, edits)
 
 
-def _untyped(holder: Any, typed: str, free: str, path: str, edits: list[Edit]) -> Any:
-    if not isinstance(holder, dict):
-        return holder
+def _untyped(holder: dict[str, Any], typed: str, free: str, path: str, edits: list[Edit]) -> dict[str, Any]:
     key, other = find(holder, typed), find(holder, free)
     schema = holder.get(key)
     if schema is None:
@@ -164,7 +96,7 @@ def _untyped(holder: Any, typed: str, free: str, path: str, edits: list[Edit]) -
     if not isinstance(schema, dict):
         edits.append(Edit("setting", "dropped: it is no schema", rule="Invalid value", path=f"{path}.{key}"))
         return rest
-    if is_google_schema(schema):
+    if SCHEMA.takes(schema):
         return holder
     edits.append(Edit("setting", f"sent as {free}, which takes any schema", rule="Unknown name", path=f"{path}.{key}"))
     return {**rest, free: lower_types(schema)}
@@ -248,33 +180,14 @@ def _cached(body: dict[str, Any], edits: list[Edit]) -> None:
             _drop(body, name, "the cached content brings its own", rule, edits)
 
 
-def _generation(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
-    """Generation settings within their limits."""
+def _thinking(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
+    """A budget for thinking or a level, not both."""
     key, config = _object(body, "generationConfig")
-    if config is None:
+    name, thinking = _object(config or {}, "thinkingConfig")
+    if config is None or thinking is None:
         return
-    before = dict(config)
-    low, high = _TEMPERATURE
-    temperature = config.get("temperature")
-    rule = "temperature must be in the range [0.0, 2.0]."
-    if temperature != temperature:  # NaN, which is no JSON
-        del config["temperature"]
-        edits.append(Edit("setting", f"dropped: {temperature} is no number", rule=rule, path="temperature"))
-    elif isinstance(temperature, (int, float)) and not low <= temperature <= high:
-        config["temperature"] = min(max(temperature, low), high)
-        edits.append(Edit("setting", f"{temperature} sent as {config['temperature']}", rule=rule, path="temperature"))
-    name = find(config, "stopSequences")
-    stops = config.get(name)
-    if isinstance(stops, list) and len(stops) > _STOPS:
-        config[name] = stops[:_STOPS]
-        rule = f"at most {_STOPS} stop sequences are supported."
-        edits.append(Edit("setting", f"{len(stops) - _STOPS} dropped", rule=rule, path=name))
-    name, thinking = _object(config, "thinkingConfig")
-    if thinking is not None:
-        budget, level = find(thinking, "thinkingBudget"), find(thinking, "thinkingLevel")
-        if thinking.get(budget) is not None and thinking.get(level) is not None:
-            rule = "You can only set only one of thinking budget and thinking level."
-            _drop(thinking, budget if is_gemini_3(target.model) else level, "given twice", rule, edits)
-            config[name] = thinking
-    if config != before:
-        body[key] = config
+    budget, level = find(thinking, "thinkingBudget"), find(thinking, "thinkingLevel")
+    if thinking.get(budget) is not None and thinking.get(level) is not None:
+        rule = "You can only set only one of thinking budget and thinking level."
+        _drop(thinking, budget if is_gemini_3(target.model) else level, "given twice", rule, edits)
+        body[key] = {**config, name: thinking}

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable
 from typing import Any
 
-from ...log.messages import unchanged
 from ...view.repair.sniff import image_type
 from ...view.types import Edit
-from .keys import DATA, camel, find, role_of
+from .keys import DATA, camel, changed, find, role_of
 from .media import decode, file_media, mime_of
-from .values import drop_misfits
+from .sanitize_ids import sanitize_ids
 from .wire import STAND_INS
 
 _Object = dict[str, Any]
@@ -27,22 +27,40 @@ _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _URLSAFE = str.maketrans("-_", "+/")
 
 
-def sanitize_content(content: Any, path: str, edits: _Edits, *, signs: bool, role: bool = True) -> Any:
-    """A content with parts that say something, under a role there is (`role`: it needs one); itself if
-    nothing had to change. `signs` says that calls of this model must be signed."""
-    if not isinstance(content, dict):
-        return content
-    if role and content.get("role") not in _ROLES:
-        content = _with_role(content, path, edits)
-    given = content.get("parts")
-    if not given:
+def mended(body: _Object, edits: _Edits, *, signs: bool) -> _Object:
+    """The body with the roles and the data of its contents as Google has them; itself if nothing had to change.
+    `signs` says that calls of this model must be signed."""
+
+    def part(wire: _Object, path: str) -> _Object:
+        return _part(wire, path, edits, signs)
+
+    def content(wire: _Object, path: str) -> _Object:
+        known = wire.get("role") in _ROLES or not path.startswith("contents")
+        return changed(wire if known else _with_role(wire, path, edits), "parts", path, part)
+
+    return changed(changed(body, "systemInstruction", "", content), "contents", "", content)
+
+
+def finished(body: _Object, edits: _Edits) -> _Object:
+    """The body with contents and parts that say something, and results that go by the ids of their calls; itself if
+    nothing had to change."""
+
+    def part(wire: _Object, path: str) -> _Object:
+        present = {camel(key) for key, value in wire.items() if value is not None}
+        if present & {*DATA, "videoMetadata", "thoughtSignature"}:
+            return wire
+        edits.append(Edit("empty", "without data sent as an empty text", rule="required oneof field 'data'", path=path))
+        return {**wire, "text": ""}
+
+    def content(wire: _Object, path: str) -> _Object:
+        if wire.get("parts"):
+            return changed(wire, "parts", path, part)
         edits.append(Edit("empty", "without parts sent as an empty text", rule="parts must not be empty.", path=path))
-        return {**content, "parts": [{"text": ""}]}
-    parts = given if isinstance(given, list) else [given]
-    sanitized = [_part(part, f"{path}.parts[{j}]", edits, signs) for j, part in enumerate(parts)]
-    if unchanged(sanitized, parts):
-        return content
-    return {**content, "parts": sanitized if isinstance(given, list) else sanitized[0]}
+        return {**wire, "parts": [{"text": ""}]}
+
+    body = changed(changed(body, "systemInstruction", "", content), "contents", "", content)
+    key = find(body, "contents")
+    return {**body, key: sanitize_ids(body[key], edits)} if isinstance(body.get(key), list) else body
 
 
 def _with_role(content: _Object, path: str, edits: _Edits) -> _Object:
@@ -53,26 +71,14 @@ def _with_role(content: _Object, path: str, edits: _Edits) -> _Object:
     return {**content, "role": valid}
 
 
-def _part(part: Any, path: str, edits: _Edits, signs: bool) -> Any:
-    if not isinstance(part, dict):
-        return part
-    part = drop_misfits(part, path, edits)
+def _part(part: _Object, path: str, edits: _Edits, signs: bool) -> _Object:
     part = _signed(part, path, edits, signs)
-    present = {camel(key) for key, value in part.items() if value is not None}
-    if not present & {*DATA, "videoMetadata", "thoughtSignature"}:
-        edits.append(Edit("empty", "without data sent as an empty text", rule="required oneof field 'data'", path=path))
-        return {**part, "text": ""}
-    for key, mend in (
-        ("functionCall", _call),
-        ("functionResponse", _result),
-        ("inlineData", _inline),
-        ("fileData", _file),
-    ):
+    for key, mend in _MEND:
         name = find(part, key)
         inner = part.get(name)
         if isinstance(inner, dict):
-            mended = mend(inner, f"{path}.{name}", edits)
-            part = part if mended is inner else {**part, name: mended}
+            new = mend(inner, f"{path}.{name}", edits)
+            part = part if new is inner else {**part, name: new}
     return part
 
 
@@ -119,21 +125,7 @@ def _result(result: _Object, path: str, edits: _Edits) -> _Object:
         result = _set(result, "response", {}, path, edits)
     elif not isinstance(given, dict):
         result = _set(result, "response", {"output": given}, path, edits)
-    nested = result.get("parts")
-    if not isinstance(nested, list):
-        return result
-    mended = [_nested(entry, f"{path}.parts[{i}]", edits) for i, entry in enumerate(nested)]
-    same = unchanged(mended, nested)
-    return result if same else {**result, "parts": mended}
-
-
-def _nested(entry: Any, path: str, edits: _Edits) -> Any:
-    for key, mend in (("inlineData", _inline), ("fileData", _file)):
-        name = find(entry, key) if isinstance(entry, dict) else key
-        if isinstance(entry, dict) and isinstance(entry.get(name), dict):
-            mended = mend(entry[name], f"{path}.{name}", edits)
-            entry = entry if mended is entry[name] else {**entry, name: mended}
-    return entry
+    return changed(result, "parts", path, lambda part, where: _part(part, where, edits, signs=False))
 
 
 def _inline(inline: _Object, path: str, edits: _Edits) -> _Object:
@@ -147,15 +139,24 @@ def _inline(inline: _Object, path: str, edits: _Edits) -> _Object:
         rule = "Invalid value (TYPE_BYTES), Base64 decoding failed"
         edits.append(Edit("media", "encoded again", rule=rule, path=f"{path}.data"))
         inline = {**inline, "data": again}
-    found = "" if inline.get(key) or raw is None else image_type(raw)
+    typed = isinstance(inline.get(key), str) and inline[key]
+    found = "" if typed or raw is None else image_type(raw)
     return _set(inline, key, found, path, edits) if found else inline
 
 
 def _file(file: _Object, path: str, edits: _Edits) -> _Object:
     """A file of a type: what its address ends with, where none is given."""
     uri, key = file.get(find(file, "fileUri")), find(file, "mimeType")
-    if file.get(key) or not isinstance(uri, str):
+    if (isinstance(file.get(key), str) and file[key]) or not isinstance(uri, str):
         return file
     media = file_media(uri, "")
     guess = "video/mp4" if media.kind == "video" else mime_of(media)
     return _set(file, key, guess, path, edits)
+
+
+_MEND: tuple[tuple[str, Callable[[_Object, str, _Edits], _Object]], ...] = (
+    ("functionCall", _call),
+    ("functionResponse", _result),
+    ("inlineData", _inline),
+    ("fileData", _file),
+)

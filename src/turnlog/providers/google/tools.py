@@ -11,30 +11,23 @@ instead of the default `parametersJsonSchema`, which takes any JSON schema.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import NoneType
 from typing import Any
 
-from ...errors import FormatError
 from ...log.messages import Tool, extra_keys, free_text
 from ...view.types import Loss
 from ..spelling import formed
-from .checked import typed
 from .keys import NAME, camel, find
 from .wire import own, shape_of, spelled
 
 
 def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
-    """The tools of a body. Raises FormatError."""
+    """The tools of a body, objects of the types that `TOOL` says."""
     found: list[Tool] = []
-    for i, entry in enumerate(tools):
-        if not isinstance(entry, dict):
-            raise FormatError("expected a tool object", path=f"tools[{i}]")
+    for entry in tools:
         first = True
         for key, value in entry.items() or [("", None)]:
-            if camel(key) == "functionDeclarations" and not isinstance(value, (list, dict, NoneType)):
-                raise FormatError("expected a list of function declarations", path=f"tools[{i}].{key}")
             if _declares(key, value):
-                found += _functions(value, key, first, found, f"tools[{i}].{key}")
+                found += _functions(value, key, first, found)
             else:
                 found.append(_hosted(key, entry, first))
             first = False
@@ -53,7 +46,7 @@ def _hosted(key: str, entry: dict[str, Any], first: bool) -> Tool:
     return Tool(name=camel(key), kind="hosted", provider=NAME, data=data, form=form)
 
 
-def _functions(value: Any, key: str, first: bool, before: list[Tool], path: str) -> list[Tool]:
+def _functions(value: Any, key: str, first: bool, before: list[Tool]) -> list[Tool]:
     words = []
     if not first:
         words.append("joined")
@@ -64,14 +57,7 @@ def _functions(value: Any, key: str, first: bool, before: list[Tool], path: str)
     if isinstance(value, dict):
         words.append("object")
         value = [value]
-    found = []
-    for j, declaration in enumerate(value):
-        if not isinstance(declaration, dict):
-            raise FormatError("expected a function declaration, an object", path=f"{path}[{j}]")
-        for name, kind in (("name", str), ("description", str), ("parameters", dict)):
-            typed(declaration, name, kind, f"{path}[{j}]")
-        found.append(_function(declaration, words if j == 0 else []))
-    return found
+    return [_function(declaration, [] if j else words) for j, declaration in enumerate(value)]
 
 
 def _function(seen: dict[str, Any], words: list[str]) -> Tool:

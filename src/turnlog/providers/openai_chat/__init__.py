@@ -10,7 +10,7 @@ from .render import render
 from .response import parse_response
 from .rules import rules
 from .sanitize import sanitize
-from .shapes import NAME
+from .schema import NAME
 from .stream import ChatAssembler
 
 __all__ = ["PROVIDER"]

@@ -19,7 +19,7 @@ from typing import Any
 
 from ...log.messages import Form
 from ..spelling import spell
-from .shapes import NAME
+from .schema import NAME
 
 
 def words(form: Form | None) -> list[str]:

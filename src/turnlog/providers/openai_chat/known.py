@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...log.messages import Opaque
-from .shapes import MEDIA_TYPES, TEXT_TYPES
+from .schema import MEDIA_TYPES, TEXT_TYPES
 
 _UNREADABLE = frozenset({*TEXT_TYPES, "refusal", "image_url", "input_audio", "tool_call", "response"})
 """Kinds of parts that are only kept whole where nothing can be made of them: texts and media without

@@ -14,7 +14,7 @@ from ...log.messages import Form, Media, media_kind, sha256_hex
 from ..protocol import BlobReader
 from ..spelling import formed
 from .form import spelled, words
-from .shapes import NAME
+from .schema import NAME
 
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
 _AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}

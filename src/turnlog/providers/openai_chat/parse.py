@@ -23,14 +23,12 @@ from ...log.messages import (
 )
 from ...log.records import Configuration
 from ..protocol import Parsed
-from ..shapes import STRING, Many
+from ..schema import brief, check_types
 from ..spelling import formed
-from ..values import brief, check_types
 from .media import read_media
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
-from .shapes import MEDIA_TYPES, NAME, OPAQUE_FIELDS, READABLE_MESSAGE, READABLE_TOOL, REASONING_FIELDS, TEXT_TYPES
+from .schema import BODY, MEDIA_TYPES, MESSAGE, NAME, OPAQUE_FIELDS, REASONING_FIELDS, TEXT_TYPES
 
-_TOOLS = Many(READABLE_TOOL)
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
@@ -67,7 +65,7 @@ class MessageReader:
         role = wire.get("role")
         if role not in _ROLES:
             raise FormatError(f"{brief(role)} is none of {', '.join(_ROLES)}", path=f"{path}.role")
-        check_types(wire, READABLE_MESSAGE, path)
+        check_types(wire, MESSAGE, path)
         if role == "assistant":
             return self._assistant(wire)
         if role == "tool" or (role == "function" and self._answers()):
@@ -205,8 +203,7 @@ def _arguments(body: Mapping[str, Any]) -> tuple[Any, str | None, str]:
 
 
 def _configuration(body: Mapping[str, Any]) -> Configuration:
-    check_types(body.get("model"), STRING, "model")
-    check_types(body.get("tools"), _TOOLS, "tools")
+    check_types(body, BODY, "")
     model = _string(body, "model")
     declared = body.get("tools") or ()
     seen = {key: body[key] for key in ("model", "tools") if key in body and not (key == "tools" and declared)}

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...log.messages import Text, Tool, ToolCall, compact_json, free_text
 from .form import spelled, words
-from .shapes import NAME
+from .schema import NAME
 
 
 def envelope(role: str, **keys: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from .form import spelled, words
 from .media import media_wire
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
 from .rules import takes_custom
-from .shapes import NAME, OPAQUE_FIELDS, takes_reasoning
+from .schema import NAME, OPAQUE_FIELDS, takes_reasoning
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:

@@ -13,11 +13,11 @@ from ...log.messages import Form, Message, Opaque, Part, Text, ToolCall, sha256_
 from ...log.records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
+from ..schema import check_types
 from ..sdk_objects import plain
-from ..values import check_types
 from .media import decode_base64
 from .parse import MessageReader
-from .shapes import NAME, OPAQUE_FIELDS, READABLE_SOUND, REASONING_FIELDS
+from .schema import NAME, OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN
 
 _ANSWER_KEYS = ("content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS, *OPAQUE_FIELDS)
 _PADDED = re.compile("[^=]+=*")
@@ -86,7 +86,7 @@ def read_answer(wire: Any, stop: str) -> tuple[Message, tuple[Part, ...], dict[s
         if key not in _ANSWER_KEYS and key != "role" and value not in (None, "", [], {})
     }
     audio = said.pop("audio", None)
-    check_types(audio, READABLE_SOUND, "choices[0].message.audio")
+    check_types(audio, SPOKEN, "choices[0].message.audio")
     if isinstance(said.get("tool_calls"), list):
         said["tool_calls"] = [_without_noise(call) for call in said["tool_calls"]]
     reader = MessageReader()

@@ -13,10 +13,7 @@ from typing import Any
 
 from ...models.target import Target
 from ...view.rules import Rules
-from .shapes import NAME, takes_reasoning
-
-TOOLS_MAX = 128
-"""Most tools of one request ("Invalid 'tools': array too long. Expected an array with maximum length 128")."""
+from .schema import NAME, TOOLS_MAX, takes_reasoning
 
 # Custom tools came with GPT-5; models before it refuse them. An unknown name may be an alias or a
 # deployment of a new model and is taken to know them.

@@ -9,15 +9,14 @@ from ...log.messages import unchanged
 from ...models.target import Target
 from ...view.types import Edit
 from ..protocol import Rendered
-from ..values import fit
-from .rules import TOOLS_MAX, fixed_sampling, no_stop, renamed_limit
+from ..schema import fit
+from .rules import fixed_sampling, no_stop, renamed_limit
 from .sanitize_messages import finished, mended
-from .shapes import request_shape, takes_reasoning
+from .schema import body_shape, takes_reasoning
 
 _SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
 """Sampling settings and the only value that models with fixed sampling take."""
 
-_MAX_STOPS = 4
 _FUNCTION = ("name", "description", "parameters", "strict")
 
 
@@ -32,7 +31,7 @@ def sanitize(request: dict[str, Any], target: Target) -> Rendered:
     except RecursionError as error:
         raise FormatError("arguments nested too deeply to be sent", path="messages") from error
     _mend(body, "tools", _declared(body.get("tools"), model, edits))
-    body = dict(fit(body, request_shape(model), "", edits))
+    body = dict(fit(body, body_shape(model), "", edits))
     _mend(body, "messages", finished(body.get("messages"), edits))
     for step in (_model, _tools, _limits, _habits):
         step(body, model, edits)
@@ -85,13 +84,10 @@ def _tool(tool: Any, path: str, model: str, edits: list[Edit]) -> Any:
 
 
 def _tools(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
-    """How many tools, and what is only allowed beside them."""
+    """What is only allowed beside tools."""
     for key in ("tools", "functions"):
         if body.get(key) == []:
             _drop(body, key, "Empty array.", edits)
-        elif len(body.get(key) or ()) > TOOLS_MAX:
-            edits.append(Edit("tool", f"cut to the first {TOOLS_MAX}", rule="Array too long.", path=key))
-            body[key] = body[key][:TOOLS_MAX]
     if "tools" not in body:
         for key in ("tool_choice", "parallel_tool_calls"):
             if key in body and body[key] != "none":
@@ -101,15 +97,11 @@ def _tools(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
 
 
 def _limits(body: dict[str, Any], model: str, edits: list[Edit]) -> None:
-    """Settings that exclude each other, and numbers of things."""
+    """Settings that exclude each other."""
     if body.get("stream_options") is not None and not body.get("stream"):
         _drop(body, "stream_options", "'stream_options' is only allowed when 'stream' is enabled.", edits)
     if body.get("max_tokens") is not None and body.get("max_completion_tokens") is not None:
         _drop(body, "max_tokens", "'max_tokens' and 'max_completion_tokens' exclude each other.", edits)
-    stop = body.get("stop")
-    if isinstance(stop, list) and len(stop) > _MAX_STOPS:
-        body["stop"] = stop[:_MAX_STOPS]
-        edits.append(Edit("setting", f"cut to {_MAX_STOPS} sequences", rule="Array too long.", path="stop"))
 
 
 def _habits(body: dict[str, Any], model: str, edits: list[Edit]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from ...log.messages import compact_json, unchanged
 from ...view.types import Edit
 from .rules import no_system
-from .shapes import TEXT_TYPES, takes_reasoning
+from .schema import TEXT_TYPES, takes_reasoning
 
 _NAME_MAX = 64
 _NOT_IN_NAME = re.compile(r"[\s<|\\/>]")

@@ -8,10 +8,10 @@ from typing import Any
 from ...log.messages import Message, parse_arguments
 from ...log.records import Usage
 from ..protocol import Reply
+from ..schema import check_types
 from ..sdk_objects import plain
-from ..values import check_types
 from .response import error_text, first_choice, read_answer, usage_of
-from .shapes import READABLE_DELTA
+from .schema import DELTA
 
 
 class ChatAssembler:
@@ -73,7 +73,7 @@ class ChatAssembler:
         )
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
-        check_types(delta, READABLE_DELTA, "choices[0].delta")
+        check_types(delta, DELTA, "choices[0].delta")
         for key, value in delta.items():
             if key == "role" or value is None:
                 continue

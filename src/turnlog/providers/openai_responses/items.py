@@ -10,13 +10,12 @@ from msgspec.structs import replace
 from ...errors import FormatError
 from ...log.messages import Form, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ..protocol import BlobReader
-from ..shapes import STRING
+from ..schema import ANY, STRING, check_types
 from ..spelling import formed, spell
-from ..values import check_types
 from .calls import is_client_call, is_client_result, read_call, read_result
 from .parts import read_content, text_part, write_content
-from .shapes import READABLE_ITEM
-from .wire import NAME, ROLES, has_word, links, own_delta, word_value, words
+from .schema import ITEM
+from .wire import NAME, ROLES, has_word, item_type, links, own_delta, word_value, words
 
 _CANONICAL_ROLE: dict[str, Role] = {
     "assistant": "assistant",
@@ -34,9 +33,7 @@ def check_item(item: Any, path: str) -> dict[str, Any]:
     if not isinstance(item, dict):
         raise FormatError("expected an item, an object", path=path)
     check_types(item.get("type"), STRING, f"{path}.type")
-    shape = READABLE_ITEM.get("message" if _is_message(item) else item.get("type") or "")
-    if shape is not None:
-        check_types(item, shape, path)
+    check_types(item, ITEM.shapes.get(item_type(item), ANY), path)
     return item
 
 
@@ -48,7 +45,7 @@ def read_items(items: list[Any], blobs: dict[str, bytes]) -> list[Message]:
     messages: list[Message] = []
     for i, (item, linked) in enumerate(zip(items, links(items), strict=True)):
         path = f"input[{i}]"
-        if _is_message(item):
+        if item_type(item) == "message":
             messages.append(_read_message(item, linked, path, blobs))
             continue
         part = _read_part_item(item, linked, path, called, blobs)
@@ -70,18 +67,13 @@ def read_output(items: list[Any], blobs: dict[str, bytes]) -> list[Part]:
     parts: list[Part] = []
     for i, (item, linked) in enumerate(zip(items, links(items), strict=True)):
         path = f"output[{i}]"
-        if _is_message(item):
+        if item_type(item) == "message":
             parts.extend(_read_output_message(item, linked, path, blobs))
         elif is_client_result(item) or (is_client_call(item) and item.get("call_id") in answered):
             parts.append(_opaque(item, linked))
         else:
             parts.append(_read_part_item(item, linked, path, {}, blobs))
     return parts
-
-
-def _is_message(item: Mapping[str, Any]) -> bool:
-    kind = item.get("type")
-    return kind == "message" or (kind is None and not item.keys() <= {"id", "type"})
 
 
 def _read_message(item: Mapping[str, Any], linked: tuple[str, ...], path: str, blobs: dict[str, bytes]) -> Message:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...log.messages import Opaque
-from ..values import fits
-from .shapes import ITEM
+from ..schema import fits
+from .schema import ITEM
 from .wire import ID_MAY_GO, has_word, id_fits, item_type
 
 

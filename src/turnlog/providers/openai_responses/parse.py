@@ -9,14 +9,11 @@ from ...errors import FormatError
 from ...log.messages import Form, Message, Text
 from ...log.records import Configuration
 from ..protocol import Parsed
-from ..shapes import STRING, Many, Shape
-from ..values import check_types
+from ..schema import check_types
 from .items import read_items
-from .tool_shapes import READABLE_TOOL
+from .schema import BODY
 from .tools import read_tools
 from .wire import NAME, words
-
-_READABLE: Mapping[str, Shape] = {"model": STRING, "instructions": STRING, "tools": Many(READABLE_TOOL)}
 
 
 def parse(body: Mapping[str, Any]) -> Parsed:
@@ -33,8 +30,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
 
 
 def _parsed(body: Mapping[str, Any]) -> Parsed:
-    for key, typed in _READABLE.items():
-        check_types(body.get(key), typed, key)
+    check_types(body, BODY, "")
     settings = dict(body)
     blobs: dict[str, bytes] = {}
     messages: list[Message] = []

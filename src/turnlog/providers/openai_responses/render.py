@@ -24,11 +24,11 @@ from ...log.records import Configuration
 from ...models.target import Target
 from ...view.types import Edit, Loss, Shown
 from ..protocol import BlobReader, Rendered
-from ..values import fits
+from ..schema import fits
 from .calls import call_type, result_type, said_type, write_call, write_result
 from .items import write_message, write_reasoning
+from .schema import ITEM
 from .settle import Entry, settle
-from .shapes import ITEM
 from .tools import tool_extras, write_tool
 from .wire import CALLS, ID_MAY_GO, NAME, has_word, id_fits, word_value
 

@@ -10,11 +10,11 @@ from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
 from ...log.records import Usage, tokens_billed
 from ..protocol import Reply
 from ..refusals import refuse_error
+from ..schema import fits
 from ..sdk_objects import plain
-from ..values import fits
 from .calls import read_call
 from .items import check_item, read_output
-from .shapes import ITEM
+from .schema import ITEM
 from .wire import CALLS, NAME, RESULTS
 
 # Keys of output items that no input item takes: what the SDK's `parse` adds, and who made an item.

@@ -9,10 +9,8 @@ from typing import Any
 from ...models.target import Target
 from ...view.rules import Rules
 from .media import DOCUMENT_ENDINGS
+from .schema_tools import TOOLS_MAX
 from .wire import CALLS, ELSEWHERE, NAME
-
-TOOLS_MAX = 128
-"""Most tools of one request ("Invalid 'tools': array too long. Expected an array with maximum length 128")."""
 
 SHOWS_REASONING = re.compile(r"(^|/)gpt-oss")
 """Open models, whose reasoning text is replayed as such; OpenAI's own take none: `Invalid

@@ -10,10 +10,10 @@ from ...log.messages import unchanged
 from ...models.target import Target
 from ...view.types import Edit
 from ..protocol import Rendered
-from ..values import fit
-from .rules import FIXED_SAMPLING, TOOLS_MAX
+from ..schema import fit
+from .rules import FIXED_SAMPLING
 from .sanitize_items import finished, mended
-from .shapes import REQUEST
+from .schema import BODY
 from .wire import ELSEWHERE
 
 
@@ -27,7 +27,7 @@ def sanitize(request: dict[str, Any], target: Target) -> Rendered:
     except RecursionError as error:
         raise FormatError("arguments nested too deeply to be sent", path="input") from error
     body = _with(body, "tools", _flat_tools(body.get("tools"), edits))
-    body = fit(body, REQUEST, "", edits)
+    body = fit(body, BODY, "", edits)
     body = _with(body, "input", finished(body.get("input"), str(body.get("model") or target.model), edits))
     body = _with(body, "tools", _told_apart(body.get("tools"), edits))
     body = _settings(body, target, edits)
@@ -59,7 +59,7 @@ def _flat_tools(tools: Any, edits: list[Edit]) -> Any:
 
 
 def _told_apart(tools: Any, edits: list[Edit]) -> Any:
-    """Tools without a second one of a name, and no more than there may be."""
+    """Tools without a second one of a name."""
     if not isinstance(tools, list):
         return tools
     kept: list[Any] = []
@@ -72,9 +72,7 @@ def _told_apart(tools: Any, edits: list[Edit]) -> Any:
             continue
         names |= {name} if name else set()
         kept.append(tool)
-    if len(kept) > TOOLS_MAX:
-        edits.append(Edit("tool", f"cut to the first {TOOLS_MAX}", rule="Array too long.", path="tools"))
-    return tools if len(kept) == len(tools) <= TOOLS_MAX else kept[:TOOLS_MAX]
+    return tools if len(kept) == len(tools) else kept
 
 
 def _settings(body: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from ...log.messages import compact_json, unchanged
 from ...view.types import Edit
 from .rules import SHOWS_REASONING
-from .shapes import ANSWER_PARTS, INPUT_PARTS
+from .schema import ANSWER_PARTS, INPUT_PARTS
 from .wire import ID_MAY_GO, ID_PREFIX, id_fits, item_type
 
 _ROLES = ("user", "assistant", "system", "developer")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ..shapes import OBJECT, STRING, Either, Many, Tagged, maybe, record, words
+from ..schema import OBJECT, STRING, Either, Many, Tagged, maybe, record, words
 
 _CALLERS = maybe(Many(words("direct programmatic")))
 _FUNCTION = record(
-    "type! name! parameters:object? strict:flag? async:flag defer_loading:flag description? output_schema:object?",
+    "type! *name! *parameters:object? strict:flag? async:flag defer_loading:flag *description? output_schema:object?",
     {"allowed_callers": _CALLERS},
 )
 _GRAMMAR = record("type! definition!", {"syntax!": words("lark regex")})
 _CUSTOM = record(
-    "type! name! description async:flag defer_loading:flag",
+    "type! *name! *description async:flag defer_loading:flag",
     {"allowed_callers": _CALLERS, "format": Tagged("type", {"text": record("type!"), "grammar": _GRAMMAR})},
 )
 _NAMESPACE = record(
@@ -80,5 +80,5 @@ TOOL = Tagged(
         "apply_patch": record("type!", {"allowed_callers": _CALLERS}),
     },
 )
-READABLE_TOOL = record("type name description parameters:object")
-"""The JSON types without which a tool cannot be read."""
+TOOLS_MAX = 128
+"""Most tools of one request ("Invalid 'tools': array too long. Expected an array with maximum length 128")."""

@@ -1,26 +1,19 @@
-"""What becomes of values that no provider would take: refused, fitted, pruned; `shapes` says which those are.
+"""What happens to values that no provider would take: they are refused, changed to fit, or pruned.
 
-`check_types` refuses what is of a wrong type, for readers; `fit` leaves it out, for what is to be sent; `prune`
-leaves out only keys and words that are not known; `misfit` asks a type of msgspec's. A value that is
-as it should be costs one look; only others are walked with their path at hand.
+`check_types` refuses what is of a wrong type, for readers; `fit` leaves it out, for what is to be sent; `prune` leaves
+out unknown keys only. A value that is as it should be costs one look; only others are walked with their path.
 """
 
 from __future__ import annotations
 
-import math
 import reprlib
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-from msgspec import Struct
-
-from .._platform.msgspec_init import ready
-from ..errors import FormatError
-from ..log.messages import nested_deeper, unchanged
-from ..view.types import Edit
-from .shapes import ANY, Each, Either, Keys, Loose, Many, Shape, Tagged, Value, Words
+from ...errors import FormatError
+from ...log.messages import nested_deeper, unchanged
+from ...view.types import Edit
+from .shapes import ANY, Each, Either, Many, Named, Read, Record, Shape, Tagged, Value, Words
 
 REFUSED = object()
 """What `fit` returns for a value of which nothing can be sent."""
@@ -43,13 +36,14 @@ def check_depth(value: Any) -> None:
 
 
 def check_types(value: Any, shape: Shape, path: str) -> None:
-    """Raises FormatError, naming the path, where a key that `shape` knows has a value of a wrong JSON type.
+    """Raises FormatError, naming the path, where a value that a reader relies on has a wrong JSON type.
 
     Null stands for nothing and passes; unknown keys, words out of place and missing keys do too: they
     can be mended.
     """
     if value is None or shape == ANY or shape.reads(value):
         return
+    shape = _readable(shape)
     if not _is_for(value, shape):
         raise FormatError(f"expected {_expected(shape)}, got {_type_of(value)}", path=path)
     if isinstance(shape, Either):
@@ -63,42 +57,55 @@ def check_types(value: Any, shape: Shape, path: str) -> None:
         tag = value.get(shape.tag)
         if not isinstance(tag, str | None):
             raise FormatError(f"expected a string, got {_type_of(tag)}", path=f"{path}.{shape.tag}")
-        chosen = shape.shapes.get(shape.missing if tag is None else tag)
+        word = shape.missing if tag is None else tag
+        chosen = shape.shapes.get(word, shape.read.get(word))
         if chosen is not None:
             check_types(value, chosen, path)
-    elif isinstance(shape, Keys):
+    elif isinstance(shape, Record):
         for key, inner in shape.keys.items():
-            check_types(value.get(key), inner, f"{path}.{key}" if path else key)
+            if key in shape.read:
+                check_types(value.get(key), inner, f"{path}.{key}" if path else key)
+
+
+def _readable(shape: Shape) -> Shape:
+    """The shape that a reader sees."""
+    if isinstance(shape, Named):
+        return _readable(shape.get())
+    return Either((shape.sent, *shape.also)) if isinstance(shape, Read) else shape
 
 
 def _is_for(value: Any, shape: Shape) -> bool:
     """Whether a value has the JSON type that a shape is for."""
     match shape:
-        case Keys() | Tagged() | Each():
+        case Record() | Tagged() | Each():
             return isinstance(value, (dict, Mapping))
         case Many():
             return isinstance(value, (list, tuple))
         case Either():
             return any(_is_for(value, inner) for inner in shape.of)
+        case Named():
+            return _is_for(value, shape.get())
+        case Read():
+            return _is_for(value, shape.sent)
         case Value():
             kind = _type_name(value)
-            return kind == shape.kind or (kind == "integer" and shape.kind == "number")
+            return kind == shape.kind or shape.number(value) is not None
         case Words():
             return isinstance(value, str)
     return True
 
 
 def _expected(shape: Shape) -> str:
-    match shape:
-        case Either():
-            return " or ".join(dict.fromkeys(_expected(inner) for inner in shape.of))
-        case Value():
-            return _with_article(shape.kind)
+    match _readable(shape):
+        case Either(of):
+            return " or ".join(dict.fromkeys(map(_expected, of)))
+        case Value(kind):
+            return _with_article(kind)
         case Words():
             return "a string"
         case Many():
             return "an array"
-        case Keys() | Tagged() | Each():
+        case Record() | Tagged() | Each():
             return "an object"
     return "something"
 
@@ -149,18 +156,24 @@ def _fit(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
     if not _is_for(value, shape):
         return REFUSED
     match shape:
-        case Keys():
-            return _fit_keys(value, shape, path, edits)
+        case Record():
+            return _fit_record(value, shape, path, edits)
         case Many():
             return _fit_list(value, shape, path, edits)
         case Tagged():
             tag = value.get(shape.tag)
-            chosen = shape.shapes.get(shape.missing if tag is None else tag) if isinstance(tag, str | None) else None
-            if chosen is None:
-                return value if isinstance(shape, Loose) else REFUSED
-            return _fit(value, chosen, path, edits)
+            word = shape.missing if tag is None else tag
+            if not isinstance(word, str):
+                return REFUSED
+            if word in shape.shapes:
+                return _fit(value, shape.shapes[word], path, edits)
+            return value if shape.leaves(word) else REFUSED
         case Either():
             return fit(value, next(inner for inner in shape.of if _is_for(value, inner)), path, edits)
+        case Named():
+            return _fit(value, shape.get(), path, edits)
+        case Read():
+            return _fit(value, shape.sent, path, edits)
         case Value():
             return _bounded(value, shape, path, edits)
         case Words():
@@ -174,36 +187,34 @@ def _fit_list(value: Any, shape: Many, path: str, edits: list[Edit]) -> Any:
     takes = shape.of.takes
     kept: list[Any] = []
     dropped: list[Edit] = []
-    same = True
     for i, item in enumerate(value):
         new = item if takes(item) else _fit(item, shape.of, f"{path}[{i}]", edits)
-        same = same and new is item
         if new is REFUSED:
             dropped.append(_dropped(f"{path}[{i}]", item))
         else:
             kept.append(new)
+    if shape.vanishes and value and not kept:
+        return REFUSED
     edits += dropped
-    return value if same else kept
+    if len(kept) > shape.most:
+        edits.append(Edit("setting", f"cut to the first {shape.most}", rule="Array too long.", path=path))
+        kept = kept[: shape.most]
+    return value if unchanged(kept, value) else kept
 
 
 def _bounded(value: Any, shape: Value, path: str, edits: list[Edit]) -> Any:
-    if isinstance(value, str):
-        return value if shape.low <= len(value) <= shape.high else REFUSED
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if shape.kind == "string":
+        return value if shape.takes(str(value)) else REFUSED
+    if shape.kind not in ("integer", "number"):
         return value
-    if isinstance(value, float) and not math.isfinite(value):
+    number = shape.number(value)
+    if number is None:
         return REFUSED
-    if shape.low <= value <= shape.high:
+    if shape.low <= number <= shape.high:
         return value
-    bound = shape.low if value < shape.low else shape.high
-    edits.append(
-        Edit(
-            "setting",
-            f"{brief(value)} sent as {bound}",
-            rule=f"Expected a value from {shape.low} to {shape.high}.",
-            path=path,
-        )
-    )
+    bound = shape.low if number < shape.low else shape.high
+    rule = f"Expected a value from {shape.low} to {shape.high}."
+    edits.append(Edit("setting", f"{brief(value)} sent as {bound}", rule=rule, path=path))
     return bound
 
 
@@ -219,28 +230,27 @@ def _fit_each(value: Mapping[str, Any], shape: Each, path: str, edits: list[Edit
     return value if _same_items(kept, value) else kept
 
 
-def _fit_keys(value: Mapping[str, Any], shape: Keys, path: str, edits: list[Edit]) -> Any:
-    keys, must, nulls = shape.keys, shape.required, shape.nullable
+def _fit_record(value: Mapping[str, Any], shape: Record, path: str, edits: list[Edit]) -> Any:
     changes: list[Edit] = []
     kept: dict[str, Any] = {}
     for key, item in value.items():
-        inner = keys.get(key)
+        inner = shape.keys.get(key)
         # Something in here is not taken. If it is in a list, that is looked through item by item anyway.
         if inner is not None and (
-            (item is None and key in nulls) or (not isinstance(inner, Many) and inner.takes(item))
+            (item is None and key in shape.nulls) or (not isinstance(inner, Many) and inner.takes(item))
         ):
             kept[key] = item
             continue
         where = f"{path}.{key}" if path else key
         if inner is None:
-            changes.append(Edit("unknown_key", "dropped", rule="Unknown parameter.", path=where))
+            changes.append(_unknown(where))
             continue
         new = _fit(item, inner, where, changes)
         if new is REFUSED:
             changes.append(_dropped(where, item))
         else:
             kept[key] = new
-    if not must <= kept.keys() or (shape.needs and not any(kept.get(key) for key in shape.needs)):
+    if not shape.must <= kept.keys() or (shape.needs and not any(kept.get(key) for key in shape.needs)):
         return REFUSED
     edits += changes
     return value if _same_items(kept, value) else kept
@@ -250,8 +260,12 @@ def _same_items(kept: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
     return len(kept) == len(value) and all(kept[key] is value[key] for key in kept)
 
 
-def _dropped(where: str, value: Any) -> Edit:
-    return Edit("unknown_value", f"dropped: {brief(value)}", rule="Invalid value.", path=where)
+def _unknown(path: str) -> Edit:
+    return Edit("unknown_key", "dropped", rule="Unknown parameter.", path=path)
+
+
+def _dropped(path: str, value: Any) -> Edit:
+    return Edit("unknown_value", f"dropped: {brief(value)}", rule="Invalid value.", path=path)
 
 
 def brief(value: Any) -> str:
@@ -263,7 +277,7 @@ def brief(value: Any) -> str:
     return shown if len(shown) <= 80 else f"{shown[:77]}..."
 
 
-# -- keys and words alone ------------------------------------------------------------------------
+# -- keys alone ----------------------------------------------------------------------------------
 
 
 def prune(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
@@ -273,60 +287,21 @@ def prune(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
     """
     if shape.takes(value):
         return value
-    if isinstance(shape, Many):
-        if not isinstance(value, list):
-            return value
+    if isinstance(shape, Either):
+        shape = next((inner for inner in shape.of if _is_for(value, inner)), ANY)
+    if isinstance(shape, Many) and isinstance(value, list):
         pruned = [prune(item, shape.of, f"{path}[{i}]", edits) for i, item in enumerate(value)]
         return value if unchanged(pruned, value) else pruned
-    if not isinstance(value, dict):
+    if isinstance(shape, Tagged) and isinstance(value, dict):
+        tag = value.get(shape.tag)
+        return prune(value, shape.shapes.get(shape.missing if tag is None else str(tag), ANY), path, edits)
+    if not isinstance(shape, Record) or not isinstance(value, dict):
         return value
-    if isinstance(shape, Tagged):
-        chosen = shape.shapes.get(str(value.get(shape.tag, shape.missing)))
-        return value if chosen is None else prune(value, chosen, path, edits)
-    if not isinstance(shape, Keys):
-        return value
-    result: dict[str, Any] = {}
-    changed = False
+    kept: dict[str, Any] = {}
     for key, item in value.items():
         where = f"{path}.{key}" if path else key
-        inner = shape.keys.get(key)
-        if inner is None:
-            changed = True
-            edits.append(Edit("unknown_key", "dropped", rule="Unknown parameter.", path=where))
-            continue
-        result[key] = prune(item, inner, where, edits)
-        changed = changed or result[key] is not item
-    return result if changed else value
-
-
-class Later(Struct, frozen=True, dict=True):
-    """A type of msgspec's that is made when it is first asked for: to make the hundred of them that a provider
-    has takes longer than all the rest of importing it."""
-
-    make: Callable[[], Any]
-
-    @cached_property
-    def kind(self) -> Any:
-        """The type."""
-        return ready(self.make())
-
-    def __or__(self, other: Any) -> Later:
-        return Later(lambda: self.kind | made(other))
-
-    def __ror__(self, other: Any) -> Later:
-        return Later(lambda: made(other) | self.kind)
-
-
-def made(kind: Any) -> Any:
-    """The type itself, of one that may be a `Later`."""
-    return kind.kind if isinstance(kind, Later) else kind
-
-
-def misfit(value: Any, kind: Any, *, strict: bool = True) -> str:
-    """What is wrong with `value` as a `kind`, a type of msgspec's or a `Later`; empty if nothing is. If not `strict`,
-    numbers may be written as strings."""
-    try:
-        msgspec.convert(value, made(kind), strict=strict)
-    except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
-        return str(error)
-    return ""
+        if key in shape.keys:
+            kept[key] = prune(item, shape.keys[key], where, edits)
+        else:
+            edits.append(_unknown(where))
+    return value if _same_items(kept, value) else kept

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from ..shapes import INTEGER, OBJECT, STRING, Each, Either, Many, Shape, Tagged, Value, record, words
-from .tool_shapes import TOOL
+from ..schema import INTEGER, OBJECT, STRING, Each, Either, Many, Read, Shape, Tagged, Value, record, words
+from .schema_tools import TOOL, TOOLS_MAX
 
 # -- parts ---------------------------------------------------------------------------------------
 
@@ -24,11 +22,11 @@ def _input_parts(*, output: bool) -> dict[str, Shape]:
     """Parts of what is not the model's; in the `output` of a function they may be null where others may not."""
     null = "?" if output else ""
     cached: dict[str, Shape] = {key + null: shape for key, shape in _CACHED.items()}
-    file = f"type! file_data{null} file_id? file_url{null} filename{null}"
+    file = f"type! *file_data{null} *file_id? *file_url{null} *filename{null}"
     return {
-        "input_text": record("type! text!", cached),
+        "input_text": record("type! *text!", cached),
         "input_image": record(
-            "type! file_id? image_url?", {"detail" + null: _DETAIL, **cached}, needs="file_id image_url"
+            "type! *file_id? *image_url?", {"detail" + null: _DETAIL, **cached}, needs="file_id image_url"
         ),
         "input_file": record(file, {"detail": words("auto low high"), **cached}, needs="file_data file_id file_url"),
     }
@@ -49,16 +47,24 @@ INPUT_PARTS = _input_parts(output=False)
 """Content parts of users and system texts, by type."""
 
 ANSWER_PARTS: dict[str, Shape] = {
-    "output_text": record("type! text!", {"annotations": Many(_ANNOTATION), "logprobs": Many(_LOGPROB)}),
-    "refusal": record("type! refusal!"),
+    "output_text": record("type! *text!", {"annotations": Many(_ANNOTATION), "logprobs": Many(_LOGPROB)}),
+    "refusal": record("type! *refusal!"),
 }
 """Content parts of the model, by type."""
 
-CONTENT = Tagged("type", {**INPUT_PARTS, **ANSWER_PARTS})
-"""A content part of anybody."""
+_PARTS = {**INPUT_PARTS, **ANSWER_PARTS}
+_UNDERSTOOD = {**_PARTS, "text": record("*text"), "computer_screenshot": record("*image_url *file_id")}
+"""Parts that are read wherever they stand, whichever of them may be sent there."""
 
-_OUTPUT = Either((STRING, Many(Tagged("type", _input_parts(output=True)))))
-_CUSTOM_OUTPUT = Either((STRING, Many(Tagged("type", INPUT_PARTS))))
+
+def _content(parts: dict[str, Shape]) -> Either:
+    """A text, or parts of these types."""
+    return Either((STRING, Many(Tagged("type", parts, read=_UNDERSTOOD))))
+
+
+_OUTPUT = Read(_content(_input_parts(output=True)), (OBJECT,))
+_CUSTOM_OUTPUT = Read(_content(INPUT_PARTS), (OBJECT,))
+_ARGUMENTS = Read(STRING, (OBJECT,))
 
 # -- items ---------------------------------------------------------------------------------------
 
@@ -90,8 +96,8 @@ _SEARCH = Tagged(
     },
 )
 _SHELL_OUTPUT = record(
-    "stdout! stderr!",
-    {"outcome!": Tagged("type", {"timeout": record("type!"), "exit": record("type! exit_code:int!")})},
+    "*stdout! *stderr!",
+    {"*outcome!": Tagged("type", {"timeout": record("type!"), "exit": record("type! exit_code:int!")})},
 )
 _PATCH = Tagged(
     "type",
@@ -116,15 +122,15 @@ ITEM = Tagged(
     "type",
     {
         "message": record(
-            "type? role id",
+            "type? *role *id",
             {
-                "content": Either((STRING, Many(CONTENT))),
+                "*content": _content(_PARTS),
                 "status?": _STATUS,
                 "phase?": words("commentary final_answer"),
             },
         ),
         "reasoning": record(
-            "type! id encrypted_content?",
+            "type! *id *encrypted_content?",
             {
                 "summary!": Many(record("text!", {"type!": words("summary_text")})),
                 "content": Many(record("text!", {"type!": words("reasoning_text")})),
@@ -132,51 +138,55 @@ ITEM = Tagged(
             },
         ),
         "function_call": record(
-            "type! id? call_id:id! name! arguments! async:flag namespace", {"caller?": _CALLER, "status?": _STATUS}
+            "type! *id? *call_id:id! *name! async:flag namespace",
+            {"*arguments!": _ARGUMENTS, "caller?": _CALLER, "status?": _STATUS},
         ),
         "function_call_output": record(
-            "type! id? call_id:id? name? namespace?", {"output!": _OUTPUT, "caller?": _CALLER, "status?": _STATUS}
+            "type! *id? *call_id:id? *name? namespace?", {"*output!": _OUTPUT, "caller?": _CALLER, "status?": _STATUS}
         ),
-        "custom_tool_call": record("type! id call_id:id! name! input! async:flag namespace", {"caller?": _CALLER}),
-        "custom_tool_call_output": record("type! id call_id:id!", {"output!": _CUSTOM_OUTPUT, "caller?": _CALLER}),
-        "local_shell_call": record("type! id call_id:id!", {"action!": _EXEC, "status!": _STATUS}),
-        "local_shell_call_output": record("type! id call_id:id? output!", {"status?": _STATUS}),
+        "custom_tool_call": record(
+            "type! *id *call_id:id! *name! async:flag namespace", {"*input!": _ARGUMENTS, "caller?": _CALLER}
+        ),
+        "custom_tool_call_output": record("type! *id *call_id:id!", {"*output!": _CUSTOM_OUTPUT, "caller?": _CALLER}),
+        "local_shell_call": record("type! *id *call_id:id!", {"*action!": _EXEC, "status!": _STATUS}),
+        "local_shell_call_output": record("type! *id *call_id:id? *output!", {"status?": _STATUS}),
         "shell_call": record(
-            "type! id? call_id:id! environment:object?",
+            "type! *id? *call_id:id! environment:object?",
             {
-                "action!": record("commands:texts! max_output_length:int? timeout_ms:int?"),
+                "*action!": record("commands:texts! max_output_length:int? timeout_ms:int?"),
                 "caller?": _CALLER,
                 "status?": _STATUS,
             },
         ),
         "shell_call_output": record(
-            "type! id? call_id:id! max_output_length:int?",
-            {"output!": Many(_SHELL_OUTPUT), "caller?": _CALLER, "status?": _STATUS},
+            "type! *id? *call_id:id! max_output_length:int?",
+            {"*output!": Many(_SHELL_OUTPUT), "caller?": _CALLER, "status?": _STATUS},
         ),
         "apply_patch_call": record(
-            "type! id? call_id:id!",
-            {"operation!": _PATCH, "caller?": _CALLER, "status!": words("in_progress completed")},
+            "type! *id? *call_id:id!",
+            {"*operation!": _PATCH, "caller?": _CALLER, "status!": words("in_progress completed")},
         ),
         "apply_patch_call_output": record(
-            "type! id? call_id:id! output?", {"caller?": _CALLER, "status!": words("completed failed")}
+            "type! *id? *call_id:id! *output?", {"caller?": _CALLER, "status!": words("completed failed")}
         ),
         "computer_call": record(
-            "type! id! call_id:id!",
-            {"action": _ACTION, "actions": Many(_ACTION), "pending_safety_checks!": _CHECKS, "status!": _STATUS},
+            "type! *id! *call_id:id!",
+            {"*action": _ACTION, "*actions": Many(_ACTION), "*pending_safety_checks!": _CHECKS, "status!": _STATUS},
         ),
         "computer_call_output": record(
-            "type! id? call_id:id!",
+            "type! *id? *call_id:id!",
             {
-                "output!": record("file_id image_url", {"type!": words("computer_screenshot")}),
+                "*output!": record("*file_id *image_url", {"type!": words("computer_screenshot")}),
                 "acknowledged_safety_checks?": _CHECKS,
                 "status?": _STATUS,
             },
         ),
         "tool_search_call": record(
-            "type! id? arguments:any! call_id:id?", {"execution": _EXECUTION, "status?": _STATUS}
+            "type! *id? arguments:any! *call_id:id?", {"execution": _EXECUTION, "status?": _STATUS}
         ),
         "tool_search_output": record(
-            "type! id? call_id:id?", {"execution": _EXECUTION, "tools!": Many(TOOL), "status?": _STATUS}
+            "type! *id? *call_id:id?",
+            {"execution": _EXECUTION, "*tools!": Many(Read(TOOL, (OBJECT,))), "status?": _STATUS},
         ),
         "additional_tools": record("type! id?", {"role!": words("developer"), "tools!": Many(TOOL)}),
         "configuration_update": record(
@@ -222,39 +232,6 @@ ITEM = Tagged(
 )
 """An item of the input."""
 
-_SOURCE = {"image_url": STRING, "file_id": STRING}
-_PART = Tagged(
-    "type",
-    {
-        **dict.fromkeys(("input_text", "output_text", "text"), record("text")),
-        "refusal": record("refusal"),
-        **dict.fromkeys(("input_image", "computer_screenshot"), record("", _SOURCE)),
-        "input_file": record("file_data file_id file_url filename"),
-    },
-)
-_SAID = Either((STRING, Many(_PART)))
-_RESULT = record("id call_id name", {"output": Either((STRING, Many(_PART), OBJECT))})
-_CALL = "id call_id name"
-READABLE_ITEM: Mapping[str, Shape] = {
-    "message": record("role id", {"content": _SAID}),
-    "reasoning": record("id encrypted_content summary:any content:any"),
-    "function_call": record(_CALL, {"arguments": Either((STRING, OBJECT))}),
-    "custom_tool_call": record(_CALL, {"input": Either((STRING, OBJECT))}),
-    "local_shell_call": record(f"{_CALL} action:object"),
-    "shell_call": record(f"{_CALL} action:object"),
-    "apply_patch_call": record(f"{_CALL} operation:object"),
-    "computer_call": record(f"{_CALL} action:object", {"actions": Many(OBJECT), "pending_safety_checks": Many(OBJECT)}),
-    "tool_search_call": record(f"{_CALL} arguments:any"),
-    "function_call_output": _RESULT,
-    "custom_tool_call_output": _RESULT,
-    "local_shell_call_output": record("id call_id output"),
-    "shell_call_output": record(_CALL, {"output": Many(record("stdout stderr outcome:object"))}),
-    "apply_patch_call_output": record(f"{_CALL} output"),
-    "computer_call_output": record(_CALL, {"output": _PART}),
-    "tool_search_output": record(_CALL, {"tools": Many(OBJECT)}),
-}
-"""The JSON types without which an item cannot be read, by its type; others are kept whole."""
-
 # -- requests ------------------------------------------------------------------------------------
 
 _INCLUDED = words(
@@ -279,12 +256,12 @@ _CHOICE = Tagged(
 )
 _SUMMARY = words("auto concise detailed")
 
-REQUEST = record(
-    "background:flag? client_metadata:any instructions? max_tool_calls:int? model parallel_tool_calls:flag? "
+BODY = record(
+    "background:flag? client_metadata:any *instructions? max_tool_calls:int? *model parallel_tool_calls:flag? "
     "previous_response_id? prompt_cache_key? safety_identifier? store:flag? stream:flag? user",
     {
         "input?": Either((STRING, Many(ITEM))),
-        "tools": Many(TOOL),
+        "*tools": Many(TOOL, TOOLS_MAX),
         "tool_choice": Either((words("none auto required"), _CHOICE)),
         "access_programs": record("", {"cyber": words("standard daybreak_blue daybreak_red")}),
         "background_options": record("continuation_id", {"completion_window": words("soonest 2h 8h")}),

@@ -1,0 +1,153 @@
+"""What generateContent takes in a request, as data, both spellings of each key.
+
+Source: the REST reference (https://ai.google.dev/api/generate-content, v1beta) and the Vertex one, as google-genai 3.4
+types them. An unknown key is refused: "Invalid JSON payload received. Unknown name"; so is a wrong value: "Invalid
+value at 'generation_config.top_p' (TYPE_FLOAT)". Null is the same as nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..schema import (
+    FLAG,
+    OBJECT,
+    STRING,
+    TYPES,
+    Each,
+    Either,
+    Many,
+    Named,
+    Read,
+    Record,
+    Shape,
+    Value,
+    record,
+)
+from .keys import snake
+
+_TYPES = {**TYPES, "int": Value("integer", quoted=True), "num": Value("number", quoted=True)}
+
+
+def _message(keys: str = "", nested: Mapping[str, Shape] | None = None) -> Record:
+    """An object of proto3 JSON, of which each key may be missing or null."""
+    made = record(keys, nested, types=_TYPES)
+    shapes = {spelled: shape for key, shape in made.keys.items() for spelled in (snake(key), key)}
+    read = frozenset(spelled for key in made.read for spelled in (snake(key), key))
+    return Record(shapes, nulls=frozenset(shapes), read=read)
+
+
+def _some(shape: Shape) -> Either:
+    """A list of things, or a single one instead."""
+    return Either((Many(shape, vanishes=True), shape))
+
+
+# -- schemas -------------------------------------------------------------------------------------
+_INNER = Named(lambda: _INNER_SCHEMA)
+SCHEMA = _message(
+    "description format pattern ref title type nullable:flag maxItems:int maxLength:int maxProperties:int minItems:int "
+    "minLength:int minProperties:int maximum:num minimum:num enum:texts propertyOrdering:texts required:texts "
+    "default:any example:any",
+    {
+        "defs": Each(_INNER),
+        "properties": Each(_INNER),
+        "anyOf": Many(_INNER),
+        "items": _INNER,
+        "additionalProperties": _INNER,
+    },
+)
+"""What a typed schema field (`parameters`, `responseSchema`) takes: less than JSON schema has."""
+_INNER_SCHEMA: Shape = Either((SCHEMA, FLAG))
+
+# -- contents ------------------------------------------------------------------------------------
+_METADATA = "mediaProcessing:object documentMetadata:object spreadsheetMetadata:object audioMetadata:object"
+_MEDIA: Mapping[str, Shape] = {
+    "*inlineData": _message("*mimeType *data displayName"),
+    "*fileData": _message("*fileUri *mimeType displayName"),
+    "videoMetadata": _message("startOffset endOffset fps:num contentLayers:objects"),
+}
+_RESOLUTION = Either((STRING, _message("level numTokens:int")))
+_INSIDE = _message(_METADATA, {"mediaResolution": _RESOLUTION, **_MEDIA})
+_PIECE = _message("*jsonPath *stringValue numberValue:num boolValue:flag nullValue:any willContinue:flag")
+_PART = _message(
+    f"*text *thought:flag *thoughtSignature partMetadata:object audioTranscription:object speechMetadata:object "
+    f"{_METADATA}",
+    {
+        **_MEDIA,
+        "mediaResolution": _RESOLUTION,
+        "*functionCall": _message("*id *name args:object willContinue:flag", {"*partialArgs": Many(_PIECE)}),
+        "*functionResponse": _message(
+            "*id *name response:object willContinue:flag scheduling", {"*parts": Many(_INSIDE)}
+        ),
+        "executableCode": _message("id language code"),
+        "codeExecutionResult": _message("id outcome output"),
+        "toolCall": _message("id toolType args:any"),
+        "toolResponse": _message("id toolType response:any"),
+    },
+)
+_CONTENT = _message("*role", {"*parts": Either((Many(_PART), _PART))})
+RESPONSE = _message(
+    "*modelVersion *responseId",
+    {"*candidates": Many(_message("*finishReason *finishMessage", {"*content": _CONTENT}))},
+)
+"""A response, or a piece of a streamed one, as far as it is read."""
+
+# -- tools and settings --------------------------------------------------------------------------
+_DECLARATION = _message(
+    "*name *description behavior parametersJsonSchema:any responseJsonSchema:any",
+    {"*parameters": SCHEMA, "response": SCHEMA},
+)
+TOOL = _message(
+    "parallelAiSearch:object mcpServers:objects exaAiSearch:object",
+    {
+        "codeExecution": _message(),
+        "computerUse": _message(
+            "environment:any excludedPredefinedFunctions:texts enablePromptInjectionDetection:any "
+            "disabledSafetyPolicies:any"
+        ),
+        "enterpriseWebSearch": _message("blockingConfidence:any excludeDomains:texts"),
+        "fileSearch": _message("fileSearchStoreNames:texts topK:num metadataFilter:any"),
+        "googleMaps": _message("authConfig:any enableWidget:flag groundingTypes:any"),
+        "googleSearch": _message("searchTypes:any blockingConfidence:any excludeDomains:texts timeRangeFilter:any"),
+        "googleSearchRetrieval": _message("dynamicRetrievalConfig:any"),
+        "retrieval": _message("disableAttribution:flag externalApi:any vertexAiSearch:any vertexRagStore:any"),
+        "urlContext": _message(),
+        "*functionDeclarations": _some(_DECLARATION),
+    },
+)
+"""An element of `tools`: function declarations, or tools that Google runs."""
+_CALLING = _message("mode streamFunctionCallArguments:flag", {"allowedFunctionNames": Many(STRING, vanishes=True)})
+_GENERATION = _message(
+    "responseMimeType responseJsonSchema:any _responseJsonSchema:any responseModalities:texts responseFormat:any "
+    "candidateCount:int maxOutputTokens:int topP:num topK:num seed:int presencePenalty:num frequencyPenalty:num "
+    "responseLogprobs:flag logprobs:int enableEnhancedCivicAnswers:flag audioTimestamp:flag routingConfig:object "
+    "modelSelectionConfig:object enableAffectiveDialog:flag translationConfig:object audioTranscriptionConfig:object "
+    "imageConfig:object",
+    {
+        "responseSchema": SCHEMA,
+        "mediaResolution": Either((STRING, OBJECT)),
+        "speechConfig": _message("voiceConfig:object multiSpeakerVoiceConfig:object languageCode"),
+        # "at most 5 stop sequences are supported."
+        "stopSequences": Many(STRING, 5),
+        # "temperature must be in the range [0.0, 2.0]."
+        "temperature": Value("number", 0, 2, quoted=True),
+        "thinkingConfig": _message("includeThoughts:flag thinkingBudget:int thinkingLevel"),
+    },
+)
+
+BODY = _message(
+    "*model cachedContent modelArmorConfig:object serviceTier store:flag",
+    {
+        "*contents": Either((Many(_CONTENT), _CONTENT)),
+        "*systemInstruction": Read(_CONTENT, (STRING, Many(STRING))),
+        "*tools": _some(TOOL),
+        "toolConfig": _message(
+            "includeServerSideToolInvocations:flag",
+            {"functionCallingConfig": _CALLING, "retrievalConfig": _message("latLng:object languageCode")},
+        ),
+        "safetySettings": _some(_message("category threshold method")),
+        "generationConfig": _GENERATION,
+        "labels": Each(STRING),
+    },
+)
+"""A request body."""

@@ -1,0 +1,60 @@
+"""The language in which every wire format says what its objects may be, and the walker that applies it.
+
+Each provider states each object once, in its own `schema.py`. Parsers check the JSON types that they rely on,
+sanitizers leave out what would be refused, and both name the path. Imported by the provider folders beside it.
+"""
+
+from __future__ import annotations
+
+from .shapes import (
+    ANY,
+    FLAG,
+    INTEGER,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TYPES,
+    Each,
+    Either,
+    Many,
+    Named,
+    Read,
+    Record,
+    Shape,
+    Tagged,
+    Value,
+    Words,
+    maybe,
+    record,
+    words,
+)
+from .walk import brief, check_depth, check_types, fit, fits, prune
+
+__all__ = [
+    "ANY",
+    "Each",
+    "Either",
+    "FLAG",
+    "INTEGER",
+    "Many",
+    "NUMBER",
+    "Named",
+    "OBJECT",
+    "Read",
+    "Record",
+    "STRING",
+    "Shape",
+    "TYPES",
+    "Tagged",
+    "Value",
+    "Words",
+    "brief",
+    "check_depth",
+    "check_types",
+    "fit",
+    "fits",
+    "maybe",
+    "prune",
+    "record",
+    "words",
+]

@@ -1,0 +1,367 @@
+"""Shapes: what the values of a wire format may be, as data.
+
+A shape is one of
+    ANY                 any JSON
+    Value("string")     a JSON value of one type, within bounds
+    Words({...})        one of a few words
+    Record({...})       an object with these keys and no others; a value is a shape
+    Each(shape)         an object with any keys, the values of one shape
+    Many(shape)         a list of that shape
+    Tagged("type", {})  an object whose tag picks the shape
+    Either((...))       several shapes for different JSON types
+    Read(shape, (...))  one shape to send, and others that a reader understands too
+    Named(function)     a shape that contains itself
+`record` and `words` spell most of them in short.
+
+`walk` says what happens to a value that a shape does not take. Most values are as they should be, so a shape answers
+that first: `takes` (can it be sent as it is?) and `reads` (has it the JSON types that its reader relies on?) are
+functions that are built once per shape, when they are first asked for.
+The order of a conversation, pairing and limits over a whole request are `Rules`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ...view.rules import NO_LIMIT
+
+Check = Callable[[Any], bool]
+
+
+class Shape(Struct, frozen=True, dict=True):
+    """What a value may be; by itself, any JSON."""
+
+    @cached_property
+    def takes(self) -> Check:
+        """Whether a value can be sent as it is. It may say no to an unusual value (a subclass, a tuple) that could be
+        sent; it never says yes to one that could not."""
+        return lambda value: True
+
+    @cached_property
+    def reads(self) -> Check:
+        """Whether a value other than null has the JSON types that its reader relies on; sure in the same way."""
+        return lambda value: True
+
+
+class Value(Shape, frozen=True):
+    """A JSON value of one type. Numbers, and the lengths of strings, lie between `low` and `high`; strings match
+    `pattern`. A `quoted` number may be written as a string, as proto3 JSON allows."""
+
+    kind: Literal["string", "integer", "number", "boolean", "object", "array", "null"]
+    low: float = -math.inf
+    high: float = math.inf
+    pattern: str = ""
+    quoted: bool = False
+
+    @cached_property
+    def takes(self) -> Check:
+        """See `Shape`."""
+        low, high = self.low, self.high
+        if self.quoted:
+            return lambda value: (number := self.number(value)) is not None and low <= number <= high
+        if self.pattern:
+            match = re.compile(self.pattern).fullmatch
+            return lambda value: type(value) is str and match(value) is not None
+        if self.kind == "string" and (low > 0 or high < math.inf):
+            return lambda value: type(value) is str and low <= len(value) <= high
+        if self.kind == "integer":
+            return lambda value: type(value) is int and low <= value <= high
+        if self.kind == "number":
+            return lambda value: type(value) in _NUMBERS and low <= value <= high and -math.inf < value < math.inf
+        return self.reads
+
+    @cached_property
+    def reads(self) -> Check:
+        """See `Shape`."""
+        if self.kind == "number":
+            return lambda value: type(value) in _NUMBERS
+        found = _TYPES[self.kind]
+        return lambda value: type(value) is found
+
+    def number(self, value: Any) -> float | None:
+        """The finite number that a value of this shape says; None if it says none."""
+        if self.kind not in ("integer", "number"):
+            return None
+        if isinstance(value, str):
+            value = float(value) if self.quoted and _QUOTED.fullmatch(value) else None
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not -math.inf < value < math.inf:
+            return None
+        whole = isinstance(value, int) or (self.quoted and value == int(value))
+        return value if whole or self.kind == "number" else None
+
+
+class Words(Shape, frozen=True):
+    """One of a few words."""
+
+    words: frozenset[str]
+
+    @cached_property
+    def takes(self) -> Check:
+        """See `Shape`."""
+        known = self.words
+        return lambda value: type(value) is str and value in known
+
+    @cached_property
+    def reads(self) -> Check:
+        """See `Shape`."""
+        return lambda value: type(value) is str
+
+
+class Record(Shape, frozen=True):
+    """An object with these keys and no others.
+
+    All of `must` are there, only `nulls` may be null, and of `needs` at least one has a value. `read` are the keys
+    whose JSON types a reader relies on.
+    """
+
+    keys: Mapping[str, Shape]
+    must: frozenset[str] = frozenset()
+    nulls: frozenset[str] = frozenset()
+    needs: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
+
+    @cached_property
+    def takes(self) -> Check:
+        """See `Shape`."""
+        checks = {key: _or_null(shape.takes) if key in self.nulls else shape.takes for key, shape in self.keys.items()}
+        must, needs = self.must, self.needs
+
+        def takes(value: Any) -> bool:
+            if type(value) is not dict:
+                return False
+            for key, item in value.items():
+                check = checks.get(key)
+                if check is None or not check(item):
+                    return False
+            return must <= value.keys() and (not needs or any(value.get(key) for key in needs))
+
+        return takes
+
+    @cached_property
+    def reads(self) -> Check:
+        """See `Shape`."""
+        checks = [(key, self.keys[key].reads) for key in sorted(self.read)]
+
+        def reads(value: Any) -> bool:
+            if type(value) is not dict:
+                return False
+            for key, check in checks:
+                item = value.get(key)
+                if item is not None and not check(item):
+                    return False
+            return True
+
+        return reads
+
+
+class Each(Shape, frozen=True):
+    """An object of at most `most` keys, each at most `longest` characters long."""
+
+    of: Shape
+    most: int = NO_LIMIT
+    longest: int = NO_LIMIT
+
+    @cached_property
+    def takes(self) -> Check:
+        """See `Shape`."""
+        check, most, longest = self.of.takes, self.most, self.longest
+
+        def takes(value: Any) -> bool:
+            if type(value) is not dict or len(value) > most:
+                return False
+            return all(type(key) is str and len(key) <= longest and check(item) for key, item in value.items())
+
+        return takes
+
+    @cached_property
+    def reads(self) -> Check:
+        """See `Shape`."""
+        return lambda value: type(value) is dict
+
+
+class Many(Shape, frozen=True):
+    """A list of at most `most` things of one shape. One that `vanishes` is left out if all that is in it is refused."""
+
+    of: Shape
+    most: int = NO_LIMIT
+    vanishes: bool = False
+
+    @cached_property
+    def takes(self) -> Check:
+        """See `Shape`."""
+        check, most = self.of.takes, self.most
+        return lambda value: type(value) is list and len(value) <= most and all(map(check, value))
+
+    @cached_property
+    def reads(self) -> Check:
+        """See `Shape`."""
+        check = self.of.reads
+        return lambda value: type(value) is list and all(map(check, value))
+
+
+class Tagged(Shape, frozen=True):
+    """An object whose value at `tag` picks the shape; `missing` serves where there is no tag.
+
+    A tag that is not in the table is left alone if it matches the pattern `others`: servers may know more of them.
+    A reader understands the tags in `read` too, which are not sent.
+    """
+
+    tag: str
+    shapes: Mapping[str, Shape]
+    missing: str = ""
+    others: str = ""
+    read: Mapping[str, Shape] = {}
+
+    @cached_property
+    def takes(self) -> Check:
+        """See `Shape`."""
+        return self._check({tag: shape.takes for tag, shape in self.shapes.items()}, self.leaves)
+
+    @cached_property
+    def reads(self) -> Check:
+        """See `Shape`."""
+        return self._check({tag: shape.reads for tag, shape in {**self.read, **self.shapes}.items()}, lambda tag: True)
+
+    @cached_property
+    def leaves(self) -> Check:
+        """Whether a tag that is not in the table is left alone."""
+        match = re.compile(self.others).fullmatch
+        return lambda tag: bool(self.others) and match(tag) is not None
+
+    def _check(self, checks: Mapping[str, Check], unknown: Check) -> Check:
+        tag, missing = self.tag, self.missing
+
+        def check(value: Any) -> bool:
+            if type(value) is not dict:
+                return False
+            word = value.get(tag)
+            if word is None:
+                word = missing
+            elif type(word) is not str:
+                return False
+            return checks[word](value) if word in checks else unknown(word)
+
+        return check
+
+
+class Either(Shape, frozen=True):
+    """Several shapes for different JSON types."""
+
+    of: tuple[Shape, ...]
+
+    @cached_property
+    def takes(self) -> Check:
+        """See `Shape`."""
+        return _any([shape.takes for shape in self.of])
+
+    @cached_property
+    def reads(self) -> Check:
+        """See `Shape`."""
+        return _any([shape.reads for shape in self.of])
+
+
+class Read(Shape, frozen=True):
+    """Sent as one shape; a reader understands `also`, which have other JSON types."""
+
+    sent: Shape
+    also: tuple[Shape, ...]
+
+    @cached_property
+    def takes(self) -> Check:
+        """See `Shape`."""
+        return self.sent.takes
+
+    @cached_property
+    def reads(self) -> Check:
+        """See `Shape`."""
+        return _any([shape.reads for shape in (self.sent, *self.also)])
+
+
+class Named(Shape, frozen=True):
+    """The shape that a function gives: for one that contains itself."""
+
+    get: Callable[[], Shape]
+
+    @cached_property
+    def takes(self) -> Check:
+        """See `Shape`."""
+        return lambda value: self.get().takes(value)
+
+    @cached_property
+    def reads(self) -> Check:
+        """See `Shape`."""
+        return lambda value: self.get().reads(value)
+
+
+_NUMBERS = frozenset({int, float})
+_QUOTED = re.compile(r"-?\d{1,300}(\.\d+)?([eE][-+]?\d{1,3})?")
+_TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "null": type(None)}
+
+
+def _or_null(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def _any(checks: list[Check]) -> Check:
+    if len(checks) == 2:
+        first, second = checks
+        return lambda value: first(value) or second(value)
+    return lambda value: any(check(value) for check in checks)
+
+
+# -- shapes in short -----------------------------------------------------------------------------
+
+ANY = Shape()
+STRING = Value("string")
+INTEGER = Value("integer")
+NUMBER = Value("number")
+FLAG = Value("boolean")
+OBJECT = Value("object")
+TYPES: Mapping[str, Shape] = {
+    "any": ANY,
+    "flag": FLAG,
+    "id": Value("string", 1, 64),
+    "int": INTEGER,
+    "num": NUMBER,
+    "object": OBJECT,
+    "objects": Many(OBJECT),
+    "text": STRING,
+    "texts": Many(STRING),
+}
+"""The words for types in `record`."""
+_KEY = re.compile(r"(\*?)(\w+)(?::(\w+))?([!?]*)")
+
+
+def record(
+    keys: str = "", nested: Mapping[str, Shape] | None = None, *, needs: str = "", types: Mapping[str, Shape] = TYPES
+) -> Record:
+    """A record from words such as `name! limit:int? *strict:flag`: a key, its type (a text if none is said), `!` if
+    it must be there, `?` if it may be null, and `*` in front if a reader relies on its type. `nested` has shapes of
+    their own, under keys marked in the same way. Of the keys in `needs`, one has a value."""
+    shapes: dict[str, Shape] = {}
+    marked: dict[str, list[str]] = {"*": [], "!": [], "?": []}
+    for word, shape in [*((word, None) for word in keys.split()), *(nested or {}).items()]:
+        found = _KEY.fullmatch(word)
+        assert found, word
+        star, key, kind, marks = found.groups()
+        shapes[key] = types[kind or "text"] if shape is None else shape
+        for mark in (star or "") + marks:
+            marked[mark].append(key)
+    must, nulls, read = (frozenset(marked[mark]) for mark in "!?*")
+    return Record(shapes, must, nulls, frozenset(needs.split()), read)
+
+
+def words(some: str) -> Words:
+    """One of the words in `some`."""
+    return Words(frozenset(some.split()))
+
+
+def maybe(shape: Shape) -> Either:
+    """`shape`, or null."""
+    return Either((shape, Value("null")))
