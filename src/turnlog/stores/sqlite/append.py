@@ -50,13 +50,15 @@ class Appender:
         records = number_drafts(drafts, after=last)
         rows = []
         for record in records:
-            last, raw, kind = record.n, record.raw or b"", row_kind(record.body)
+            raw, kind = record.raw or b"", row_kind(record.body)
             head = chain(head, raw)
             messages += kind in _MESSAGES
-            rows.append((no << 32 | last, kind, head, raw))
-        updated, write = records[-1].time, db.cursor().execute  # `db.execute` would make a cursor for each statement
+            # A text of ASCII is handed over as it is, bytes are copied once more.
+            rows.append((no << 32 | record.n, kind, head, raw.decode() if raw.isascii() else raw))
+        last, updated = records[-1].n, records[-1].time
         row = SessionRow(no, session_id, title, created, updated, last, messages, head, parent, parent_records, base)
         new_seal = seal(row)
+        write = db.cursor().execute  # `db.execute` would make a cursor for each statement
         if write(_ADVANCE, (updated, last, messages, head, new_seal, no, old_seal)).rowcount != 1:
             return None
         try:
