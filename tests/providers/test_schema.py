@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from turnlog.errors import FormatError
 from turnlog.log.messages import ARGUMENTS_DEPTH, nested_deeper, parse_arguments
+from turnlog.providers.edits import Edits
 from turnlog.providers.openai_chat.schema import MESSAGE, body_shape
 from turnlog.providers.openai_responses.schema import BODY
 from turnlog.providers.schema import (
@@ -31,7 +32,6 @@ from turnlog.providers.schema import (
     words,
 )
 from turnlog.requests.standalone import check, convert
-from turnlog.view.types import Edit
 
 
 class Odd(dict[str, Any]):
@@ -77,18 +77,22 @@ _SHAPES = st.sampled_from([SMALL, Many(SMALL), MESSAGE, BODY, body_shape("gpt-4o
 
 def outcome(act: Any, value: Any, shape: Shape) -> tuple[str, list[str]]:
     """What `act` makes of a value, and its edits without the value they show: it is shown by its type."""
-    edits: list[Edit] = []
+    edits = Edits()
     try:
-        made = repr(act(value, shape, "at", edits))
+        made = repr(act(value, shape, edits))
     except FormatError as error:
         made = str(error)
-    return made, [f"{edit.kind} {edit.path} {edit.rule}" for edit in edits]
+    return made, [f"{edit.kind} {edit.path} {edit.rule}" for edit in edits.made]
 
 
 @given(_VALUES | _MARKED, _SHAPES)
 def test_the_quick_answer_is_that_of_the_walk(value: Any, shape: Shape) -> None:
     """A value taken at a glance that the walk would have changed goes to the provider, which refuses it."""
-    for act in (fit, prune, lambda value, shape, path, edits: check_types(value, shape, path)):
+    for act in (
+        lambda value, shape, edits: fit(value, shape, "at", edits),
+        lambda value, shape, edits: prune(value, shape),
+        lambda value, shape, edits: check_types(value, shape, "at"),
+    ):
         assert outcome(act, value, shape) == outcome(act, walked(value), shape)
 
 

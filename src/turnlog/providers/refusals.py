@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import FormatError
-from .schema import brief
+from .edits import brief
 
 _ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "content")
 """What answers stand under: bodies that have any of them and an error too are answers that broke off."""

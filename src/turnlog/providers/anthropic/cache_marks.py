@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...view.types import Edit
+from ..edits import Edits, Object
 
 MAX_MARKS = 4
 """Most marks of one request, the automatic one at top level included."""
@@ -15,11 +15,10 @@ _PLAIN = {"type": "ephemeral"}
 _Path = tuple[str | int, ...]
 
 
-def sanitize_marks(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:
+def sanitize_marks(request: Object, edits: Edits) -> Object:
     """The request with at most `MAX_MARKS` marks, in a legal order of lifetimes, on blocks that may carry one."""
-    for path, why in list(_misplaced(request)):
-        edits.append(Edit("setting", "dropped", rule=why, path=f"{_name(path)}.cache_control"))
-        request = _changed(request, path, None)
+    for path, rule in list(_misplaced(request)):
+        request = _without_mark(request, path, rule, edits)
     marks = list(_marks(request))
     allowed = MAX_MARKS - (1 if isinstance(request.get("cache_control"), Mapping) else 0)
     # Marks on older messages go first: a later one covers everything before it, and those on tools
@@ -29,18 +28,23 @@ def sanitize_marks(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]
     surplus = [*in_messages, *reversed(elsewhere)][: max(0, len(marks) - allowed)]
     for path in surplus:
         rule = f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {len(marks)}."
-        edits.append(Edit("setting", "dropped", rule=rule, path=f"{_name(path)}.cache_control"))
-        request = _changed(request, path, None)
+        request = _without_mark(request, path, rule, edits)
     return _ordered(request, edits)
 
 
-def mark_cache(request: dict[str, Any], messages: Sequence[int]) -> dict[str, Any]:
+def _without_mark(request: Object, path: _Path, rule: str, edits: Edits) -> Object:
+    edits.add("setting", f"{_name(path)}.cache_control", "dropped", rule)
+    changed: Object = _changed(request, path, None)
+    return changed
+
+
+def mark_cache(request: Object, messages: Sequence[int]) -> Object:
     """The request with a mark behind what stands before the conversation, and behind these of its messages; as it is
     if it has marks of its own."""
     if request.get("cache_control") or next(_marks(request), None) is not None:
         return request
     text = request.get("system")
-    front: dict[str, Any] = {}
+    front: Object = {}
     if isinstance(text, str) and text:
         front = {"system": [{"type": "text", "text": text, "cache_control": _PLAIN}]}
     elif isinstance(text, list) and text:
@@ -59,7 +63,7 @@ def _last_shown(tools: Sequence[Mapping[str, Any]]) -> int:
     return max((i for i, tool in enumerate(tools) if not tool.get("defer_loading")), default=-1)
 
 
-def _with_mark(message: dict[str, Any]) -> dict[str, Any]:
+def _with_mark(message: Object) -> Object:
     """A message with a mark on its last block that may carry one."""
     content = message.get("content")
     if isinstance(content, str):
@@ -74,7 +78,7 @@ def _with_mark(message: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-def _ordered(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:
+def _ordered(request: Object, edits: Edits) -> Object:
     """No mark of an hour after one of five minutes: the later one gets five minutes too."""
     short_seen = False
     for path, mark in list(_marks(request)):
@@ -82,7 +86,7 @@ def _ordered(request: dict[str, Any], edits: list[Edit]) -> dict[str, Any]:
             short_seen = True
         elif short_seen:
             rule = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block."
-            edits.append(Edit("setting", "dropped", rule=rule, path=f"{_name(path)}.cache_control.ttl"))
+            edits.add("setting", f"{_name(path)}.cache_control.ttl", "dropped", rule)
             request = _changed(request, path, {key: value for key, value in mark.items() if key != "ttl"})
     return request
 
@@ -100,8 +104,6 @@ def _misplaced(request: Mapping[str, Any]) -> Iterator[tuple[_Path, str]]:
             continue
         if path[0] == "tools" and block.get("defer_loading"):
             yield path, "a tool with defer_loading cannot also carry cache_control"
-        elif block.get("type") in ("thinking", "redacted_thinking"):
-            yield path, "cache_control: Extra inputs are not permitted"
         elif block.get("type") == "text" and block.get("text") == "":
             yield path, "cache_control cannot be set for empty text blocks"
 
@@ -123,7 +125,7 @@ def _items(value: Any, path: _Path) -> Iterator[tuple[_Path, Mapping[str, Any]]]
                 yield (*path, i), item
 
 
-def _changed(value: Any, path: _Path, mark: dict[str, Any] | None) -> Any:
+def _changed(value: Any, path: _Path, mark: Object | None) -> Any:
     """`value` with another mark, or none, on the block at `path`; what lies on the way is copied."""
     if not path:
         rest = {key: item for key, item in value.items() if key != "cache_control"}

@@ -8,7 +8,6 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
 from ...log.records import Usage, tokens_billed
-from ...view.types import Edit
 from ..protocol import Reply
 from ..refusals import refuse_error
 from ..schema import check_depth, prune
@@ -70,7 +69,6 @@ def string(holder: Mapping[str, Any], key: str, path: str) -> str:
 
 def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
     """A response's block as a later request sends it: without nulls, defaults and response-only keys."""
-    edits: list[Edit] = []
     kept = {key: value for key, value in block.items() if value is not None}
     if not kept.get("citations", True):
         del kept["citations"]
@@ -78,7 +76,7 @@ def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
         del kept["caller"]
     if kept.get("type") in _CALLS:
         kept.setdefault("input", {})  # servers that leave out what is empty leave out that of a call without arguments
-    pruned: dict[str, Any] = prune(kept, BLOCK, "", edits)
+    pruned: dict[str, Any] = prune(kept, BLOCK)
     return pruned
 
 

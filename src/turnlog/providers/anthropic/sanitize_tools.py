@@ -9,15 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...log.messages import unchanged
-from ...view.types import Edit
+from ..edits import Edits, Object
 from ..schema import Record, Words
 from .schema_tools import TOOL
 
-_Tool = dict[str, Any]
-_Edits = list[Edit]
 
-
-def mended(request: dict[str, Any], edits: _Edits) -> dict[str, Any]:
+def mended(request: Object, edits: Edits) -> Object:
     """The request with each tool declared once, of a type that there is, under the name and with the schema that it
     must have."""
     given = request.get("tools")
@@ -30,8 +27,7 @@ def mended(request: dict[str, Any], edits: _Edits) -> dict[str, Any]:
         declared = _mended(tool, f"tools[{i}]", edits) if is_new else tool
         name = declared.get("name") if isinstance(declared, dict) else None
         if name in names:
-            rule = "Tool names must be unique."
-            edits.append(Edit("setting", f"dropped: a second {name!r}", rule=rule, path=f"tools[{i}]"))
+            edits.add("setting", f"tools[{i}]", f"dropped: a second {name!r}", "Tool names must be unique.")
             continue
         if isinstance(name, str):
             names.append(name)
@@ -39,21 +35,21 @@ def mended(request: dict[str, Any], edits: _Edits) -> dict[str, Any]:
     return request if unchanged(kept, given) else {**request, "tools": kept}
 
 
-def from_calls(request: dict[str, Any], edits: _Edits) -> dict[str, Any]:
+def from_calls(request: Object, edits: Edits) -> Object:
     """The request with a declaration for each function that it calls, as calls are refused without."""
     listed = request.get("messages")
     contents = [message.get("content") for message in listed] if isinstance(listed, list) else []
     blocks = [block for content in contents if isinstance(content, list) for block in content]
     names = dict.fromkeys(block["name"] for block in blocks if block.get("type") == "tool_use")
     for name in names:
-        edits.append(Edit("tool", f"{name!r} declared from its call", rule="Requests must define tools.", path="tools"))
-    return {**request, "tools": [{"name": name, **_NO_SCHEMA} for name in names]} if names else request
+        edits.add("tool", "tools", f"{name!r} declared from its call", "Requests must define tools.")
+    return {**request, "tools": [{"name": name, "input_schema": _NO_SCHEMA} for name in names]} if names else request
 
 
-_NO_SCHEMA = {"input_schema": {"type": "object", "properties": {}}}
+_NO_SCHEMA = {"type": "object", "properties": {}}
 
 
-def _mended(tool: _Tool, path: str, edits: _Edits) -> _Tool:
+def _mended(tool: Object, path: str, edits: Edits) -> Object:
     kind = tool.get("type")
     if kind in (None, "custom"):
         return _with_schema(tool, path, edits)
@@ -64,36 +60,26 @@ def _mended(tool: _Tool, path: str, edits: _Edits) -> _Tool:
     if not isinstance(name, Words) or name.takes(tool.get("name")):
         return tool
     (only,) = name.words
-    edits.append(
-        Edit(
-            "setting",
-            f"set to {only!r}: that is the name of {kind!r}",
-            rule=f"Input should be {only!r}",
-            path=f"{path}.name",
-        )
-    )
-    return {**tool, "name": only}
+    return edits.put(tool, "name", only, f"Input should be {only!r}", path=path)
 
 
-def _of_no_type(tool: _Tool, path: str, edits: _Edits) -> _Tool:
+def _of_no_type(tool: Object, path: str, edits: Edits) -> Object:
     """A tool of a type that is not in the table: left alone if it may be newer, else a function if it has a name."""
     kind, name = tool["type"], tool.get("name")
     if not isinstance(name, str) or (isinstance(kind, str) and TOOL.leaves(kind)):
         return tool
     rule = f"Input tag {kind!r} does not match any of the expected tags"
-    detail = f"dropped, {name!r} is a function: no tool is of type {kind!r}"
-    edits.append(Edit("setting", detail, rule=rule, path=f"{path}.type"))
-    return _with_schema({key: value for key, value in tool.items() if key != "type"}, path, edits)
+    tool = edits.drop(tool, "type", rule, path=path, reason=f"{name!r} is taken for a function")
+    return _with_schema(tool, path, edits)
 
 
-def _with_schema(tool: _Tool, path: str, edits: _Edits) -> _Tool:
+def _with_schema(tool: Object, path: str, edits: Edits) -> Object:
     """The schema of a function is an object's."""
     schema = tool.get("input_schema")
-    if isinstance(schema, dict) and schema.get("type") == "object":
-        return tool
-    where = f"{path}.input_schema"
-    if not isinstance(schema, dict):
-        edits.append(Edit("setting", "set: it takes any object", rule="Field required", path=where))
-        return {**tool, **_NO_SCHEMA}
-    edits.append(Edit("setting", "says type 'object'", rule="Input should be 'object'", path=f"{where}.type"))
-    return {**tool, "input_schema": {"type": "object", **schema, **({"type": "object"} if "type" in schema else {})}}
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            return tool
+        typed = edits.put(schema, "type", "object", "Input should be 'object'", path=f"{path}.input_schema")
+        return {**tool, "input_schema": {"type": "object", **typed}}
+    detail = "set: it takes any object"
+    return edits.put(tool, "input_schema", _NO_SCHEMA, "Field required", path=path, detail=detail)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
 from ...errors import FormatError
-from ...log.messages import unchanged
 from ..schema import check_depth
 
 NAME = "google"
@@ -76,24 +75,6 @@ def find(wire: Mapping[str, Any], key: str) -> str:
         return key
     other = snake(key)
     return other if other in wire else key
-
-
-Change = Callable[[dict[str, Any], str], dict[str, Any]]
-"""What becomes of an object that stands at a path."""
-
-
-def changed(holder: dict[str, Any], key: str, path: str, change: Change) -> dict[str, Any]:
-    """`holder` with what `change` makes of each object at `key`, of which there may be one instead of a list; itself
-    if that changes none. `path` is that of the holder."""
-    name = find(holder, key)
-    given, where = holder.get(name), f"{path}.{name}" if path else name
-    if isinstance(given, dict):
-        new = change(given, where)
-        return holder if new is given else {**holder, name: new}
-    if not isinstance(given, list):
-        return holder
-    items = [change(item, f"{where}[{i}]") if isinstance(item, dict) else item for i, item in enumerate(given)]
-    return holder if unchanged(items, given) else {**holder, name: items}
 
 
 def camel_deep(value: Any) -> Any:

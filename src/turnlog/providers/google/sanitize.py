@@ -1,193 +1,175 @@
-"""Drop from a request what Google refuses whatever the conversation: unknown keys, and settings that
-exclude each other."""
+"""A request without what Google refuses outside the order of the conversation."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...errors import FormatError
+from ...log.messages import unchanged
 from ...models.target import Target
-from ...view.types import Edit
-from ..protocol import Rendered
+from ..edits import Edits, Object, at, changed, sanitizer
 from ..schema import fit
-from .keys import changed, find
+from .keys import find
 from .rules import is_gemini_3
 from .sanitize_contents import finished, mended
+from .sanitize_ids import with_matching_ids
 from .schema import BODY, SCHEMA
 from .tools import lower_types
 
-_CACHED = ("systemInstruction", "tools", "toolConfig")
+
+@sanitizer
+def sanitize(body: Object, target: Target, edits: Edits) -> Object:
+    """The request without what would be refused, each change an edit. A request that is fine comes back equal, with no
+    edit; doing it twice changes nothing more."""
+    signs = is_gemini_3(target.model)
+    body = _schemas(_system(body, edits), edits)
+    for key in ("systemInstruction", "contents"):
+        body = changed(body, find(body, key), "", lambda content, path: mended(content, path, edits, signs=signs))
+    body = fit(body, BODY, "", edits)
+    for key in ("systemInstruction", "contents"):
+        body = changed(body, find(body, key), "", lambda content, path: finished(content, path, edits))
+    body = with_matching_ids(body, edits)
+    body = _without_duplicates(body, edits)
+    body = _calling(body, edits)
+    body = _cached(body, edits)
+    return _thinking(body, target, edits)
 
 
-def sanitize(request: dict[str, Any], target: Target) -> Rendered:
-    """`request` without what would be refused, each change an edit. A request that is fine comes
-    back equal, with no edit; doing it twice changes nothing more. Raises FormatError for one that is
-    nested too deeply to be looked at."""
-    edits: list[Edit] = []
-    try:
-        return Rendered(body=_sanitized(request, target, edits), edits=tuple(edits))
-    except RecursionError:
-        raise FormatError("nested too deeply", path="body") from None
-
-
-def _sanitized(request: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:
-    body = dict(request)
-    _system(body, edits)
-    _schemas(body, edits)
-    body = mended(body, edits, signs=is_gemini_3(target.model))
-    body = dict(fit(body, BODY, "", edits))
-    body = finished(body, edits)
-    _tools(body, edits)
-    _calling(body, edits)
-    _cached(body, edits)
-    _thinking(body, target, edits)
-    return body
-
-
-def _drop(holder: dict[str, Any], key: str, why: str, rule: str, edits: list[Edit]) -> None:
-    del holder[key]
-    edits.append(Edit("setting", f"dropped: {why}", rule=rule, path=key))
-
-
-def _object(holder: dict[str, Any], key: str) -> tuple[str, dict[str, Any] | None]:
-    """The spelling of a key whose value is an object, and a copy of that, or None."""
+def _object(holder: Object, key: str) -> tuple[str, Object]:
+    """The spelling of a key whose value is an object, and that object, empty if there is none."""
     name = find(holder, key)
     value = holder.get(name)
-    return name, dict(value) if isinstance(value, dict) else None
+    return name, value if isinstance(value, dict) else {}
 
 
-def _system(body: dict[str, Any], edits: list[Edit]) -> None:
+def _system(body: Object, edits: Edits) -> Object:
     """A system instruction given as the SDK takes it, but REST does not."""
     key = find(body, "systemInstruction")
     value = body.get(key)
     texts = [value] if isinstance(value, str) else value
     if texts and isinstance(texts, list) and all(isinstance(text, str) for text in texts):
-        body[key] = {"parts": [{"text": text} for text in texts]}
-        edits.append(Edit("setting", "sent as a content", rule="Invalid value", path=key))
-    elif value == [] or (isinstance(value, dict) and not value.get("parts")):
-        _drop(body, key, "it has no parts", "parts must not be empty.", edits)
+        content = {"parts": [{"text": text} for text in texts]}
+        return edits.put(body, key, content, "Invalid value", detail="sent as a content")
+    if value == [] or (isinstance(value, dict) and not value.get("parts")):
+        return edits.drop(body, key, "parts must not be empty.", reason="it has no parts")
+    return body
 
 
-def _schemas(body: dict[str, Any], edits: list[Edit]) -> None:
+def _schemas(body: Object, edits: Edits) -> Object:
     """JSON schemas that a typed field does not take, moved to the field that takes any."""
 
-    def moved(one: dict[str, Any], path: str) -> dict[str, Any]:
+    def declaration(one: Object, path: str) -> Object:
         one = _untyped(one, "parameters", "parametersJsonSchema", path, edits)
         return _untyped(one, "response", "responseJsonSchema", path, edits)
 
-    def declared(tool: dict[str, Any], path: str) -> dict[str, Any]:
-        return changed(tool, "functionDeclarations", path, moved)
+    def tool(one: Object, path: str) -> Object:
+        return changed(one, find(one, "functionDeclarations"), path, declaration)
 
-    body.update(changed(body, "tools", "", declared))
-    key, config = _object(body, "generationConfig")
-    if config is not None:
-        body[key] = _untyped(config, "responseSchema", "responseJsonSchema", key, edits)
+    def generation(one: Object, path: str) -> Object:
+        return _untyped(one, "responseSchema", "responseJsonSchema", path, edits)
+
+    body = changed(body, find(body, "tools"), "", tool)
+    return changed(body, find(body, "generationConfig"), "", generation)
 
 
-def _untyped(holder: dict[str, Any], typed: str, free: str, path: str, edits: list[Edit]) -> dict[str, Any]:
+def _untyped(holder: Object, typed: str, free: str, path: str, edits: Edits) -> Object:
     key, other = find(holder, typed), find(holder, free)
     schema = holder.get(key)
     if schema is None:
         return holder
-    rest = {name: value for name, value in holder.items() if name != key}
     if holder.get(other) is not None:
-        edits.append(Edit("setting", f"dropped beside {other}", rule="mutually exclusive", path=f"{path}.{key}"))
-        return rest
-    if not isinstance(schema, dict):
-        edits.append(Edit("setting", "dropped: it is no schema", rule="Invalid value", path=f"{path}.{key}"))
-        return rest
+        return edits.drop(holder, key, "mutually exclusive", path=path, reason=f"{other} stands beside it")
     if SCHEMA.takes(schema):
         return holder
-    edits.append(Edit("setting", f"sent as {free}, which takes any schema", rule="Unknown name", path=f"{path}.{key}"))
+    if not isinstance(schema, dict):
+        return edits.drop(holder, key, "Invalid value", path=path, reason="it is no schema")
+    edits.add("setting", at(path, key), f"sent as {free}, which takes any schema", "Unknown name")
+    rest = {name: value for name, value in holder.items() if name != key}
     return {**rest, free: lower_types(schema)}
 
 
-def _tools(body: dict[str, Any], edits: list[Edit]) -> None:
-    """No function declared twice; the first declaration stays."""
+def _without_duplicates(body: Object, edits: Edits) -> Object:
+    """The request with no function declared twice; the first declaration stays."""
     key = find(body, "tools")
     tools = body.get(key)
     if not isinstance(tools, list):
-        return
-    seen: set[Any] = set()
-    kept_tools: list[Any] = []
+        return body
+    seen: set[str] = set()
+    kept: list[Any] = []
     for tool in tools:
-        name = find(tool, "functionDeclarations") if isinstance(tool, dict) else ""
-        declared = tool.get(name) if name else None
+        name = find(tool, "functionDeclarations")
+        declared = tool.get(name)
         if not isinstance(declared, list):
-            kept_tools.append(tool)
+            kept.append(tool)
             continue
-        kept = []
+        fresh: list[Any] = []
         for one in declared:
-            called = one.get("name") if isinstance(one, dict) else None
-            if isinstance(called, str) and called in seen:
+            called = one.get("name")
+            if called in seen:
                 rule = f"Duplicate function declaration found: {called}"
-                edits.append(Edit("tool", f"second declaration of {called!r} dropped", rule=rule, path=key))
+                edits.add("tool", key, f"second declaration of {called!r} dropped", rule)
                 continue
-            seen.add(called if isinstance(called, str) else "")
-            kept.append(one)
-        if kept or not declared:
-            kept_tools.append(tool if len(kept) == len(declared) else {**tool, name: kept})
-    body[key] = kept_tools
+            fresh.append(one)
+            if called is not None:
+                seen.add(called)
+        if fresh or not declared:
+            kept.append(tool if len(fresh) == len(declared) else {**tool, name: fresh})
+    return body if unchanged(kept, tools) else {**body, key: kept}
 
 
-def _declared(body: dict[str, Any]) -> set[str]:
-    tools = body.get(find(body, "tools")) or []
+def _declared(body: Object) -> set[str]:
+    """The names of the declared functions."""
     names: set[str] = set()
-    for tool in tools if isinstance(tools, list) else [tools]:
-        declared = tool.get(find(tool, "functionDeclarations")) if isinstance(tool, dict) else None
-        for one in declared if isinstance(declared, list) else [declared]:
-            if isinstance(one, dict) and isinstance(one.get("name"), str):
-                names.add(one["name"])
+    for tool in _listed(body, "tools"):
+        names |= {one["name"] for one in _listed(tool, "functionDeclarations") if one.get("name")}
     return names
 
 
-def _calling(body: dict[str, Any], edits: list[Edit]) -> None:
+def _listed(holder: Object, key: str) -> list[Any]:
+    """The objects at `key`, of which there may be one instead of a list."""
+    value = holder.get(find(holder, key)) or []
+    return value if isinstance(value, list) else [value]
+
+
+def _calling(body: Object, edits: Edits) -> Object:
     """Forced calling needs declarations, and may only name declared functions."""
     key, config = _object(body, "toolConfig")
-    if config is None:
-        return
-    inner_key, calling = _object(config, "functionCallingConfig")
-    if calling is None:
-        return
-    names = _declared(body)
-    allowed_key = find(calling, "allowedFunctionNames")
-    allowed = calling.get(allowed_key)
+    inner, calling = _object(config, "functionCallingConfig")
+    names, allowed_key = _declared(body), find(calling, "allowedFunctionNames")
+    allowed = calling.get(allowed_key) or []
     if calling.get("mode") not in (None, "NONE", "AUTO") and not body.get(find(body, "tools")):
         rule = "Function calling config is set without function_declarations."
-        _drop(config, inner_key, "no function is declared", rule, edits)
-    elif names and isinstance(allowed, list) and not names.issuperset(allowed):
-        kept = [name for name in allowed if name in names]
+        config = edits.drop(config, inner, rule, path=key, reason="no function is declared")
+    elif names and not names.issuperset(allowed):
+        kept, where = [name for name in allowed if name in names], f"{key}.{inner}"
         rule = "allowed_function_names: not declared in function_declarations"
-        edits.append(Edit("setting", "undeclared names dropped", rule=rule, path=allowed_key))
-        calling = {name: value for name, value in calling.items() if name != allowed_key}
-        config[inner_key] = {**calling, allowed_key: kept} if kept else calling
+        if kept:
+            calling = edits.put(calling, allowed_key, kept, rule, path=where, detail="undeclared names dropped")
+        else:
+            calling = edits.drop(calling, allowed_key, rule, path=where, reason="none is declared")
+        config = {**config, inner: calling}
     else:
-        return
-    if config:
-        body[key] = config
-    else:
-        del body[key]
+        return body
+    return {**body, key: config} if config else {name: value for name, value in body.items() if name != key}
 
 
-def _cached(body: dict[str, Any], edits: list[Edit]) -> None:
+def _cached(body: Object, edits: Edits) -> Object:
     """Cached content brings its own instruction and tools."""
-    if not body.get(find(body, "cachedContent")):
-        return
-    for key in _CACHED:
+    for key in ("systemInstruction", "tools", "toolConfig") if body.get(find(body, "cachedContent")) else ():
         name = find(body, key)
         if body.get(name):
             rule = "CachedContent can not be used with GenerateContent request setting system_instruction, tools"
-            _drop(body, name, "the cached content brings its own", rule, edits)
+            body = edits.drop(body, name, rule, reason="the cached content brings its own")
+    return body
 
 
-def _thinking(body: dict[str, Any], target: Target, edits: list[Edit]) -> None:
+def _thinking(body: Object, target: Target, edits: Edits) -> Object:
     """A budget for thinking or a level, not both."""
     key, config = _object(body, "generationConfig")
-    name, thinking = _object(config or {}, "thinkingConfig")
-    if config is None or thinking is None:
-        return
+    inner, thinking = _object(config, "thinkingConfig")
     budget, level = find(thinking, "thinkingBudget"), find(thinking, "thinkingLevel")
-    if thinking.get(budget) is not None and thinking.get(level) is not None:
-        rule = "You can only set only one of thinking budget and thinking level."
-        _drop(thinking, budget if is_gemini_3(target.model) else level, "given twice", rule, edits)
-        body[key] = {**config, name: thinking}
+    if thinking.get(budget) is None or thinking.get(level) is None:
+        return body
+    rule = "You can only set only one of thinking budget and thinking level."
+    surplus = budget if is_gemini_3(target.model) else level
+    thinking = edits.drop(thinking, surplus, rule, path=f"{key}.{inner}", reason="given twice")
+    return {**body, key: {**config, inner: thinking}}

@@ -5,17 +5,20 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from ...view.types import Edit
+from ..edits import Edits, Object
 from .keys import find
 
 _At = tuple[int, int]
-_Object = dict[str, Any]
 
 
-def sanitize_ids(contents: list[Any], edits: list[Edit]) -> list[Any]:
-    """`contents` in which the results of a turn carry the ids of the calls before it, or none does; the
-    same list if nothing had to change. Results find their calls by id, else by name, in order."""
-    calls: list[_Object] = []
+def with_matching_ids(body: Object, edits: Edits) -> Object:
+    """The request in which the results of a turn carry the ids of the calls before it, or none does. Results find
+    their calls by id, else by name, in order."""
+    key = find(body, "contents")
+    contents = body.get(key)
+    if not isinstance(contents, list):
+        return body
+    calls: list[Object] = []
     changed: dict[_At, str] = {}
     for model, group in groupby(enumerate(contents), key=lambda entry: _role(entry[1]) == "model"):
         turn = list(group)
@@ -24,21 +27,20 @@ def sanitize_ids(contents: list[Any], edits: list[Edit]) -> list[Any]:
         else:
             changed |= _mismatched(calls, _found(turn, "functionResponse"))
     for (i, j), call_id in changed.items():
-        what = f"set to {call_id!r}" if call_id else "dropped"
+        detail = (f"set to {call_id!r}" if call_id else "dropped") + ", as its call has it"
         rule = "functionResponse.id must be that of a functionCall"
-        where = f"contents[{i}].parts[{j}].functionResponse.id"
-        edits.append(Edit("id", f"{what}, as its call has it", rule=rule, path=where))
+        edits.add("id", f"contents[{i}].parts[{j}].functionResponse.id", detail, rule)
         contents = [*contents[:i], _with_id(contents[i], j, call_id), *contents[i + 1 :]]
-    return contents
+    return {**body, key: contents} if changed else body
 
 
 def _role(content: Any) -> Any:
     return content.get("role") if isinstance(content, dict) else None
 
 
-def _found(turn: list[tuple[int, Any]], key: str) -> list[tuple[_At, _Object]]:
+def _found(turn: list[tuple[int, Any]], key: str) -> list[tuple[_At, Object]]:
     """The calls or results of a turn, with their places."""
-    found: list[tuple[_At, _Object]] = []
+    found: list[tuple[_At, Object]] = []
     for i, content in turn:
         parts = content.get("parts") if isinstance(content, dict) else None
         for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
@@ -48,7 +50,7 @@ def _found(turn: list[tuple[int, Any]], key: str) -> list[tuple[_At, _Object]]:
     return found
 
 
-def _mismatched(calls: list[_Object], results: list[tuple[_At, _Object]]) -> dict[_At, str]:
+def _mismatched(calls: list[Object], results: list[tuple[_At, Object]]) -> dict[_At, str]:
     """Which results must get another id, or none, by place."""
     asked = [call["id"] for call in calls if isinstance(call.get("id"), str) and call["id"]]
     answered = [result["id"] for _, result in results if isinstance(result.get("id"), str) and result["id"]]
@@ -67,7 +69,7 @@ def _mismatched(calls: list[_Object], results: list[tuple[_At, _Object]]) -> dic
     return changed
 
 
-def _with_id(content: _Object, j: int, call_id: str) -> _Object:
+def _with_id(content: Object, j: int, call_id: str) -> Object:
     single = not isinstance(content["parts"], list)
     parts = [content["parts"]] if single else list(content["parts"])
     key = find(parts[j], "functionResponse")

@@ -22,8 +22,9 @@ from ...log.messages import (
     parse_arguments,
 )
 from ...log.records import Configuration
+from ..edits import brief
 from ..protocol import Parsed
-from ..schema import brief, check_types
+from ..schema import check_types
 from ..spelling import formed
 from .media import read_media
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire

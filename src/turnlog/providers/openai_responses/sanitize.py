@@ -1,15 +1,12 @@
-"""Taking out of a request what would be refused whatever the conversation says."""
+"""A request without what the Responses API refuses outside the order of the conversation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import FormatError
-from ...log.messages import unchanged
 from ...models.target import Target
-from ...view.types import Edit
-from ..protocol import Rendered
+from ..edits import Edits, Object, changed, sanitizer
 from ..schema import fit
 from .rules import FIXED_SAMPLING
 from .sanitize_items import finished, mended
@@ -17,82 +14,58 @@ from .schema import BODY
 from .wire import ELSEWHERE
 
 
-def sanitize(request: dict[str, Any], target: Target) -> Rendered:
+@sanitizer
+def sanitize(body: Object, target: Target, edits: Edits) -> Object:
     """The request without unknown keys, refused values and ids, and settings that exclude each
-    other; each an edit. A request that has none of them comes back as it is. Raises FormatError if
-    arguments are nested more deeply than Python can write."""
-    edits: list[Edit] = []
-    try:
-        body = _with(request, "input", mended(request.get("input"), edits))
-    except RecursionError as error:
-        raise FormatError("arguments nested too deeply to be sent", path="input") from error
-    body = _with(body, "tools", _flat_tools(body.get("tools"), edits))
+    other; each an edit. A request that has none of them comes back as it is."""
+    body = changed(body, "input", "", lambda item, path: mended(item, path, edits))
+    body = changed(body, "tools", "", lambda tool, path: _flat(tool, path, edits))
     body = fit(body, BODY, "", edits)
-    body = _with(body, "input", finished(body.get("input"), str(body.get("model") or target.model), edits))
-    body = _with(body, "tools", _told_apart(body.get("tools"), edits))
-    body = _settings(body, target, edits)
-    return Rendered(body=body, edits=tuple(edits))
+    model = str(body.get("model") or target.model)
+    body = changed(body, "input", "", lambda item, path: finished(item, path, model, edits))
+    return _settings(_told_apart(body, edits), target, edits)
 
 
-def _with(body: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    return {**body, key: value} if key in body and value is not body[key] else body
+def _flat(tool: Object, path: str, edits: Edits) -> Object:
+    """A tool without the `function` that another API puts its keys under."""
+    inner = tool.get("function")
+    if "name" in tool or not isinstance(inner, dict):
+        return tool
+    edits.add("tool", f"{path}.function", "laid flat", "Missing required parameter: 'name'.")
+    return {"type": "function", **{key: value for key, value in tool.items() if key != "function"}, **inner}
 
 
-def _without(body: dict[str, Any], key: str, rule: str, edits: list[Edit]) -> dict[str, Any]:
-    edits.append(Edit("setting", "dropped", rule=rule, path=key))
-    return {name: value for name, value in body.items() if name != key}
-
-
-def _flat_tools(tools: Any, edits: list[Edit]) -> Any:
-    """Tools without the `function` that another API puts their keys under."""
-    if not isinstance(tools, list):
-        return tools
-    flat: list[Any] = []
-    for i, tool in enumerate(tools):
-        inner = tool.get("function") if isinstance(tool, dict) and "name" not in tool else None
-        if isinstance(inner, dict):
-            rule = "Missing required parameter: 'name'."
-            edits.append(Edit("tool", "laid flat", rule=rule, path=f"tools[{i}].function"))
-            tool = {"type": "function", **{key: value for key, value in tool.items() if key != "function"}, **inner}
-        flat.append(tool)
-    return tools if unchanged(flat, tools) else flat
-
-
-def _told_apart(tools: Any, edits: list[Edit]) -> Any:
-    """Tools without a second one of a name."""
-    if not isinstance(tools, list):
-        return tools
+def _told_apart(body: Object, edits: Edits) -> Object:
+    """The request without a second tool of a name."""
+    tools = body.get("tools") or []
     kept: list[Any] = []
     names: set[str] = set()
     for i, tool in enumerate(tools):
         name = tool.get("name") if tool["type"] in ("function", "custom") else None
         if name in names:
-            rule = f"Duplicate function name '{name}'."
-            edits.append(Edit("tool", f"dropped: a second {name!r}", rule=rule, path=f"tools[{i}]"))
+            edits.add("tool", f"tools[{i}]", f"dropped: a second {name!r}", f"Duplicate function name '{name}'.")
             continue
         names |= {name} if name else set()
         kept.append(tool)
-    return tools if len(kept) == len(tools) else kept
+    return body if len(kept) == len(tools) else {**body, "tools": kept}
 
 
-def _settings(body: dict[str, Any], target: Target, edits: list[Edit]) -> dict[str, Any]:
+def _settings(body: Object, target: Target, edits: Edits) -> Object:
     if not body.get("model") and not body.get("prompt") and target.model:
-        edits.append(Edit("setting", "added", rule="Missing required parameter.", path="model"))
-        body = {**body, "model": target.model}
+        body = edits.put(body, "model", target.model, "Missing required parameter.")
     if body.get("stream_options") is not None and not body.get("stream"):
         rule = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
-        body = _without(body, "stream_options", rule, edits)
+        body = edits.drop(body, "stream_options", rule)
     if body.get("previous_response_id") and body.get("conversation"):
         rule = "Mutually exclusive parameters: 'previous_response_id' or 'conversation'."
-        body = _without(body, "previous_response_id", rule, edits)
+        body = edits.drop(body, "previous_response_id", rule)
     if body.get("tool_choice") not in (None, "auto", "none") and not _has_tools(body):
-        body = _without(body, "tool_choice", "Tool choice must be specified with 'tools' parameter.", edits)
+        body = edits.drop(body, "tool_choice", "Tool choice must be specified with 'tools' parameter.")
     model = body.get("model")
-    if isinstance(model, str) and FIXED_SAMPLING.search(model):
-        for key in ("temperature", "top_p"):
-            if body.get(key) is not None and body[key] != 1:
-                rule = f"Unsupported parameter: '{key}' is not supported with this model."
-                body = _without(body, key, rule, edits)
+    fixed = isinstance(model, str) and FIXED_SAMPLING.search(model)
+    for key in ("temperature", "top_p") if fixed else ():
+        if body.get(key, 1) not in (1, None):
+            body = edits.drop(body, key, f"Unsupported parameter: '{key}' is not supported with this model.")
     return body
 
 

@@ -28,7 +28,7 @@ from .shapes import (
     record,
     words,
 )
-from .walk import brief, check_depth, check_types, fit, fits, prune
+from .walk import check_depth, check_types, fit, fits, prune
 
 __all__ = [
     "ANY",
@@ -48,7 +48,6 @@ __all__ = [
     "Tagged",
     "Value",
     "Words",
-    "brief",
     "check_depth",
     "check_types",
     "fit",

@@ -6,13 +6,12 @@ out unknown keys only. A value that is as it should be costs one look; only othe
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping
 from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import nested_deeper, unchanged
-from ...view.types import Edit
+from ..edits import Edits, at, brief
 from .shapes import ANY, Each, Either, Many, Named, Read, Record, Shape, Tagged, Value, Words
 
 REFUSED = object()
@@ -20,9 +19,6 @@ REFUSED = object()
 
 _DEEPEST = 200
 """Levels of nesting that a body or a response may have: what a record can hold (docs/format.md)."""
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 60
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -64,7 +60,7 @@ def check_types(value: Any, shape: Shape, path: str) -> None:
     elif isinstance(shape, Record):
         for key, inner in shape.keys.items():
             if key in shape.read:
-                check_types(value.get(key), inner, f"{path}.{key}" if path else key)
+                check_types(value.get(key), inner, at(path, key))
 
 
 def _readable(shape: Shape) -> Shape:
@@ -142,16 +138,16 @@ def _type_name(value: Any) -> str:
 
 def fits(value: Any, shape: Shape) -> bool:
     """Whether `value` could be sent, with a change at most."""
-    return fit(value, shape, "", []) is not REFUSED
+    return fit(value, shape, "", Edits()) is not REFUSED
 
 
-def fit(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
+def fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
     """`value` without what `shape` does not take, each thing left out an edit that names its path;
     REFUSED if the value cannot be sent at all. Returns `value` itself where nothing had to change."""
     return value if shape.takes(value) else _fit(value, shape, path, edits)
 
 
-def _fit(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
+def _fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
     """`fit` for what is not taken as it is."""
     if not _is_for(value, shape):
         return REFUSED
@@ -183,26 +179,26 @@ def _fit(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
     return value
 
 
-def _fit_list(value: Any, shape: Many, path: str, edits: list[Edit]) -> Any:
+def _fit_list(value: Any, shape: Many, path: str, edits: Edits) -> Any:
     takes = shape.of.takes
     kept: list[Any] = []
-    dropped: list[Edit] = []
+    dropped = Edits()
     for i, item in enumerate(value):
         new = item if takes(item) else _fit(item, shape.of, f"{path}[{i}]", edits)
         if new is REFUSED:
-            dropped.append(_dropped(f"{path}[{i}]", item))
+            _drop(item, f"{path}[{i}]", dropped)
         else:
             kept.append(new)
     if shape.vanishes and value and not kept:
         return REFUSED
-    edits += dropped
+    edits.made += dropped.made
     if len(kept) > shape.most:
-        edits.append(Edit("setting", f"cut to the first {shape.most}", rule="Array too long.", path=path))
+        edits.add("setting", path, f"cut to the first {shape.most}", "Array too long.")
         kept = kept[: shape.most]
     return value if unchanged(kept, value) else kept
 
 
-def _bounded(value: Any, shape: Value, path: str, edits: list[Edit]) -> Any:
+def _bounded(value: Any, shape: Value, path: str, edits: Edits) -> Any:
     if shape.kind == "string":
         return value if shape.takes(str(value)) else REFUSED
     if shape.kind not in ("integer", "number"):
@@ -213,25 +209,24 @@ def _bounded(value: Any, shape: Value, path: str, edits: list[Edit]) -> Any:
     if shape.low <= number <= shape.high:
         return value
     bound = shape.low if number < shape.low else shape.high
-    rule = f"Expected a value from {shape.low} to {shape.high}."
-    edits.append(Edit("setting", f"{brief(value)} sent as {bound}", rule=rule, path=path))
+    edits.add("setting", path, f"{brief(value)} sent as {bound}", f"Expected a value from {shape.low} to {shape.high}.")
     return bound
 
 
-def _fit_each(value: Mapping[str, Any], shape: Each, path: str, edits: list[Edit]) -> Any:
+def _fit_each(value: Mapping[str, Any], shape: Each, path: str, edits: Edits) -> Any:
     kept: dict[str, Any] = {}
     for key, item in value.items():
         full = len(kept) >= shape.most or len(key) > shape.longest
-        new = REFUSED if full else fit(item, shape.of, f"{path}.{key}", edits)
+        new = REFUSED if full else fit(item, shape.of, at(path, key), edits)
         if new is REFUSED:
-            edits.append(_dropped(f"{path}.{brief(key)}", item))
+            _drop(item, at(path, brief(key)), edits)
         else:
             kept[key] = new
     return value if _same_items(kept, value) else kept
 
 
-def _fit_record(value: Mapping[str, Any], shape: Record, path: str, edits: list[Edit]) -> Any:
-    changes: list[Edit] = []
+def _fit_record(value: Mapping[str, Any], shape: Record, path: str, edits: Edits) -> Any:
+    changes = Edits()
     kept: dict[str, Any] = {}
     for key, item in value.items():
         inner = shape.keys.get(key)
@@ -241,18 +236,18 @@ def _fit_record(value: Mapping[str, Any], shape: Record, path: str, edits: list[
         ):
             kept[key] = item
             continue
-        where = f"{path}.{key}" if path else key
+        where = at(path, key)
         if inner is None:
-            changes.append(_unknown(where))
+            changes.add("unknown_key", where, "dropped", "Unknown parameter.")
             continue
         new = _fit(item, inner, where, changes)
         if new is REFUSED:
-            changes.append(_dropped(where, item))
+            _drop(item, where, changes)
         else:
             kept[key] = new
     if not shape.must <= kept.keys() or (shape.needs and not any(kept.get(key) for key in shape.needs)):
         return REFUSED
-    edits += changes
+    edits.made += changes.made
     return value if _same_items(kept, value) else kept
 
 
@@ -260,48 +255,26 @@ def _same_items(kept: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
     return len(kept) == len(value) and all(kept[key] is value[key] for key in kept)
 
 
-def _unknown(path: str) -> Edit:
-    return Edit("unknown_key", "dropped", rule="Unknown parameter.", path=path)
-
-
-def _dropped(path: str, value: Any) -> Edit:
-    return Edit("unknown_value", f"dropped: {brief(value)}", rule="Invalid value.", path=path)
-
-
-def brief(value: Any) -> str:
-    """A value, as far as it can be shown in a sentence."""
-    try:
-        shown = _SHORT.repr(value)
-    except ValueError:  # an integer of thousands of digits
-        return _type_of(value)
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+def _drop(value: Any, path: str, edits: Edits) -> None:
+    edits.add("unknown_value", path, f"dropped: {brief(value)}", "Invalid value.")
 
 
 # -- keys alone ----------------------------------------------------------------------------------
 
 
-def prune(value: Any, shape: Shape, path: str, edits: list[Edit]) -> Any:
-    """`value` without keys that `shape` does not have; each dropped one is an edit naming its path.
-
-    Returns `value` itself where nothing had to go.
-    """
+def prune(value: Any, shape: Shape) -> Any:
+    """`value` without keys that `shape` does not have; itself if there are none."""
     if shape.takes(value):
         return value
     if isinstance(shape, Either):
         shape = next((inner for inner in shape.of if _is_for(value, inner)), ANY)
     if isinstance(shape, Many) and isinstance(value, list):
-        pruned = [prune(item, shape.of, f"{path}[{i}]", edits) for i, item in enumerate(value)]
-        return value if unchanged(pruned, value) else pruned
+        items = [prune(item, shape.of) for item in value]
+        return value if unchanged(items, value) else items
     if isinstance(shape, Tagged) and isinstance(value, dict):
         tag = value.get(shape.tag)
-        return prune(value, shape.shapes.get(shape.missing if tag is None else str(tag), ANY), path, edits)
+        return prune(value, shape.shapes.get(shape.missing if tag is None else str(tag), ANY))
     if not isinstance(shape, Record) or not isinstance(value, dict):
         return value
-    kept: dict[str, Any] = {}
-    for key, item in value.items():
-        where = f"{path}.{key}" if path else key
-        if key in shape.keys:
-            kept[key] = prune(item, shape.keys[key], where, edits)
-        else:
-            edits.append(_unknown(where))
+    kept = {key: prune(item, shape.keys[key]) for key, item in value.items() if key in shape.keys}
     return value if _same_items(kept, value) else kept

@@ -1,0 +1,102 @@
+"""How sanitizers change a request and record what they changed.
+
+Nothing is changed in place: an object with a change is a new one, an object without any is itself.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ..errors import FormatError
+from ..log.messages import unchanged
+from ..models.target import Target
+from ..view.types import Edit
+from .protocol import Rendered
+
+Object = dict[str, Any]
+Change = Callable[[Object, str], Object]
+"""What becomes of an object that stands at a path."""
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
+
+
+class Edits:
+    """The edits of one request, in the order in which they were made. A `path` is that of the object to change, empty
+    for the request itself; `rule` is what the provider would have answered."""
+
+    def __init__(self) -> None:
+        self.made: list[Edit] = []
+
+    def add(self, kind: str, path: str, detail: str, rule: str) -> None:
+        """Record a change that was made at `path`."""
+        self.made.append(Edit(kind, detail, rule=rule, path=path))
+
+    def drop(
+        self, holder: Object, key: str, rule: str, *, path: str = "", reason: str = "", kind: str = "setting"
+    ) -> Object:
+        """`holder` without `key`."""
+        self.add(kind, at(path, key), f"dropped: {reason}" if reason else "dropped", rule)
+        return {name: value for name, value in holder.items() if name != key}
+
+    def put(
+        self,
+        holder: Object,
+        key: str,
+        value: Any,
+        rule: str,
+        *,
+        path: str = "",
+        detail: str = "",
+        kind: str = "setting",
+    ) -> Object:
+        """`holder` with another value at `key`."""
+        was = f", was {brief(holder[key])}" if holder.get(key) is not None else ""
+        self.add(kind, at(path, key), detail or f"set to {brief(value)}{was}", rule)
+        return {**holder, key: value}
+
+
+def at(path: str, key: str) -> str:
+    """The path of a key of the object at `path`."""
+    return f"{path}.{key}" if path else key
+
+
+def changed(holder: Object, key: str, path: str, change: Change) -> Object:
+    """`holder`, which is at `path`, with what `change` makes of each object in the list at `key`, or of the single
+    object there."""
+    given, where = holder.get(key), at(path, key)
+    if isinstance(given, dict):
+        new: Any = change(given, where)
+        return holder if new is given else {**holder, key: new}
+    if not isinstance(given, list):
+        return holder
+    new = [change(item, f"{where}[{i}]") if isinstance(item, dict) else item for i, item in enumerate(given)]
+    return holder if unchanged(new, given) else {**holder, key: new}
+
+
+def sanitizer(steps: Callable[[Object, Target, Edits], Object]) -> Callable[[Object, Target], Rendered]:
+    """A provider's `sanitize`, of a function that changes a request and records it. Raises FormatError for a request
+    that is nested too deeply to be looked at."""
+
+    @wraps(steps)
+    def sanitize(request: Object, target: Target) -> Rendered:
+        edits = Edits()
+        try:
+            body = steps(request, target, edits)
+        except RecursionError:
+            raise FormatError("nested too deeply", path="body") from None
+        return Rendered(body=body, edits=tuple(edits.made))
+
+    return sanitize
+
+
+def brief(value: Any) -> str:
+    """A value, as far as it can be shown in a sentence."""
+    try:
+        shown = _SHORT.repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return f"a value of type {type(value).__name__}"
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
