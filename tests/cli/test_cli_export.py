@@ -471,7 +471,11 @@ def test_markdown_stays_in_its_fences(text: str) -> None:
     store = MemoryStore()
     store.create("m", title=text)
     parts = (Text(text), ToolCall(text, text, raw=text), ToolResult(text, text, (Text(text), Opaque(text, text, text))))
-    bodies = [MessageRecord(Message("user", parts), model=text), Note(text, text, [text]), Decision(text, why=text)]
+    bodies = [
+        MessageRecord(Message("user", parts), model=text),
+        Note(text, text, [text]),
+        Decision(text, why=text or "x"),
+    ]
     store.append("m", [Draft(body) for body in bodies])
     outside = outside_fences(exported(store, "m", "markdown")[0])
     assert [line for line in outside if re.search(r"(?<!\\)(<|!\[|\]\()", without_spans(line))] == []
@@ -536,7 +540,7 @@ Look.
 later
 ```
 
-*4. usage*
+*4. usage: p m\\-1\\: 0 tokens in \\(0 cached\\), 0 out, \\$0\\.0000*
 """
     )
 

@@ -79,7 +79,7 @@ PAGE = """\
 s  A title
 20 records, 7 messages, 2025-01-01T00:00:00.000Z to 2025-01-01T00:00:01.000Z
 1,200 tokens in (300 cached), 80 out, $0.0040
-    1  [settings]    anthropic claude-sonnet-4-5; opened; tools read_file; {"max_tokens":9}
+    1  [settings]    anthropic claude-sonnet-4-5: opened; tools read_file; {"max_tokens":9}
     2  [turn]        t1 opened
     3  system        Be brief.
     4  user          Read a.txt,
@@ -104,10 +104,10 @@ s  A title
    11  [usage]       anthropic claude-sonnet-4-5: 1,200 tokens in (300 cached), 80 out, $0.0040
    12  [file]        renamed b.txt from a.txt
    13  [decision]    clear, records 1 to 9: enough
-   14  [note]        idea: keep it {"n":1}
+   14  [note]        idea: keep it; {"n":1}
    15  [turn]        t1 closed: failed gave up
-   16  opaque        google thing {"x":1}
-       unknown       a part of kind smell that a newer turnlog wrote
+   16  opaque        thing of google {"x":1}
+       unknown       smell, of a newer turnlog {}
    17  assistant     (empty)
    18  [unknown]     a dream record that a newer turnlog wrote
    19  [summary]     claimed by small/1

@@ -50,7 +50,7 @@ def said(parts: tuple[Part, ...]) -> Iterator[str]:
             case Text(text=text):
                 yield text
             case Reasoning(text=text, summary=summary):
-                yield text or "\n\n".join(summary)
+                yield "\n\n".join(filter(None, (text, *summary)))
             case ToolResult(parts=inner):
                 yield from said(inner)
             case ToolCall() if part.raw is not None or not isinstance(part.arguments, dict):
@@ -179,7 +179,7 @@ def test_turns_decisions_and_files_are_told() -> None:
     assert {"turn-1", "turn-3", *(f"r{n}" for n in range(1, turns[-1].last + 1))} <= ids
     assert isinstance(covered, Decision)
     first, last = (f'<a href="#r{n}">{n}</a>' for n in (covered.first, covered.last))
-    assert f"Covers records {first} to {last}. " in html
+    assert f", records {first} to {last}</span>" in html
     assert html.count("1,000 tokens in (0 cached), 10 out, $0.0032</footer>") == 3
     assert html.count('<span class="badge bad">failed</span> after 2.5 s <a href=') == 3
     assert html.count('class="badge ok">completed<') == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import types
 import typing
 from collections.abc import Iterator
 from typing import Any
@@ -11,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
+from record_bodies import bodies
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Body, MessageRecord
 from turnlog.log.texts import FIELDS, NOT_TEXT, leaf_parts, strings_in, texts_in, with_texts
@@ -23,34 +22,6 @@ KEPT = (
     "mime mode model name of old_mode outcome patch provider raw response_id role sha256 shape signature source state "
     "status steps stop summarizer turn_id usage"
 )
-
-words = st.uuids().map(str)
-jsons = st.dictionaries(words, st.lists(words, min_size=1, max_size=2), min_size=1, max_size=2)
-SCALARS = {int: st.integers(0, 9), float: st.just(0.5), bool: st.booleans(), str: words, bytes: st.just(b"x")}
-
-
-def _values(kind: Any) -> st.SearchStrategy[Any]:
-    """Values of a declared type in which each text is another."""
-    arguments = typing.get_args(kind)
-    match typing.get_origin(kind) or kind:
-        case typing.Any:
-            return jsons
-        case typing.Union | types.UnionType:
-            return st.one_of(*map(_values, arguments))
-        case typing.Literal:
-            return st.sampled_from(arguments)
-        case origin if origin is dict:
-            return jsons
-        case origin if origin is tuple:
-            return st.lists(_values(arguments[0]), max_size=2).map(tuple)
-        case origin if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
-            hints = typing.get_type_hints(origin)
-            return st.builds(origin, **{name: _values(hints[name]) for name in origin.__struct_fields__})
-        case origin:
-            return SCALARS.get(origin, st.none())
-
-
-bodies = _values(Body)
 
 
 def _structs(kind: Any) -> set[type]:

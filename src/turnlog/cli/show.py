@@ -7,19 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..errors import CorruptRecord
-from ..export import in_short, record_json, said_of, visible
+from ..export import Block, Description, describe, in_short, record_json, visible
 from ..log.bills import Bills
-from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, compact_json
-from ..log.records import (
-    Configuration,
-    Decision,
-    MessageRecord,
-    Note,
-    PartialAnswer,
-    Record,
-    StreamCheckpoint,
-    SummaryRecord,
-)
+from ..log.messages import compact_json
+from ..log.records import Record
 from ..log.store import Store
 from ..session.reader import SessionLog, source_of
 from ..view.decisions import Rewinds
@@ -115,72 +106,43 @@ def lines(records: Iterable[Record], rewinds: Rewinds = Rewinds()) -> Iterator[s
         if gone and gone != before:
             yield f"{'':5}  {'[rewound]':<12}  from here on taken back by decision {gone}"
         number = f"{record.n:>5}"
-        for label, text in [*_rows(record), *_redacted(record)]:
+        for label, text in _rows(describe(record)):
             first, *more = text.splitlines() or [""]
             yield f"{number}  {label:<12}  {first}".rstrip()
             yield from (f"{'':21}{line}".rstrip() for line in more)
             number = " " * 5
 
 
-def _rows(record: Record) -> list[_Row]:
-    match record.body:
-        case MessageRecord(message=message):
-            return _message(message)
-        case PartialAnswer(message=message, reason=reason, fragments=fragments):
-            rest = [("[fragment]", shorten(text)) for _, text in map(_part, fragments)]
-            return [*_message(message), ("interrupted", reason), *rest]
-        case Decision(action=action, first=first, last=last, why=why):
-            span = f", records {first} to {last}" if first else ""
-            return [("[decision]", f"{action}{span}" + (f": {why}" if why else ""))]
-        case Note(topic=topic, text=text, data=data):
-            said = text if data is None else f"{text} {compact_json(data)}"
-            return [("[note]", f"{topic}: {shorten(said.strip(), lines=3)}")]
-        case SummaryRecord(state=state, text=text, reason=reason, summarizer=summarizer):
-            said = shorten(text or reason, lines=3)
-            return [("[summary]", f"{state} by {summarizer}" + (f": {said}" if said else ""))]
-        case StreamCheckpoint(message=message, fragments=fragments):
-            size = sum(len(text) for _, text in map(_part, (*message.parts, *fragments)))
-            return [("[checkpoint]", f"{counted(size, 'character')} of an answer had come")]
-        case Configuration():
-            return [("[settings]", _configuration(record.body))]
-        case body:
-            word, said = said_of(body)
-            return [(f"[{word}]", said)]
+def _rows(one: Description) -> Iterator[_Row]:
+    if one.is_said:
+        for block in one.blocks:
+            yield f"[{block.label}]" if block.kind == "group" else block.label or one.kind, _said(block)
+        if not one.blocks:
+            yield one.kind, "(empty)"
+    else:
+        said = "; ".join(filter(None, (_said(block) for block in one.blocks if not block.is_detail)))
+        headline = "".join(map(str, one.headline))
+        yield f"[{one.kind}]", f"{headline}: {shorten(said, lines=3)}" if said else headline
+    if one.redacted:
+        yield "[redacted]", one.redacted
 
 
-def _redacted(record: Record) -> list[_Row]:
-    said = ", ".join(f"{number} {kind}" for kind, number in sorted(record.redacted.items()))
-    return [("[redacted]", said)] if said else []
-
-
-def _message(message: Message) -> list[_Row]:
-    rows = [(label or message.role, text) for label, text in map(_part, message.parts)]
-    return rows or [(message.role, "(empty)")]
-
-
-def _part(part: Part) -> _Row:
-    match part:
-        case Text(text=text):
-            return "", text
-        case Reasoning(text=text, summary=summary):
-            return "reasoning", shorten(text or "\n".join(summary) or "(hidden by its provider)")
-        case ToolCall(name=name, id=call_id):
-            return "call", f"{name} {shorten(part.raw_arguments, characters=200, lines=3)}  ({call_id})"
-        case ToolResult(name=name, call_id=call_id, outcome=outcome, parts=parts):
-            said = shorten("\n".join(text for _, text in map(_part, parts)))
-            return "result", f"{outcome}  ({' '.join(filter(None, (name, call_id)))})\n{said}".rstrip()
-        case Media(kind=kind, mime=mime, size=size, sha256=sha256, url=url, file_id=file_id):
-            where = f"{size:,} bytes, {sha256[:12]}" if sha256 else url or file_id
-            return kind, f"{mime or 'of unknown type'}, {where}"
-        case Opaque(provider=provider, kind=kind, data=data):
-            return "opaque", f"{provider} {kind} {shorten(compact_json(data), characters=200)}"
-        case unknown:
-            return "unknown", f"a part of kind {unknown.kind} that a newer turnlog wrote"
-
-
-def _configuration(body: Configuration) -> str:
-    names = ", ".join(tool.name for tool in body.tools)
-    tools = f"; tools {names}" if names else ""
-    settings = f"; {compact_json(body.settings)}" if body.settings else ""
-    why = f"; {body.why}" if body.why else ""
-    return shorten(f"{body.provider} {body.model}{why}{tools}{settings}".strip(" ;"))
+def _said(block: Block) -> str:
+    match block.kind:
+        case "reasoning":
+            return shorten(block.text or "(hidden by its provider)")
+        case "call":
+            return f"{block.name} {shorten(block.text, characters=200, lines=3)}  ({block.id})"
+        case "result":
+            said = shorten("\n".join(map(_said, block.blocks)))
+            return f"{block.outcome}  ({' '.join(filter(None, (block.name, block.id)))})\n{said}".rstrip()
+        case "media":
+            return ", ".join(filter(None, (block.name, block.text, block.id[:12])))
+        case "data":
+            return f"{block.name} {shorten(compact_json(block.value), characters=200)}".lstrip()
+        case "group" if block.label == "tools":
+            return f"tools {', '.join(tool.label for tool in block.blocks)}"
+        case "group":
+            return shorten("\n".join(map(_said, block.blocks)))
+        case _:
+            return block.text

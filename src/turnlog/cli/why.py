@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import InputError
-from ..log.messages import Message, ToolResult
+from ..log.messages import Message
 from ..log.records import Decision, Record
+from ..log.texts import leaf_parts
 from ..session.session import Session
 from ..view.explain import Account, Explanation
 from ..view.fold import select
@@ -123,8 +124,7 @@ def _shown_as(account: Account, records: Sequence[Record]) -> Iterator[str]:
 
 def _said(message: Message) -> str:
     """What a message says, tool results included, in a line that may be long."""
-    inner = (part.parts if isinstance(part, ToolResult) else (part,) for part in message.parts)
-    return gist(Message(message.role, tuple(part for parts in inner for part in parts)), characters=1_000)
+    return gist(Message(message.role, tuple(leaf_parts(message.parts))), characters=1_000)
 
 
 def _range(decision: Decision) -> range:

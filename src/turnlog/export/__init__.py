@@ -11,37 +11,43 @@ from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .bodies import as_body
+    from .description import Block, Description, Standing, describe, describe_part
     from .escapes import visible
     from .formats import FORMATS, save
     from .lines import as_json, as_jsonl, record_json
     from .markdown import as_markdown
     from .page import as_html
-    from .wording import dollars, in_short, said_of, tokens_of
+    from .wording import dollars, in_short, tokens_of
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "bodies": "as_body",
+            "description": "Block Description Standing describe describe_part",
             "escapes": "visible",
             "formats": "FORMATS save",
             "lines": "as_json as_jsonl record_json",
             "markdown": "as_markdown",
             "page": "as_html",
-            "wording": "dollars in_short said_of tokens_of",
+            "wording": "dollars in_short tokens_of",
         },
     )
 
 __all__ = [
+    "Block",
+    "Description",
     "FORMATS",
+    "Standing",
     "as_body",
     "as_html",
     "as_json",
     "as_jsonl",
     "as_markdown",
+    "describe",
+    "describe_part",
     "dollars",
     "in_short",
     "record_json",
-    "said_of",
     "save",
     "tokens_of",
     "visible",

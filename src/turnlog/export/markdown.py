@@ -10,18 +10,17 @@ import json
 import re
 from collections.abc import Iterator
 
-from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown
-from ..log.records import Decision, MessageRecord, Note, PartialAnswer, Record, UnknownRecord
+from ..log.records import Record
 from ..log.store import Problem, Store
-from ..stores.records import kind_of
 from ..view.decisions import Rewinds
+from .description import Block, describe
 from .escapes import visible
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@$^])")
 
 
 def as_markdown(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """The whole conversation: messages, notes and decisions in full, other records by name.
+    """The whole session: what was said, notes, settings and decisions in full, other records in a line.
 
     Raises SessionNotFound, CorruptRecord. Media are named, not shown. `problems` stays as it is.
     """
@@ -40,51 +39,32 @@ def as_markdown(store: Store, session_id: str, problems: list[Problem]) -> Itera
 
 
 def _record(record: Record) -> str:
-    number = f"\n## {record.n}. "
-    match record.body:
-        case MessageRecord(message=message, model=model):
-            return f"{number}{message.role.title()}{_by(model)}\n{_message(message)}"
-        case PartialAnswer(message=message, model=model, reason=reason, fragments=fragments):
-            pieces = "".join(map(_part, fragments))
-            return f"{number}Assistant{_by(model)}, interrupted\n{_message(message)}{pieces}{_fenced(reason)}"
-        case Note(topic=topic, text=text, data=data):
-            shown = _fenced(text) + (_data(data) if data is not None else "")
-            return f"{number}Note: {_inline(topic)}\n{shown}"
-        case Decision(action=action, first=first, last=last, why=why):
-            span = f", records {first} to {last}" if first else ""
-            return f"{number}Decision: {_inline(action)}{span}\n{_fenced(why)}"
-        case UnknownRecord(name=name):
-            return f"\n*{record.n}. {_inline(name)}, which a newer turnlog wrote*\n"
-        case body:
-            return f"\n*{record.n}. {_inline(kind_of(body).replace('_', ' '))}*\n"
+    one = describe(record)
+    headline = _inline("".join(map(str, one.headline)))
+    shown = [block for block in one.blocks if not block.is_detail]
+    if one.is_said:
+        title = f"{one.kind.title()} ({headline})" if headline else one.kind.title()
+    elif not shown:
+        return f"\n*{one.n}. {one.kind}: {headline}*\n"
+    else:
+        title = f"{one.kind.title()}: {headline}"
+    return f"\n## {one.n}. {title}\n{''.join(map(_block, shown))}"
 
 
-def _message(message: Message) -> str:
-    return "".join(map(_part, message.parts))
-
-
-def _part(part: Part) -> str:
-    match part:
-        case Text(text=text):
-            return _fenced(text)
-        case Media(kind=kind, mime=mime, sha256=sha256, url=url, file_id=file_id):
-            return f"\n*{kind}* {_code(mime)} {_code(sha256 or url or file_id)}\n"
-        case Reasoning(text=text, summary=summary):
-            shown = text or "\n\n".join(summary)
-            return "\n*reasoning*\n" + (_fenced(shown) if shown else "")
-        case ToolCall(name=name, id=call_id):
-            return f"\n*calls* {_code(name)} *as* {_code(call_id)}\n{_fenced(part.raw_arguments)}"
-        case ToolResult(name=name, call_id=call_id, outcome=outcome, parts=parts):
-            answer = "".join(map(_part, parts))
-            return f"\n*result of* {_code(name)} {_code(call_id)}*: {outcome}*\n{answer}"
-        case Opaque(provider=provider, kind=kind, data=data):
-            return f"\n{_code(kind)} *of* {_code(provider)}\n{_data(data)}"
-        case Unknown(kind=kind, data=data):
-            return f"\n{_code(kind)}*, which a newer turnlog wrote*\n{_data(data)}"
-
-
-def _by(model: str) -> str:
-    return f" ({_inline(model)})" if model else ""
+def _block(block: Block) -> str:
+    match block.kind:
+        case "call":
+            return f"\n*calls* {_code(block.name)} *as* {_code(block.id)}\n{_fenced(block.text)}"
+        case "result":
+            inside = "".join(map(_block, block.blocks))
+            return f"\n*result of* {_code(block.name)} {_code(block.id)}*: {block.outcome}*\n{inside}"
+        case "media":
+            return f"\n*{block.label}* {_code(block.name)} {_code(block.id or block.text)}\n"
+    named = " ".join(filter(None, (block.label and f"*{_inline(block.label)}*", _code(block.name))))
+    head = f"\n{named}\n" if named else ""
+    if block.kind == "data":
+        return head + _fenced(json.dumps(block.value, ensure_ascii=False, indent=2), "json")
+    return head + _fenced(block.text) + "".join(map(_block, block.blocks))
 
 
 def _inline(text: str) -> str:
@@ -111,10 +91,6 @@ def _fenced(text: str, language: str = "text") -> str:
 
 def _longest_run(text: str) -> int:
     return max((len(run) for run in re.findall("`+", text)), default=0)
-
-
-def _data(value: object) -> str:
-    return _fenced(json.dumps(value, ensure_ascii=False, indent=2), "json")
 
 
 def _bytes(text: str) -> bytes:

@@ -23,6 +23,7 @@ from ..log.store import Problem, SessionInfo, Store
 from ..view.tool_calls import calls_of
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import root_of
+from .description import Standing
 from .markup import Markup, end, start, tag, text
 from .page_files import changed_files
 from .page_parts import PartWriter, link
@@ -46,10 +47,10 @@ def _page(store: Store, session_id: str, problems: list[Problem]) -> Iterator[Ma
     info = store.info(session_id)
     outlines = [*map(_outline, store.read(info.id, last=info.records))]
     turns = turns_of(outlines)
-    decisions = {record.n: record for record in store.of_kinds(info.id, ("decision",)) if record.n <= info.records}
+    decisions = (record for record in store.of_kinds(info.id, ("decision",)) if record.n <= info.records)
     parts = PartWriter(store, info.id, problems, calls_of(outlines))
     del outlines
-    writer = RecordWriter(parts, decisions, info.records)
+    writer = RecordWriter(parts, Standing(decisions, info.records))
     yield _head(info)
     yield from _top(store, info, turns)
     yield start("main")

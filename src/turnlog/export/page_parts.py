@@ -1,17 +1,17 @@
-"""The parts of a message as HTML: texts, reasoning, calls, results, images."""
+"""What records say as HTML: texts, reasoning, calls, results, images, data."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import BlobMissing, CorruptRecord
-from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown, compact_json
+from ..log.messages import Media, Text, ToolCall, ToolResult, compact_json
 from ..log.store import Problem, Store
 from ..view.repair.sniff import image_type
 from ..view.tool_calls import CallInfo
+from .description import Block, Words
 from .markup import Markup, end, start, tag, text
 
 _LONG = 8_000
@@ -42,35 +42,41 @@ class PartWriter:
             if info.result:
                 self._answers.setdefault((info.result, info.call.id), info)
 
-    def message(self, message: Message, n: int) -> Iterator[Markup]:
-        """The parts of the message of record `n`."""
-        infos = iter(self._calls.get(n, ()) if message.role == "assistant" else ())
-        for part in message.parts:
-            yield from self.part(part, n, next(infos, None) if isinstance(part, ToolCall) else None)
-        if not message.parts:
-            yield tag("p", text("(empty)"), class_="small")
+    def blocks(self, blocks: Iterable[Block], n: int) -> Iterator[Markup]:
+        """What record `n` says."""
+        infos = iter(self._calls.get(n, ()))
+        for block in blocks:
+            yield from self._block(block, n, next(infos, None) if block.kind == "call" else None)
 
-    def part(self, part: Part, n: int, info: CallInfo | None = None) -> Iterator[Markup]:
-        """One part of record `n`; of a call, `info` is what became of it."""
-        match part:
-            case Text(text=words):
-                yield preformatted(words) if len(words) <= _LONG else folded(sized("Text", words), words)
-            case Reasoning(text=words, summary=summary):
-                shown = words or "\n\n".join(summary)
-                said = sized("Reasoning", shown) if shown else text("Reasoning, hidden by its provider")
-                yield folded(said, shown, class_="reasoning") if shown else tag("p", said, class_="small")
-            case ToolCall():
-                yield _call(part, info)
-            case ToolResult():
-                yield from self._result(part, n)
-            case Media():
-                yield from self._media(part, n)
-            case Opaque(provider=provider, kind=kind, data=held):
-                yield data(f"{kind} of {provider}", held)
-            case Unknown(kind=kind, data=held):
-                yield data(f"{kind}, which a newer turnlog wrote", held)
+    def _block(self, block: Block, n: int, info: CallInfo | None = None) -> Iterator[Markup]:
+        """One thing that record `n` says; of a call, `info` is what became of it."""
+        match block.part:
+            case ToolCall() as call:
+                yield _call(call, info)
+            case ToolResult() as result:
+                yield from self._result(result, block.blocks, n)
+            case Media() as media:
+                yield from self._media(block, media, n)
+            case _ if block.kind == "data":
+                written = json.dumps(block.value, ensure_ascii=False, indent=2)
+                yield folded(sized(block.name or block.label.capitalize() or "Data", written), written, class_="data")
+            case _ if block.kind == "reasoning":
+                said = sized("Reasoning", block.text) if block.text else text("Reasoning, hidden by its provider")
+                yield folded(said, block.text, class_="reasoning") if block.text else tag("p", said, class_="small")
+            case _ if block.kind == "fact":
+                yield tag("p", *linked(block.words))
+            case _ if block.kind == "group":
+                yield start("details", class_="standin", open=None if block.label == "tools" else "")
+                yield tag("summary", text(block.label.capitalize(), one_line=True))
+                for inner in block.blocks:
+                    yield from self._block(inner, n)
+                yield end("details")
+            case _:
+                if block.label:
+                    yield tag("p", tag("b", text(block.label, one_line=True)), class_="small")
+                yield _foldable(block.label or "Text", block.text, _LONG)
 
-    def _result(self, part: ToolResult, n: int) -> Iterator[Markup]:
+    def _result(self, part: ToolResult, blocks: Iterable[Block], n: int) -> Iterator[Markup]:
         call = self._answers.get((n, part.call_id))
         name = part.name or (call.call.name if call else "")
         words = [inner.text for inner in part.parts if isinstance(inner, Text)]
@@ -84,29 +90,29 @@ class PartWriter:
         head.append(tag("span", gist, class_="gist"))
         yield start("details", class_=f"result {part.outcome}", open="" if size <= _SHORT else None)
         yield tag("summary", *head)
-        for inner in part.parts:
-            if isinstance(inner, Text):
-                yield preformatted(inner.text)
-            elif not isinstance(inner, Media):
-                yield from self.part(inner, n)
+        pictures = [block for block in blocks if block.kind == "media"]
+        for block in blocks:
+            if block.kind == "text":
+                yield preformatted(block.text)
+            elif block not in pictures:
+                yield from self._block(block, n)
         yield end("details")
-        for inner in part.parts:  # pictures stand open, under a result that is folded
-            if isinstance(inner, Media):
-                yield from self._media(inner, n)
+        for block in pictures:  # they stand open, under a result that is folded
+            yield from self._block(block, n)
 
-    def _media(self, media: Media, n: int) -> Iterator[Markup]:
-        named = " ".join(filter(None, (media.kind, media.mime, media.name)))
+    def _media(self, block: Block, media: Media, n: int) -> Iterator[Markup]:
+        named = f"{block.label} {block.name}"
         if media.sha256 in self._placed:
             yield tag("p", text(f"{named}: the one of record "), link(self._placed[media.sha256]), class_="media")
             return
         bytes_ = self._bytes(media.sha256, n) if media.sha256 else b""
         if media.kind == "image" and (mime := image_type(bytes_)):
             self._placed[media.sha256] = n
-            encoded = base64.b64encode(bytes_).decode("ascii")
-            yield tag("p", start("img", src=f"data:{mime};base64,{encoded}", alt=named, loading="lazy"), class_="media")
+            shown = f"data:{mime};base64,{base64.b64encode(bytes_).decode('ascii')}"
+            alt = f"{named}, {block.text}"
+            yield tag("p", start("img", src=shown, alt=alt, loading="lazy"), class_="media")
             return
-        size = f"{len(bytes_) or media.size:,} bytes, SHA-256 {media.sha256}"
-        where = size if media.sha256 else media.url or f"file {media.file_id} of {media.provider}"
+        where = ", ".join(filter(None, (block.text, block.id and f"SHA-256 {block.id}")))
         yield tag("p", text(f"{named}, not shown here: "), tag("code", text(where, one_line=True)), class_="media")
 
     def _bytes(self, sha256: str, n: int) -> bytes:
@@ -151,8 +157,8 @@ def _arguments(part: ToolCall) -> list[Markup]:
     return [tag("dl", *rows)] if rows else []
 
 
-def _foldable(what: str, words: str) -> Markup:
-    return preformatted(words) if len(words) <= 4 * _SHORT else folded(sized(what, words), words)
+def _foldable(what: str, words: str, longest: int = 4 * _SHORT) -> Markup:
+    return preformatted(words) if len(words) <= longest else folded(sized(what, words), words)
 
 
 def _outcome(outcome: str) -> Markup:
@@ -175,12 +181,11 @@ def preformatted(words: str) -> Markup:
     return tag("pre", Markup("\n"), text(words), dir="auto")
 
 
-def data(what: str, value: Any) -> Markup:
-    """JSON, folded."""
-    written = json.dumps(value, ensure_ascii=False, indent=2)
-    return folded(sized(what, written), written, class_="data")
-
-
 def link(n: int, words: str = "") -> Markup:
     """A way to a record of the page."""
     return tag("a", text(words or str(n)), href=f"#r{n}")
+
+
+def linked(words: Words) -> list[Markup]:
+    """A line in which numbers of records lead to them."""
+    return [link(piece) if isinstance(piece, int) else text(piece, one_line=True) for piece in words]

@@ -1,0 +1,264 @@
+"""What a record says: one description of each kind, which a terminal, Markdown and a page only lay out.
+
+A new kind of record or part gets a case here, and every surface shows it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from math import inf
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ..log.codec import encode_record
+from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..log.records import (
+    Approval,
+    Body,
+    Configuration,
+    Decision,
+    FileChange,
+    MessageRecord,
+    Note,
+    PartialAnswer,
+    Record,
+    SealedRecord,
+    SessionOpened,
+    StreamCheckpoint,
+    SummaryRecord,
+    ToolFinished,
+    ToolStarted,
+    TurnClosed,
+    TurnOpened,
+    UnknownRecord,
+    UsageRecord,
+)
+from ..log.texts import texts_in
+from ..models.pricing import cost
+from ..view.decisions import Effects, Rewinds, active_decisions, ended_decisions
+from .wording import dollars, tokens_of
+
+Words = tuple[str | int, ...]
+"""A text in pieces. A number in it is that of a record, which a page can link to."""
+
+_SHOWN_DETAIL = frozenset({"before", "after", "replacement", "texts", "cuts", "kept", "standing", "at", "changes_from"})
+
+
+class Block(Struct, frozen=True):
+    """One thing that a record says.
+
+    `label` says what it is, in a word or two ("" for plain text); `name` and `id` what it is about: a tool and its
+    call, a medium's type and hash. `text` is what it says in full, of `data` it is `value`, of a `group` the `blocks`
+    inside. `part` is the part of a message that it is made of. Surfaces with little room leave out what `is_detail`.
+    """
+
+    kind: Literal["text", "reasoning", "call", "result", "media", "data", "fact", "group"]
+    text: str = ""
+    label: str = ""
+    name: str = ""
+    id: str = ""
+    outcome: str = ""
+    words: Words = ()
+    value: Any = None
+    blocks: tuple[Block, ...] = ()
+    part: Part | None = None
+    is_detail: bool = False
+
+
+class Badge(Struct, frozen=True):
+    """A mark on a record: a few words, a longer explanation, and the record that it points to (0: none)."""
+
+    words: str
+    title: str = ""
+    link: int = 0
+
+
+class Description(Struct, frozen=True):
+    """A record, described.
+
+    `kind` is who speaks (`user`, `assistant`, `system`, `tool`) or what it is (`decision`, `note`, ...); `is_said` says
+    that it is part of the conversation. `headline` is what it says in a few words, `redacted` which secrets were
+    replaced in it, `is_hidden` that it is a message which no request shows as it is any more.
+    """
+
+    n: int
+    time: str
+    kind: str
+    is_said: bool
+    headline: Words = ()
+    blocks: tuple[Block, ...] = ()
+    badges: tuple[Badge, ...] = ()
+    redacted: str = ""
+    is_hidden: bool = False
+
+
+class Standing:
+    """What the decisions of a log have made of its records. `last` is the number of its last record."""
+
+    def __init__(self, decisions: Iterable[Record] = (), last: int = 0) -> None:
+        made = list(decisions)
+        self.ended = ended_decisions(made)
+        self._rewinds = Rewinds.of(made)
+        self._effects = Effects.of(active_decisions(made))
+        self._sent = self._effects.shown_ranges(last)
+
+    def badges(self, record: Record) -> list[Badge]:
+        """The marks that a record has by them."""
+        if by := self._rewinds.by(record.n):
+            return [Badge("taken back by", "no longer part of the conversation: a rewind took it back", by)]
+        if record.message is not None and self._is_left_out(record.n, record.message):
+            return [Badge("left out", "no longer sent: a decision left it out")]
+        return [Badge("shortened when sent")] if record.n in self._effects.changes else []
+
+    def _is_left_out(self, n: int, message: Message) -> bool:
+        if message.role == "system":
+            return self._effects.hides(n, message)
+        at = bisect_right(self._sent, (n, inf))
+        return not at or n > self._sent[at - 1][1]
+
+
+def describe(record: Record, standing: Standing | None = None) -> Description:
+    """What a record says; with `standing`, what decisions have made of it, too."""
+    body = record.body
+    kind, headline, blocks = _content(record, standing)
+    badges = standing.badges(record) if standing is not None else []
+    return Description(
+        record.n,
+        record.time,
+        kind,
+        isinstance(body, (MessageRecord, PartialAnswer)),
+        headline,
+        tuple(blocks),
+        tuple(badges),
+        ", ".join(f"{number} {name}" for name, number in sorted(record.redacted.items())),
+        bool(badges) and record.message is not None,
+    )
+
+
+def describe_part(part: Part) -> Block:
+    """What a part of a message says."""
+    match part:
+        case Text(text=text):
+            return Block("text", text)
+        case Reasoning(text=text, summary=summary):
+            return Block("reasoning", "\n\n".join(filter(None, (text, *summary))), "reasoning")
+        case ToolCall(name=name, id=call_id):
+            return Block("call", part.raw_arguments, "call", name, call_id, part=part)
+        case ToolResult(name=name, call_id=call_id, outcome=outcome, parts=parts):
+            inside = tuple(map(describe_part, parts))
+            return Block("result", "", "result", name, call_id, outcome, blocks=inside, part=part)
+        case Media(kind=kind, mime=mime, sha256=sha256):
+            size = f"{part.size:,} bytes" if part.size else ""
+            where = size if sha256 else part.url or f"file {part.file_id} of {part.provider}"
+            text = ", ".join(filter(None, (part.name, where)))
+            return Block("media", text, kind, mime or "of unknown type", sha256, part=part)
+        case Opaque(provider=provider, kind=kind, data=data):
+            return Block("data", label="opaque", name=f"{kind} of {provider}", value=data)
+        case unknown:
+            return Block("data", label="unknown", name=f"{unknown.kind}, of a newer turnlog", value=unknown.data)
+
+
+def _content(record: Record, standing: Standing | None) -> tuple[str, Words, list[Block]]:
+    """The kind of a record, its headline, and what it says."""
+    match record.body:
+        case MessageRecord(message=message, model=model):
+            return _speaker(message), (model,), list(map(describe_part, message.parts))
+        case PartialAnswer(message=message, model=model, reason=reason, fragments=fragments):
+            blocks = [*map(describe_part, message.parts), Block("text", reason, "interrupted")]
+            blocks += [Block("group", label="fragment", blocks=(describe_part(part),)) for part in fragments]
+            return message.role, (model,), blocks
+        case Decision(action=action, first=first, last=last):
+            span: Words = (", records ", first, " to ", last) if first else ()
+            return "decision", (action, *span), _decision(record.n, record.body, standing)
+        case Note(topic=topic, text=text, data=data):
+            return "note", (topic,), [*_text(text), *_data("", data)]
+        case SummaryRecord(state=state, text=text, reason=reason, summarizer=summarizer):
+            return "summary", (f"{state} by {summarizer}",), [*_text(reason), *_text(text)]
+        case StreamCheckpoint(message=message, fragments=fragments):
+            size = sum(len(one.value) for one in texts_in(message) if one.kind == "text")
+            size += sum(len(part.raw_arguments) for part in (*message.parts, *fragments) if isinstance(part, ToolCall))
+            return "checkpoint", (f"{size:,} characters of an answer had come",), []
+        case Configuration(provider=provider, model=model):
+            return "settings", (f"{provider} {model}".strip(),), _configuration(record.body)
+        case UnknownRecord(name=name):
+            written = encode_record(record).decode("utf-8", "replace")
+            headline = f"a {name} record that a newer turnlog wrote"
+            return "unknown", (headline,), [Block("text", written, "the record", is_detail=True)]
+        case body:
+            kind, headline = _line(body)
+            return kind, (headline,), []
+
+
+def _line(body: Body) -> tuple[str, str]:
+    """Records about tools, turns, files and money: the kind, and what it says in a line."""
+    match body:
+        case ToolStarted(name=name, call_id=call_id):
+            return "started", f"{name}  ({call_id})"
+        case ToolFinished(call_id=call_id, outcome=outcome, seconds=seconds, reason=reason):
+            took = f" after {seconds:.1f} s" if seconds else ""
+            return "finished", f"{outcome}{took}  ({call_id})" + (f": {reason}" if reason else "")
+        case UsageRecord(provider=provider, model=model, usage=usage):
+            return "usage", f"{provider} {model}: {tokens_of(usage)}, {dollars(cost(usage, model))}"
+        case SessionOpened(source=source, resumed=resumed):
+            return "session", f"{'resumed' if resumed else 'opened'}, {source}"
+        case TurnOpened(turn_id=turn_id):
+            return "turn", f"{turn_id} opened"
+        case TurnClosed(turn_id=turn_id, status=status, reason=reason):
+            return "turn", f"{turn_id} closed: {status} {reason}".rstrip()
+        case FileChange(path=path, action=action, old_path=old_path):
+            return "file", f"{action} {path}" + (f" from {old_path}" if old_path else "")
+        case Approval(call_id=call_id, state=state, by=by, reason=reason):
+            return "approval", " ".join(filter(None, (state, by and f"by {by}", f"({call_id})", reason)))
+        case SealedRecord(of=of):
+            return "sealed", f"an encrypted record of kind {of}"
+        case _:
+            return "record", type(body).__name__
+
+
+def _speaker(message: Message) -> str:
+    """Whose words a message holds: those that tools answered with are no user's."""
+    results = message.parts and all(isinstance(part, ToolResult) for part in message.parts)
+    return "tool" if message.role == "user" and results else message.role
+
+
+def _text(text: str, label: str = "") -> list[Block]:
+    return [Block("text", text, label)] if text else []
+
+
+def _data(label: str, value: Any, *, is_detail: bool = False) -> list[Block]:
+    return [Block("data", label=label, value=value, is_detail=is_detail)] if value not in (None, {}) else []
+
+
+def _decision(n: int, decision: Decision, standing: Standing | None) -> list[Block]:
+    detail = decision.detail
+    facts: list[Words] = []
+    if decision.supersedes:
+        facts.append(("Takes back decision ", decision.supersedes, "."))
+    if standing is not None and n in standing.ended:
+        facts.append(("Holds no longer: see ", standing.ended[n], "."))
+    before, after = detail.get("before"), detail.get("after")
+    if isinstance(before, int) and isinstance(after, int):
+        facts.append((f"{before:,} tokens became {after:,}.",))
+    if shortened := sum(len(held) for held in map(detail.get, ("texts", "cuts")) if isinstance(held, list)):
+        facts.append((f"{shortened:,} texts are shortened.",))
+    blocks = [*_text(decision.why), *(Block("fact", words=words, is_detail=True) for words in facts)]
+    for message in decision.replacement:
+        inside = tuple(map(describe_part, message.parts))
+        blocks.append(Block("group", label=f"stands in for them ({message.role})", blocks=inside, is_detail=True))
+    rest = {key: value for key, value in detail.items() if key not in _SHOWN_DETAIL}
+    return [*blocks, *_data("how it was made", rest, is_detail=True)]
+
+
+def _configuration(body: Configuration) -> list[Block]:
+    tools = tuple(Block("text", tool.description, tool.name) for tool in body.tools)
+    held = msgspec.to_builtins(body)
+    limits = {key: held[key] for key in ("budget", "strategy", "input_limit") if held.get(key)}
+    return [
+        *_text(body.why),
+        *([Block("group", label="tools", blocks=tools)] if tools else []),
+        *_data("settings", body.settings),
+        *_data("limits", limits),
+    ]
