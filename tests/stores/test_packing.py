@@ -21,7 +21,8 @@ from turnlog.log.codec import encode_record
 from turnlog.log.records import Record
 from turnlog.log.store import Packed, Problem, Store
 from turnlog.stores import FilesStore, SqliteStore, open_store
-from turnlog.stores.sqlite.schema import upgrade
+from turnlog.stores.sqlite.append import Appender
+from turnlog.stores.sqlite.schema import COLUMNS, SessionRow, seal, upgrade
 
 KEY = bytes(range(32))
 SECRET = "hunter2-the-secret"
@@ -288,26 +289,13 @@ def test_an_older_folder_becomes_newer_when_it_has_to(tmp_path: Path) -> None:
 def test_a_store_of_version_7_can_be_packed(tmp_path: Path) -> None:
     """An upgrade that makes no room for packs and locks, or a version 7 that fails to be read without it."""
     path = tmp_path / "log.db"
-    store = SqliteStore(path)
-    filled(store, "s", 30)
-    store.close()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        tables = db.execute("select name from sqlite_master where name in ('locks', 'packs')").fetchall()
-        assert sorted(tables) == [("locks",), ("packs",)]
-        db.execute("drop table locks")
-        db.execute("drop table packs")
-        db.execute("delete from sqlite_sequence where name = 'packs'")
-        db.execute("drop index landmarks")
-        kinds = "('configuration', 'decision', 'summary', 'system')"
-        db.execute(f"create index landmarks on records (id) where kind in {kinds}")
-        db.execute("drop table search")
-        words = "content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'"
-        db.execute(
-            f"""create virtual table search using fts5(
-            text, role, tools, {words}
-        )"""
-        )
-        db.execute("pragma user_version = 7")
+        upgrade(db, str(path), to=7)
+        db.execute("pragma journal_mode = wal")
+        row = SessionRow(1, "s", "", "2026", "2026", 0, 0, bytes(32), "", 0, None)
+        marks = ", ".join("?" for _ in row)
+        db.execute(f"insert into sessions ({COLUMNS}, seal) values ({marks}, ?)", (*row, seal(row)))
+        Appender().append(db, "s", [said(str(n)) for n in range(30)], None)
     store = SqliteStore(path, read_only=True)
     assert (len(list(store.read("s"))), store.verify()) == (30, [])
     store.close()

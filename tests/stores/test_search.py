@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_parts import filled, said
 
-from turnlog.errors import InputError
+from turnlog.errors import InputError, SessionExists
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord, Usage, UsageRecord
 from turnlog.log.store import Draft
@@ -59,27 +59,43 @@ TIMES = st.sampled_from(
 
 
 @given(
-    st.lists(st.lists(st.tuples(WORDS, TIMES), min_size=1, max_size=3), min_size=1, max_size=4),
+    st.lists(
+        st.tuples(st.integers(0, 3), st.lists(st.tuples(WORDS, TIMES), max_size=5), st.booleans()),
+        min_size=1,
+        max_size=8,
+    ),
     st.sampled_from([None, "2026-01-01", "2026-01-31T12"]),
     st.sampled_from([None, "2026", "2026-01", "2026-01-31T23:59"]),
+    st.sampled_from([None, 3]),
+    st.integers(1, 3),
 )
-@settings(max_examples=100)
+@settings(max_examples=200)
 def test_a_search_by_date_passes_over_nothing(
-    steps: list[list[tuple[str, str]]], since: str | None, until: str | None
+    steps: list[tuple[int, list[tuple[str, str]], bool]],
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+    size: int,
 ) -> None:
-    """A session whose times the index has wrong, or forgets when it goes on."""
+    """Records whose times the index has wrong, or forgets when another session goes on; spans that end too early."""
     memory, indexed = MemoryStore(), SqliteStore(_PLACE)
     for info in indexed.sessions():
         indexed.delete(info.id)
-    for number, lines in enumerate(steps):
-        for store in (memory, indexed):
-            if number < 2:
-                store.create(f"s{number}")
-            store.append(f"s{number % 2}", [Draft(said(word).body, time or "2026-01-15") for word, time in lines])
-        indexed.search("apple")
-    for query in ("a*", "x*"):
-        wanted = memory.search(query, since=since, until=until)
-        assert indexed.search(query, since=since, until=until) == wanted
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_RECORDS", "_MOST_RUNS", "_FIRST_SPANS"):
+            patch.setattr(f"turnlog.stores.sqlite.times.{name}", size)
+        for which, lines, looks in steps:
+            for store in (memory, indexed):
+                if not lines and any(info.id == f"s{which}" for info in store.sessions()):
+                    store.delete(f"s{which}")
+                with suppress(SessionExists):
+                    store.create(f"s{which}")
+                store.append(f"s{which}", [Draft(said(word).body, time or "2026-01-15") for word, time in lines])
+            if looks:
+                indexed.search("apple")
+        for query in ("a*", "x*"):
+            wanted = memory.search(query, since=since, until=until, limit=limit)
+            assert indexed.search(query, since=since, until=until, limit=limit) == wanted
     indexed.close()
 
 
@@ -302,7 +318,7 @@ def test_a_word_that_comes_again_is_made_ready_once(monkeypatch: pytest.MonkeyPa
     assert folded == ["Wörtlein"]
 
 
-@pytest.mark.parametrize(("version", "column"), [(9, "text"), (10, "words")])
+@pytest.mark.parametrize(("version", "column"), [(9, "text"), (10, "words"), (11, "terms")])
 def test_an_index_by_older_rules_is_made_again(tmp_path: Path, version: int, column: str) -> None:
     """An index of which nobody knows any more what was put in cannot be kept: what is deleted would stay in it, and
     words since would be missed. Who may only read the store, finds what is there all the same; who still has the older

@@ -76,9 +76,15 @@ def encode_record(record: Record) -> bytes:
     if record.raw is not None:
         return record.raw
     try:
-        return _encode(_Envelope(FORMAT_VERSION, record.n, record.time, record.body, record.redacted))
+        return encode_body(record.n, record.time, record.body, record.redacted)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"record {record.n} cannot be written: {error}") from error
+
+
+def encode_body(n: int, time: str, body: Body, redacted: dict[str, int]) -> bytes:
+    """The bytes of the record with these fields. Raises TypeError, ValueError, OverflowError or RecursionError for what
+    no record can hold."""
+    return _encode(_Envelope(FORMAT_VERSION, n, time, body, redacted))
 
 
 def _encode(envelope: _Envelope) -> bytes:

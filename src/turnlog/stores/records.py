@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import get_args
 
 from ..errors import Conflict, InputError
-from ..log.codec import decode_record, encode_record
+from ..log.codec import decode_record, encode_body
 from ..log.messages import compact_json, media_parts
 from ..log.records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
 from ..log.store import Draft, utc_now
@@ -20,17 +20,14 @@ def number_drafts(drafts: Sequence[Draft], *, after: int) -> tuple[Record, ...]:
     """
     now, records = utc_now(), []
     for n, draft in enumerate(drafts, after + 1):
-        copied = None if draft.raw is None else _copied(draft.raw, n)
-        if copied is None:
-            time, body = draft.time or now, draft.body
+        record = None if draft.raw is None else _copied(draft.raw, n)
+        if record is None:
+            time, body, redacted = draft.time or now, draft.body, draft.redacted
             try:
-                raw = encode_record(Record(n, time, body, redacted=draft.redacted))
-                copied = Record(n, time, body, raw, draft.redacted)
+                record = Record(n, time, body, encode_body(n, time, body, redacted), redacted)
             except (TypeError, ValueError, OverflowError, RecursionError) as error:
-                raise InputError(
-                    f"the {kind_of(body)} record to be number {n} cannot be written as JSON: {error}"
-                ) from error
-        records.append(copied)
+                raise InputError(f"the {kind_of(body)} record to be number {n} cannot be written: {error}") from error
+        records.append(record)
     return tuple(records)
 
 

@@ -17,7 +17,9 @@ from .rows import damaged_row, intact
 from .schema import SessionRow, chain, seal
 
 _INSERT = "insert into records (id, kind, checksum, record) values (?, ?, ?, cast(? as text))"
-_ADVANCE = "update sessions set updated = ?, records = ?, messages = ?, head = ?, seal = ? where no = ? and seal = ?"
+_ADVANCE = "update sessions set records = ?, messages = ?, head = ?, seal = ?{} where no = ? and seal = ?"
+_ADVANCE_IN_TIME = _ADVANCE.format(", updated = ?")  # which is indexed: within the same millisecond it stays
+_ADVANCE_IN_PLACE = _ADVANCE.format("")
 _MESSAGES = frozenset({"message", "partial", "system"})
 _REMEMBERED = 64
 
@@ -46,18 +48,24 @@ class Appender:
         self, db: sqlite3.Connection, row: SessionRow, old_seal: bytes, drafts: Sequence[Draft]
     ) -> tuple[Record, ...] | None:
         """Write `drafts` after what `row` says; None, and nothing written, if that is not what is there."""
-        no, session_id, title, created, _, last, messages, head, parent, parent_records, base = row
+        no, session_id, title, created, before, last, messages, head, parent, parent_records, base = row
         records = number_drafts(drafts, after=last)
         rows = []
         for record in records:
-            last, raw, kind = record.n, record.raw or b"", row_kind(record.body)
+            raw, kind = record.raw or b"", row_kind(record.body)
             head = chain(head, raw)
             messages += kind in _MESSAGES
-            rows.append((no << 32 | last, kind, head, raw))
-        updated, write = records[-1].time, db.cursor().execute  # `db.execute` would make a cursor for each statement
+            # A text of ASCII is handed over as it is, bytes are copied once more.
+            rows.append((no << 32 | record.n, kind, head, raw.decode() if raw.isascii() else raw))
+        last, updated = records[-1].n, records[-1].time
         row = SessionRow(no, session_id, title, created, updated, last, messages, head, parent, parent_records, base)
         new_seal = seal(row)
-        if write(_ADVANCE, (updated, last, messages, head, new_seal, no, old_seal)).rowcount != 1:
+        write = db.cursor().execute  # `db.execute` would make a cursor for each statement
+        if updated == before:
+            changed = write(_ADVANCE_IN_PLACE, (last, messages, head, new_seal, no, old_seal))
+        else:
+            changed = write(_ADVANCE_IN_TIME, (last, messages, head, new_seal, updated, no, old_seal))
+        if changed.rowcount != 1:
             return None
         try:
             for values in rows:

@@ -73,7 +73,8 @@ class Database:
         with self._lock:
             try:
                 db = self.connected()
-                self._look_in_place(for_writing=False)
+                if monotonic() >= self._next_check:
+                    self._look_in_place(for_writing=False)
                 yield db
             except sqlite3.Error as error:
                 raise store_error(error, self.path) from error
@@ -215,7 +216,8 @@ class Database:
         SQLite's own waiting sleeps and retries, and starves writers for seconds where each write
         takes long. The queue is for fairness only, so a disk without such locks is no error.
         """
-        self.check_writable()
+        if self.read_only or self._closed:
+            self.check_writable()
         if self._queues and fcntl is not None:
             with suppress(OSError):
                 if self._queue is None:
@@ -223,17 +225,16 @@ class Database:
                     self._queue = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 fcntl.flock(self._queue, fcntl.LOCK_EX)
         db = self._connection or self.connected()
-        self._look_in_place(for_writing=True)
+        if monotonic() >= self._next_check:
+            self._look_in_place(for_writing=True)
         return db
 
     def _look_in_place(self, *, for_writing: bool) -> None:
-        """Raises StoreError where the file is not the one that was opened, if nobody has looked for a second.
+        """Raises StoreError where the file is not the one that was opened. Called once a second at most.
 
         SQLite goes on writing to a file that has no name any more, and all of that is lost at close. One that was
         deleted or moved can still be read; beside another of its name SQLite reads a mixture of both.
         """
-        if (now := monotonic()) < self._next_check:
-            return
         try:
             is_there = os.stat(self.path)
         except OSError:
@@ -248,7 +249,7 @@ class Database:
                     f"{self.path} was replaced by another file while it was open; nothing is read or written, and what "
                     "was in the last second may be lost: open the store again"
                 )
-            self._next_check = now + _SECONDS_BETWEEN_CHECKS
+            self._next_check = monotonic() + _SECONDS_BETWEEN_CHECKS
 
     def leave_queue(self) -> None:
         """Let the next one in line write."""

@@ -7,7 +7,6 @@ put in has to be said again; it is the same each time, because the records befor
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from .database import Database
 from .packs import held
 from .schema import COLUMNS, SessionRow, chain, record_id
 from .segments import checksum_at, segments_of
+from .times import note_times
 
 _BATCH_ROWS = 200
 _BATCH_BYTES = 1 << 20
@@ -29,23 +29,20 @@ _BATCH_BYTES = 1 << 20
 _PENDING = """select s.no, coalesce(t.records, s.parent_records) from sessions s left join searched t on t.no = s.no
     where s.records > coalesce(t.records, s.parent_records) order by s.no limit 1"""
 _ROWS = f"select id & 0xffffffff, {held()} from records where id between ? and ? order by id"
-_PUT = "insert into search (rowid, terms, role, tools) values (?, ?, ?, ?)"
-_TAKE = "insert into search (search, rowid, terms, role, tools) values ('delete', ?, ?, ?, ?)"
-_REACHED = """insert into searched (no, records, oldest, newest) values (?, ?, ?, ?) on conflict (no) do update
-    set records = excluded.records, oldest = min(oldest, excluded.oldest), newest = max(newest, excluded.newest)"""
+_PUT = "insert into search (rowid, word, role, tools) values (?, ?, ?, ?)"
+_TAKE = "insert into search (search, rowid, word, role, tools) values ('delete', ?, ?, ?, ?)"
+_REACHED = "insert or replace into searched (no, records) values (?, ?)"
 _SHORTER = "update searched set records = ? where no = ?"
-_TIME = re.compile("[0-9][0-9TZ:.-]*")
 
 
 class _Batch(NamedTuple):
-    """What to put in for records `after + 1` to `last` of session number `no`, and their times."""
+    """What to put in for records `after + 1` to `last` of session number `no`, and their ids and times."""
 
     no: int
     after: int
     last: int
     rows: list[tuple[int, str, str, str]]
-    oldest: str
-    newest: str
+    times: list[tuple[int, str]]
 
 
 def is_behind(db: sqlite3.Connection) -> bool:
@@ -64,7 +61,8 @@ def catch_up(database: Database) -> None:
         with database.writing() as db:
             if db.execute(_PENDING).fetchone() == (batch.no, batch.after):
                 db.executemany(_PUT, batch.rows)
-                db.execute(_REACHED, (batch.no, batch.last, batch.oldest, batch.newest))
+                note_times(db, batch.times)
+                db.execute(_REACHED, (batch.no, batch.last))
             else:  # somebody else was faster
                 names.clear()
 
@@ -108,6 +106,7 @@ def reset(db: sqlite3.Connection) -> None:
         db.execute("delete from search_data")
         db.executemany("insert into search_data (id, block) values (?, ?)", [(1, b""), (10, bytes(7))])
     db.execute("delete from searched")
+    db.execute("delete from searched_times")
 
 
 def renew_if_damaged(db: sqlite3.Connection) -> list[Problem]:
@@ -172,15 +171,8 @@ def _next_batch(db: sqlite3.Connection, names: dict[int, ToolNames]) -> _Batch |
         names.clear()
         known = names[no] = _names_before(db, row, after, records)
     entries = [(record_id(no, record.n), entry_of(record, known)) for record in records]
-    return _Batch(no, after, last, [(key, *_columns(entry)) for key, entry in entries if entry.text], *_span(records))
-
-
-def _span(records: list[Record]) -> tuple[str, str]:
-    """The first and the last of the records' times; all of time if one of them is none."""
-    times = [record.time for record in records]
-    if not all(map(_TIME.fullmatch, times)):
-        return "", "~"
-    return min(times, default="~"), max(times, default="")
+    times = [(record_id(no, record.n), record.time) for record in records]
+    return _Batch(no, after, last, [(key, *_columns(entry)) for key, entry in entries if entry.text], times)
 
 
 def _readable(raw: bytes) -> Record | None:

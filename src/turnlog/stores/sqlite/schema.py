@@ -126,6 +126,23 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         "create virtual table search using fts5(terms, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
         "delete from searched",
     ),
+    (
+        # A listing of the newest sessions reads no others.
+        "create index sessions_updated on sessions (updated) where id is not null",
+        # When the records in the search index were made (see times.py). The next search fills the index again. Its
+        # column has another name, for the same reason as before.
+        "drop table search",
+        "create virtual table search using fts5(word, role, tools, content = '', columnsize = 0, tokenize = 'ascii')",
+        "drop table searched",
+        "create table searched (no integer primary key, records integer not null)",
+        """create table searched_times (
+            first integer primary key,
+            last integer not null,
+            records integer not null,
+            oldest text not null,
+            newest text not null
+        )""",
+    ),
 )
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
@@ -136,15 +153,12 @@ LANDMARK_VERSION = 9
 LOCK_VERSION = 8
 """From this version on a store can be encrypted, and sessions of it packed."""
 
-SEARCH_VERSION = 11
-"""From this version on there is an index to search by that takes words as all stores do. Without it everything else
-works as well."""
+SEARCH_VERSION = 12
+"""From this version on there is an index to search by as this turnlog fills it. Without it everything else works as
+well."""
 
 KEPT_VERSION = 7
 """From this version on it is known which sessions are kept whatever their age."""
-
-SPAN_VERSION = 5
-"""From this version on the index knows the times of each session's records."""
 
 SYSTEM_VERSION = 3
 """From this version on rows of system text are of a kind of their own."""

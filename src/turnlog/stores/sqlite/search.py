@@ -15,16 +15,14 @@ from ..segments import Segment, unshared
 from ..words import Term, role_and_text
 from .index import word_for
 from .packs import held
-from .schema import COLUMNS, SPAN_VERSION, SessionRow, record_id, version_of
+from .schema import COLUMNS, SessionRow, record_id
 from .segments import segments_of
+from .times import in_time
 
-# `cross join` keeps the order: what is of another time is left before its record is looked up.
 _FIND = f"""select sessions.id, {held("records.record")}
-    from search {{}} cross join records on records.id = search.rowid
+    from search cross join records on records.id = search.rowid
     left join sessions on sessions.no = search.rowid >> 32
     where search match ? and search.rowid between ? and ? order by search.rowid desc"""
-_IN_SPAN = """cross join searched on searched.no = search.rowid >> 32
-    and searched.newest >= ? and substr(searched.oldest, 1, ?) <= ?"""
 _DELETED = "select no from sessions where id is null"
 _RESTING = f"select {COLUMNS} from sessions where id is not null and base in ({_DELETED}) order by no"
 _MOST = (1 << 63) - 1
@@ -39,14 +37,11 @@ _NAME_LIKE = re.compile("x[0-9a-f]*")
 def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) -> list[Hit]:
     """The hits in the session `row`, or in all, the newest first."""
     ranges = _everywhere(db) if row is None else [(*_ids(each), row.id or "") for each in segments_of(db, row)[::-1]]
-    asked: list[str | int]
-    find, asked = _FIND.format(""), [_expression(search)]
     timed = bool(search.since or search.until)
-    if timed and version_of(db) >= SPAN_VERSION:
-        find, asked = _FIND.format(_IN_SPAN), [search.since, len(search.until), search.until, *asked]
+    asked = _expression(search)
     hits: list[Hit] = []
-    for low, high, heir in ranges:
-        found = db.execute(find, (*asked, low, high))
+    for low, high, heir in in_time(db, ranges, search.since, search.until) if timed else ranges:
+        found = db.execute(_FIND, (asked, low, high))
         try:
             for owner, raw in found:
                 if search.limit is not None and len(hits) >= search.limit:
@@ -80,7 +75,7 @@ def _expression(search: Search) -> str:
 
 def _asked(term: Term) -> str:
     words = f'"{" ".join(term.words)}"{" *" if term.prefix else ""}'
-    return f"terms : {words}" if all(map(_NAME_LIKE.fullmatch, term.words)) else words
+    return f"word : {words}" if all(map(_NAME_LIKE.fullmatch, term.words)) else words
 
 
 def _everywhere(db: sqlite3.Connection) -> list[tuple[int, int, str]]:
