@@ -98,7 +98,12 @@ def ask(session: Any, aim: Any = None) -> tuple[str, str]:
 
 def opened(store: MemoryStore, name: str, index: int) -> Any:
     provider, model, settings = TARGETS[index]
-    return turnlog.open(name, store=store, target=turnlog.target(provider, model, **settings), redact=False)
+    return turnlog.open(
+        name,
+        store=store,
+        target=turnlog.target(provider, model, **settings),
+        settings=turnlog.Settings(redact=False),
+    )
 
 
 def with_budget(session: Any, size: int, choice: int) -> None:
@@ -134,7 +139,7 @@ def replayed(told: Told, imported: Any, number: int) -> None:
     size = max(1, -(-len(drafts) // CHUNKS))
     aims = [turnlog.target(provider, model, **settings) for provider, model, settings in TARGETS]
     store = stored(imported.blobs)
-    with turnlog.open("s", store=store, redact=False) as session:
+    with turnlog.open("s", store=store, settings=turnlog.Settings(redact=False)) as session:
         for at in range(0, len(drafts), size):
             store.append("s", drafts[at : at + size])
             for aim in aims if at + size >= len(drafts) else aims[number % len(aims) :][:1]:

@@ -45,7 +45,7 @@ def listing(folder: Path, sessions: int) -> tuple[float, float]:
     """Seconds of processor time to list sessions, and to find the source of each."""
     with closing(open_store(folder / "many.db")) as store:
         for n in range(sessions):
-            turnlog.open(f"s{n}", target=TARGET, store=store, source="interactive").close()
+            turnlog.open(f"s{n}", target=TARGET, store=store, settings=turnlog.Settings(source="interactive")).close()
         begun = time.process_time()
         infos = store.sessions()
         listed = time.process_time()

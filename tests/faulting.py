@@ -223,7 +223,7 @@ def _effect(folder: Path, call: ToolCall) -> None:
 
 def reopened(store: Store, folder: Path) -> Session:
     """The session as whoever comes after the crash opens it: with nothing but its name."""
-    return turnlog.open(NAME, store=store, summarizer=_paid(folder), checkpoint=0.0)
+    return turnlog.open(NAME, store=store, settings=turnlog.Settings(summarizer=_paid(folder), checkpoint=0.0))
 
 
 def live(store: Store, folder: Path, wire: _Wire) -> None:
@@ -234,9 +234,7 @@ def live(store: Store, folder: Path, wire: _Wire) -> None:
         target=CHAT,
         budget=BUDGET,
         tools=[SHELL],
-        system=SYSTEM,
-        summarizer=_paid(folder, wire),
-        checkpoint=0.0,
+        settings=turnlog.Settings(system=SYSTEM, summarizer=_paid(folder, wire), checkpoint=0.0),
     )
     wire.say("phase turn")
     with session.turn("Keep the house this week. " + "Begin with the floors. " * 20) as turn:

@@ -15,6 +15,7 @@ import pytest
 import reference_model as model
 from budget_triples import AIMS, PROXY, play
 from scripted import Scripted
+from turnlog.config.settings import Settings
 from turnlog.errors import BudgetError
 from turnlog.log.budget import PRESETS, Strategy
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
@@ -104,7 +105,7 @@ def words(word: str, n: int) -> str:
 def opened(strategy: Strategy | str, budget: int, summarizer: object = None) -> Session:
     store = MemoryStore()
     store.create("s")
-    session = Session(store, store.info("s"), summarizer=summarizer)  # type: ignore[arg-type]
+    session = Session(store, store.info("s"), Settings(summarizer=summarizer))  # type: ignore[arg-type]
     session.switch(CHAT)
     session.configure(budget=budget, strategy=strategy)
     return session

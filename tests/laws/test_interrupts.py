@@ -50,7 +50,7 @@ def test_ctrl_c_anywhere(act: Callable[[Session], object]) -> None:
     store that takes nothing any more: a program asks whether to go on, and does."""
     for at in count(1):
         store = MemoryStore()
-        with turnlog.open("s", target=CHAT, store=store, redact=False) as session:
+        with turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=False)) as session:
             session.user("Go")
             session.assistant("Gone")
             session.user("On")
@@ -92,7 +92,7 @@ def test_a_store_that_fails_while_a_turn_is_left() -> None:
             return super().read(session_id, **where)
 
     store = Unreadable()
-    with turnlog.open("s", target=CHAT, store=store, redact=False) as session:
+    with turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=False)) as session:
         with pytest.raises(StoreError, match="too many"), session.turn("go"):
             store.fails = True
         store.fails = False
@@ -104,7 +104,7 @@ def test_a_store_that_fails_while_a_turn_is_left() -> None:
 def test_a_store_that_fails_while_the_log_is_read_again() -> None:
     """A request that shows what another process cleared and lacks what it said, once the disk can be read again."""
     store = Failing()
-    with turnlog.open("s", target=CHAT, store=store, redact=False) as session:
+    with turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=False)) as session:
         session.user("The old task")
         last = session.history()[-1].n
         store.append("s", [Draft(Decision("clear", first=1, last=last, why="by another process"))])

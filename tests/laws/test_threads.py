@@ -49,7 +49,9 @@ def test_tools_in_a_pool(place: Callable[[Path], str], tmp_path: Path) -> None:
 def test_requests_and_compactions_beside_appends(tmp_path: Path) -> None:
     """An append that fails after it was stored; a request that is over its budget; a live session and one that is
     opened again which differ."""
-    session = turnlog.open("s", target=CHAT, store=tmp_path / "s.db", budget=3_000, strategy="sliding")
+    session = turnlog.open(
+        "s", target=CHAT, store=tmp_path / "s.db", budget=3_000, settings=turnlog.Settings(strategy="sliding")
+    )
     session.user("go")
 
     def work() -> None:
@@ -119,7 +121,9 @@ class Beside(MemoryStore):
 def test_what_two_configure_at_once(change: Callable[[turnlog.Session], object]) -> None:
     """Tools and a budget that somebody set are gone, since another thread or process changed something else."""
     store = Beside()
-    session, other = (turnlog.open("s", target=CHAT, store=store, redact=False) for _ in range(2))
+    session, other = (
+        turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=False)) for _ in range(2)
+    )
     store.other = lambda: other.configure(tools=[{"name": "bash"}], budget=9_000)
     change(session)
     now = session.configuration
@@ -131,7 +135,9 @@ def test_what_two_configure_at_once(change: Callable[[turnlog.Session], object])
 def test_two_that_open_a_session_with_the_same_system_text() -> None:
     """A model that is told twice what it is, since two workers of a server opened a new session at once."""
     store = Beside()
-    session, other = (turnlog.open("s", target=CHAT, store=store, redact=False) for _ in range(2))
+    session, other = (
+        turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=False)) for _ in range(2)
+    )
     store.other = lambda: other.system("Be brief.", replace=True)
     session.system("Be brief.", replace=True)
     session.user("Hello")
@@ -149,14 +155,18 @@ class Rude(MemoryStore):
 
 def test_a_session_is_configured_while_others_append_all_the_time() -> None:
     """A session that cannot be opened while another process works in it."""
-    with turnlog.open("s", target=CHAT, store=Rude(), system="Be brief.", budget=9_000) as session:
+    with turnlog.open(
+        "s", target=CHAT, store=Rude(), budget=9_000, settings=turnlog.Settings(system="Be brief.")
+    ) as session:
         assert (session.target, session._configurer.system_text) == (CHAT, "Be brief.")
 
 
 def test_who_hears_of_a_decision_may_wait_for_another_thread() -> None:
     """A program that stands still: its screen is drawn by another thread, which asks the session what to show."""
     shown: list[int] = []
-    session = turnlog.open("s", target=CHAT, store=":memory:", budget=2_000, strategy="sliding")
+    session = turnlog.open(
+        "s", target=CHAT, store=":memory:", budget=2_000, settings=turnlog.Settings(strategy="sliding")
+    )
     with session, ThreadPoolExecutor(1) as screen:
 
         def draw(event: turnlog.session.Event) -> None:

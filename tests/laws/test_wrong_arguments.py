@@ -188,19 +188,10 @@ def test_a_watch_on_a_file_is_refused(tmp_path: Path) -> None:
         {"target": "gpt-5"},
         {"budget": -5},
         {"budget": 5_000},
-        {"strategy": "bogus"},
-        {"strategy": "mask"},
         {"tools": [5]},
         {"tools": TOOLS},
         {"target": AIM, "tools": [{"name": "f", "parameters": {"default": float("nan")}}]},
         {"target": turnlog.target("openai-chat", "gpt-4o", user=object())},
-        {"system": 5},
-        {"summarizer": Digest},
-        {"summary_timeout": "5 s"},
-        {"summary_timeout": 0},
-        {"summary_timeout": float("inf")},
-        {"checkpoint": -1},
-        {"source": "the web"},
     ],
     ids=" ".join,
 )
@@ -209,10 +200,36 @@ def test_a_mistake_leaves_no_session_behind(wrong: dict[str, Any]) -> None:
     with the budget, strategy or tools of no target, the next try would find it, and it would have none of what the
     configuration says of new sessions."""
     store = MemoryStore()
-    said = {"summarizer": "Digest", "target": "target|settings"}
+    said = {"target": "target|settings"}
     with pytest.raises(turnlog.InputError, match=said.get(name := list(wrong)[-1], name)):
         turnlog.open("trip", store=store, **wrong)
     assert store.sessions() == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"title": 5},
+        {"strategy": "bogus"},
+        {"system": 5},
+        {"summarizer": Digest},
+        {"summarizer": "gpt-4o"},
+        {"summary_timeout": 0},
+        {"summary_timeout": float("inf")},
+        {"checkpoint": -1},
+        {"checkpoint": "soon"},
+        {"source": "the web"},
+        {"redact": "yes"},
+        {"key": 5},
+    ],
+    ids=" ".join,
+)
+def test_a_mistake_in_a_setting_names_it(wrong: dict[str, Any]) -> None:
+    """A wrong setting that is found when it is first used is found in the midst of somebody's session."""
+    [name] = wrong
+    for made in (turnlog.Settings, turnlog.load_settings):
+        with pytest.raises(turnlog.InputError, match=f"{name}: found .*, allowed is"):
+            made(**wrong)
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,9 @@ def test_what_is_not_in_the_request_is_named(what: str, to: str) -> None:
 def test_a_name_is_named_wherever_no_media_have_one() -> None:
     """A name given to `session.media` went without a word with a picture to OpenAI, and with any medium to Google."""
     for to, model in zip(PROVIDERS, ("gpt-4o", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro"), strict=True):
-        with turnlog.open(title="named", target=turnlog.target(to, model), store=":memory:") as session:
+        with turnlog.open(
+            target=turnlog.target(to, model), store=":memory:", settings=turnlog.Settings(title="named")
+        ) as session:
             for data, mime in ((PIXEL, "image/png"), (b"%PDF-1.4 of one page", "application/pdf")):
                 session.user([session.media(data, mime, name=f"NAMED.{mime[-3:]}")])
             made = session.request()
@@ -259,7 +261,7 @@ def test_a_file_is_of_one_kind_whoever_speaks_of_it(mime: str) -> None:
         "openai-responses": {"input": [{"role": "user", "content": [{"type": "input_file", "file_data": url}]}]},
         "google": {"contents": [{"role": "user", "parts": [{"inlineData": {"mimeType": mime, "data": TEXT}}]}]},
     }
-    with turnlog.open(title="kinds", store=":memory:") as session:
+    with turnlog.open(store=":memory:", settings=turnlog.Settings(title="kinds")) as session:
         kinds = {"session": session.media(b"some words", mime).kind}
     for name, body in bodies.items():
         (media,) = media_parts(provider(name).parse(body).messages[0])

@@ -234,7 +234,7 @@ LIVES = st.builds(
 
 def opened(store: Store, planted: list[Planted], told: list[str], **more: Any) -> Session:
     """The session, which says secrets in its title and in what it is configured by; `told` is told of it."""
-    session = turnlog.open("s", title=planted[0].said, store=store, target=CHAT, **more)
+    session = turnlog.open("s", store=store, target=CHAT, settings=turnlog.Settings(title=planted[0].said, **more))
     session.on_event(lambda event: told.append(event.text))
     return session
 
@@ -250,7 +250,7 @@ def lived(store: Store, planted: list[Planted], life: Life, redact: bool | Redac
         with session.fork("fork", title=last) as fork, suppress(BudgetError):
             fork.compact(keep=1)
     aim = turnlog.target("openai-chat", "gpt-4o", metadata={"about": last})
-    again = turnlog.open("s", store=store, target=aim, system=first, redact=redact)
+    again = turnlog.open("s", store=store, target=aim, settings=turnlog.Settings(system=first, redact=redact))
     told += [event.text for event in again.events().waiting()]
     again.close()
     return told

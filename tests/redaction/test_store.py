@@ -52,7 +52,7 @@ def said(session: Session) -> str:
 def test_nothing_planted_is_on_disk(place: str, tmp_path: Path) -> None:
     """A key in the log, the search index or the write-ahead log, while the store is open and after."""
     texts = [text for text, _ in SECRETS.values()]
-    with turnlog.open("s", store=place, title=f"about {NPM}") as session:
+    with turnlog.open("s", store=place, settings=turnlog.Settings(title=f"about {NPM}")) as session:
         store = session._store
         given = [Draft(body) for shift in range(len(texts)) for body in bodies(texts[shift:] + texts[:shift])]
         store.append("s", given)
@@ -74,12 +74,12 @@ def test_a_session_is_redacted_unless_told_otherwise(place: str, tmp_path: Path)
         record = session.user(f"my key is {NPM}")
         assert record.redacted == {"npm-token": 1}
     assert left(tmp_path) == []
-    with turnlog.open("off", store=place, redact=False) as session:
+    with turnlog.open("off", store=place, settings=turnlog.Settings(redact=False)) as session:
         session.user(f"my key is {NPM}")
         assert session.log.redacted == {}
     assert {secret for _, secret in left(tmp_path)} == {NPM}
     with pytest.raises(InputError, match="redact"):
-        turnlog.open("x", store=place, redact="yes")  # type: ignore[arg-type]
+        turnlog.open("x", store=place, settings=turnlog.Settings(redact="yes"))  # type: ignore[arg-type]
 
 
 def test_a_call_with_a_secret_can_be_run_and_answered(place: str, tmp_path: Path) -> None:
@@ -107,7 +107,9 @@ def test_a_call_with_a_secret_can_be_run_and_answered(place: str, tmp_path: Path
 
 def test_live_secrets_reach_the_model_and_not_the_disk(place: str, tmp_path: Path) -> None:
     """The choice to show the model what was said: kept while the session is open, gone afterwards."""
-    with turnlog.open("s", store=place, target=TARGET, redact=Redactor(live=True)) as session:
+    with turnlog.open(
+        "s", store=place, target=TARGET, settings=turnlog.Settings(redact=Redactor(live=True))
+    ) as session:
         session.system(f"use {HUB}")
         session.user(f"my key is {NPM}")
         first = session.request().body["messages"]
@@ -116,7 +118,9 @@ def test_live_secrets_reach_the_model_and_not_the_disk(place: str, tmp_path: Pat
         session.user("go on")
         assert HUB in str(session.request().body)
         assert left(tmp_path) == []
-    with turnlog.open("s", store=place, target=TARGET, redact=Redactor(live=True)) as session:
+    with turnlog.open(
+        "s", store=place, target=TARGET, settings=turnlog.Settings(redact=Redactor(live=True))
+    ) as session:
         body = str(session.request().body)
         assert HUB not in body and "[redacted:github-token:" in body
 
@@ -152,7 +156,7 @@ def test_media_say_the_size_that_they_have(place: str) -> None:
     """A size that is that of the bytes before, in a session, in an import and after a scrub."""
     said = f"key {HUB}".encode()
     for name, redact in (("now", True), ("later", False)):
-        with turnlog.open(name, store=place, redact=redact) as session:
+        with turnlog.open(name, store=place, settings=turnlog.Settings(redact=redact)) as session:
             session.add(Message("user", (session.media(said, "text/plain"), session.media(b"plain", "text/plain"))))
     assert main(["scrub", "later", "--yes", "--store", place]) == 0
     for name in ("now", "later"):
@@ -199,14 +203,16 @@ def test_a_file_that_only_a_decision_shows(place: str, tmp_path: Path) -> None:
 def test_an_id_tells_nothing_of_a_secret_in_the_title(place: str, tmp_path: Path) -> None:
     """A password in the name of a file and in the clear: ids are made of titles."""
     title = f"the DB password=hunter2x and {HUB}"
-    with turnlog.open(title=title, store=place) as session:
+    with turnlog.open(store=place, settings=turnlog.Settings(title=title)) as session:
         assert session.id.startswith("the-db-password-redacted-password")
-    with turnlog.open(title="the DB password=hunter2x", store=place, redact=Redactor(live=True)) as session:
+    with turnlog.open(
+        store=place, settings=turnlog.Settings(title="the DB password=hunter2x", redact=Redactor(live=True))
+    ) as session:
         assert "hunter2x" not in session.id
     home = RedactingStore(open_store(":memory:"), Redactor())
-    assert "hunter2x" not in turnlog.open(title=title, store=home, redact=False).id
+    assert "hunter2x" not in turnlog.open(store=home, settings=turnlog.Settings(title=title, redact=False)).id
     assert not [path for path in tmp_path.rglob("*") if "hunter2x" in path.name]
-    with turnlog.open(title=title, store=place, redact=False) as session:
+    with turnlog.open(store=place, settings=turnlog.Settings(title=title, redact=False)) as session:
         assert session.id.startswith("the-db-password-hunter2x")
 
 
@@ -215,9 +221,13 @@ def test_an_id_in_an_encrypted_store_tells_nothing_of_the_title(place: str) -> N
     pytest.importorskip("cryptography")
     key = bytes(range(32))
     for redact in (True, False):
-        with turnlog.open(title="sale of acme", store=place, key=key, redact=redact) as session:
+        with turnlog.open(
+            store=place, settings=turnlog.Settings(title="sale of acme", key=key, redact=redact)
+        ) as session:
             assert session.id.startswith("session-") and session.log.title == "sale of acme"
-    with turnlog.open(title="sale of acme", store=place, key=key, save_history=False) as session:
+    with turnlog.open(
+        store=place, settings=turnlog.Settings(title="sale of acme", key=key, save_history=False)
+    ) as session:
         assert session.id.startswith("sale-of-acme"), "nothing of it is written"
 
 
@@ -231,7 +241,7 @@ def test_live_secrets_reach_no_log_line_and_no_event(caplog: pytest.LogCaptureFi
         told.append(event)
         raise ValueError(f"cannot take {NPM}")
 
-    with turnlog.open("s", store=":memory:", target=TARGET, redact=own) as session:
+    with turnlog.open("s", store=":memory:", target=TARGET, settings=turnlog.Settings(redact=own)) as session:
         session.on_event(broken)
         session.on_event(told.append)
         session.user("log in")

@@ -115,7 +115,7 @@ def _streamed(said: str, pieces: list[str]) -> list[Record]:
     """The log after a stream of which every chunk was followed by a look."""
     provider, say = STREAMS[said]
     target = turnlog.target(provider, MODELS[provider], max_tokens=100)
-    session = turnlog.open("s", target=target, store=MemoryStore(), checkpoint=0.0)
+    session = turnlog.open("s", target=target, store=MemoryStore(), settings=turnlog.Settings(checkpoint=0.0))
     session.receive(say(pieces))
     return session.history()
 
@@ -158,7 +158,9 @@ def test_no_checkpoint_holds_words_of_a_secret_of_several(pattern: str) -> None:
     redactor = turnlog.Redactor({"card": pattern})
     store = MemoryStore()
     aim = turnlog.target("openai-chat", "gpt-4o")
-    with turnlog.open("s", store=store, target=aim, redact=redactor, checkpoint=0.0) as session:
+    with turnlog.open(
+        "s", store=store, target=aim, settings=turnlog.Settings(redact=redactor, checkpoint=0.0)
+    ) as session:
         session.user("go")
         session.receive(_chat_text(list(text)))
     raws = [record.raw or b"" for record in store.read("s")]

@@ -68,7 +68,7 @@ def test_a_scrub_takes_halves_of_keys_out_of_summaries(way: dict[str, object], t
     and in forks that made theirs of the same records, which have marks by the time that anybody scrubs the fork."""
     aim = turnlog.target("openai-chat", "gpt-4o")
     with closing(open_store(str(tmp_path / "s.db"))) as store:
-        with turnlog.open("s", store=store, target=aim, redact=False) as session:
+        with turnlog.open("s", store=store, target=aim, settings=turnlog.Settings(redact=False)) as session:
             secrets = talk(session, str(way))
             with session.fork("fork") as fork:
                 fork.compact(**way)
@@ -88,7 +88,9 @@ def test_a_live_session_leaves_no_half_of_a_key_on_the_disk(tmp_path: Path) -> N
     aim = turnlog.target("openai-chat", "gpt-4o")
     for number, way in enumerate(WAYS):
         with closing(open_store(str(tmp_path / "s.db"))) as store:
-            with turnlog.open(f"s{number}", store=store, target=aim, redact=Redactor(live=True)) as session:
+            with turnlog.open(
+                f"s{number}", store=store, target=aim, settings=turnlog.Settings(redact=Redactor(live=True))
+            ) as session:
                 secrets = talk(session, str(number))
                 session.compact(**way)  # type: ignore[arg-type]
                 assert secrets[-1] in json.dumps(session.request().body)
@@ -98,7 +100,7 @@ def test_a_live_session_leaves_no_half_of_a_key_on_the_disk(tmp_path: Path) -> N
 def test_an_export_of_before_a_scrub_is_the_same_session(tmp_path: Path) -> None:
     """A second session, `ID.2`, for an export whose summaries have other marks than the scrubbed ones."""
     place, aim = str(tmp_path / "s.db"), turnlog.target("openai-chat", "gpt-4o")
-    with turnlog.open("s", store=place, target=aim, redact=False) as session:
+    with turnlog.open("s", store=place, target=aim, settings=turnlog.Settings(redact=False)) as session:
         secrets = talk(session, "export")
         session.compact(keep=2)
     assert main(["export", "s", "--format", "jsonl", "--output", str(tmp_path / "e.jsonl"), "--store", place]) == 0

@@ -210,7 +210,9 @@ def test_what_is_changed_in_a_request_is_in_no_other(aim: Target) -> None:
     """A tool or a date that is added to each request before it is sent would be in the next one twice, and after a
     restart once."""
     tools = [{"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]
-    with turnlog.open("trip", target=aim, tools=tools, system="Be brief.", store=":memory:") as session:
+    with turnlog.open(
+        "trip", target=aim, tools=tools, store=":memory:", settings=turnlog.Settings(system="Be brief.")
+    ) as session:
         session.user("Is it warm in Oslo?")
         call = ToolCall("call_1", "weather", {"city": {"name": "Oslo"}})
         session.add(Message("assistant", (call,)))

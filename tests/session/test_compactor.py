@@ -14,7 +14,7 @@ TURNS = 8
 
 def conversation(strategy: str, answer: int = 80) -> turnlog.Session:
     """Eight turns, of which the first has an answer of so many words, of a session that has room for many more."""
-    session = turnlog.open("s", target=CHAT, store=MemoryStore(), strategy=strategy)
+    session = turnlog.open("s", target=CHAT, store=MemoryStore(), settings=turnlog.Settings(strategy=strategy))
     for n in range(TURNS):
         session.user(f"Q{n} " + "word " * 100)
         session.assistant(f"A{n} " + "blah " * (80 if n else answer))

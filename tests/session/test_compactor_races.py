@@ -57,7 +57,9 @@ def _is_claim(body: Body) -> bool:
 def test_what_others_say_while_a_summary_is_begun_ahead_is_within_the_budget() -> None:
     """What came between the look at the size and the request was shown and not counted: the provider refuses it."""
     store = Shared(user("word " * 2_000))
-    with turnlog.open("s", store=store, target=CHAT, budget=BUDGET, summarizer=lambda prompt: TEXT) as session:
+    with turnlog.open(
+        "s", store=store, target=CHAT, budget=BUDGET, settings=turnlog.Settings(summarizer=lambda prompt: TEXT)
+    ) as session:
         for n in range(60):
             session.user(f"Q{n} " + "word " * 90)
             made = session.request()
@@ -77,7 +79,7 @@ def conversation(store: MemoryStore, asked: list[str]) -> turnlog.Session:
         store.append("s", [user(f"more {len(asked)}")])
         return TEXT
 
-    session = turnlog.open("s", store=store, target=CHAT, summarizer=slow)
+    session = turnlog.open("s", store=store, target=CHAT, settings=turnlog.Settings(summarizer=slow))
     for n in range(30):
         session.user(f"Q{n} " + "word " * 60)
         session.assistant("blah " * 60)
@@ -127,7 +129,9 @@ def test_a_summary_that_comes_late_is_no_race_with_others() -> None:
         store.let.wait()
         return TEXT
 
-    with turnlog.open("s", store=store, target=CHAT, summarizer=slow, summary_timeout=0.01) as session:
+    with turnlog.open(
+        "s", store=store, target=CHAT, settings=turnlog.Settings(summarizer=slow, summary_timeout=0.01)
+    ) as session:
         for n in range(30):
             session.user(f"Q{n} " + "word " * 60)
             session.assistant("blah " * 60)

@@ -19,7 +19,9 @@ CHAT = turnlog.target("openai-chat", "gpt-4o")
 
 
 def long_session(tmp_path: Path) -> turnlog.Session:
-    session = turnlog.open("s", target=CHAT, store=tmp_path / "a.db", budget=1_500, strategy="mask")
+    session = turnlog.open(
+        "s", target=CHAT, store=tmp_path / "a.db", budget=1_500, settings=turnlog.Settings(strategy="mask")
+    )
     session.user("Find the port.")
     for n in range(12):
         call = ToolCall(f"c{n}", "read", {"path": f"f{n}.py"})

@@ -53,8 +53,9 @@ def store() -> Iterator[MemoryStore]:
 
 
 def opened(store: MemoryStore, **arguments: Any) -> Session:
-    """The session of these tests, opened with these arguments."""
-    return turnlog.open("s", store=store, **arguments)
+    """The session of these tests, opened with these arguments and settings."""
+    given = {name: arguments.pop(name) for name in ("strategy", "system", "checkpoint") if name in arguments}
+    return turnlog.open("s", store=store, settings=turnlog.Settings(**given), **arguments)
 
 
 def told(session: Session) -> list[str]:
@@ -84,7 +85,6 @@ def test_a_session_has_what_it_had_and_says_nothing(store: MemoryStore) -> None:
     "arguments, expected",
     [
         ({"budget": 5_000}, ["budget max_tokens 9,000 -> 5,000"]),
-        ({"strategy": "auto"}, ["strategy mask -> auto"]),
         ({"tools": [LOUDER]}, ["tool look changed", "tool shell removed"]),
         ({"tools": [SHELL, LOOK, {**SHELL, "name": "dig"}]}, ["tool dig added"]),
         ({"system": "Be long."}, ["system text changed"]),
@@ -115,6 +115,16 @@ def test_other_arguments_are_told(store: MemoryStore, arguments: dict[str, Any],
     again = opened(store, **arguments)
     assert (told(again), again.changes) == ([], ())
     assert again.request().json() == changed.request().json()
+
+
+def test_a_strategy_of_the_settings_is_for_new_sessions(store: MemoryStore) -> None:
+    """Whoever changes a file of settings must not thereby change what the sessions that are there show next."""
+    opened(store, target=CHAT, strategy="mask").close()
+    again = opened(store, strategy="sliding")
+    assert again.configuration.strategy is not None
+    assert (again.configuration.strategy.name, again.changes) == ("mask", ())
+    again.configure(strategy="sliding")
+    assert [str(change) for change in again.changes] == ["strategy mask -> sliding"]
 
 
 def test_another_system_text_takes_the_place_of_the_old_one(store: MemoryStore) -> None:
@@ -405,7 +415,7 @@ def test_a_fork_keeps_what_has_come_as_often(store: MemoryStore) -> None:
 @pytest.mark.parametrize("seconds", [-1, None, "1", True, float("nan")])
 def test_a_pause_between_checkpoints_is_a_number(store: MemoryStore, seconds: Any) -> None:
     """What is no number of seconds is said at the door, not in the midst of the first stream."""
-    with pytest.raises(turnlog.InputError, match="checkpoint is a number of seconds"):
+    with pytest.raises(turnlog.InputError, match="checkpoint: found"):
         opened(store, checkpoint=seconds)
 
 

@@ -86,7 +86,9 @@ def test_going_back_is_to_have_stopped_there(
     store = MemoryStore()
     for blob in history.blobs.values():
         store.put_blob(blob)
-    session = turnlog.open("s", target=aim, store=store, budget=limit, strategy=strategy, redact=False)
+    session = turnlog.open(
+        "s", target=aim, store=store, budget=limit, settings=turnlog.Settings(strategy=strategy, redact=False)
+    )
     start = len(session.history())
     for message in history.messages:
         session.add(message)
@@ -332,7 +334,7 @@ def test_no_summary_tells_what_was_taken_back(store: MemoryStore) -> None:
         asked.append(prompt)
         return "in short: all went well"
 
-    session = turnlog.open("s", target=CHAT, store=store, summarizer=summarise)
+    session = turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(summarizer=summarise))
     for word in ("alpha", "bravo"):
         session.extend([Message("user", (Text(f"{word} " * 50),)), Message("assistant", (Text(f"{word}!"),))])
     session.rewind(turns=1)
@@ -416,7 +418,12 @@ def test_a_fork_goes_along(session: Session) -> None:
 
 def test_a_fork_asks_the_same_summarizer(store: MemoryStore) -> None:
     """A fork that fell back to the offline summary would be another agent than its parent."""
-    session = turnlog.open("s", target=CHAT, store=store, summarizer=lambda prompt: "in short: all went well")
+    session = turnlog.open(
+        "s",
+        target=CHAT,
+        store=store,
+        settings=turnlog.Settings(summarizer=lambda prompt: "in short: all went well"),
+    )
     for word in ("alpha", "bravo", "charlie"):
         session.extend([Message("user", (Text(f"{word} " * 200),)), Message("assistant", (Text(f"{word}!"),))])
     fork = session.fork("other")

@@ -239,7 +239,7 @@ def test_system_text_is_said_once_however_often_a_session_is_opened_with_it(
             session.assistant("It is not. " * 100)
     told = []
     for text in ("Be brief.", "Be brief.", "Be kind.", "Be kind."):
-        with turnlog.open("trip", store=tmp_path / "a.db", system=text) as session:
+        with turnlog.open("trip", store=tmp_path / "a.db", settings=turnlog.Settings(system=text)) as session:
             told.append([str(change) for change in session.resumed.changes])
             session.user("And in Bergen?")
             shown = session.request().body["messages"]
@@ -363,7 +363,7 @@ def test_mistakes_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_note_is_found_again(tmp_path: Path) -> None:
     """Notes are for the program around the model."""
-    with turnlog.open(title="A trip to Oslo", store=tmp_path / "a.db") as session:
+    with turnlog.open(store=tmp_path / "a.db", settings=turnlog.Settings(title="A trip to Oslo")) as session:
         record = session.note("ticket", "42", {"price": 9.5})
         assert session.history()[record.n - 1].body == Note("ticket", "42", {"price": 9.5})
         assert session.id.startswith("a-trip-to-oslo-")
@@ -404,7 +404,7 @@ def test_a_summarizer_that_fails_is_told_of(tmp_path: Path) -> None:
     def ask(prompt: str) -> str:
         raise OSError("no route to the model")
 
-    session = turnlog.open("s", store=tmp_path / "log.db", target=CHAT, summarizer=ask)
+    session = turnlog.open("s", store=tmp_path / "log.db", target=CHAT, settings=turnlog.Settings(summarizer=ask))
     for n in range(6):
         session.user(f"Part {n}. " * 80)
         session.assistant(f"Done with {n}. " * 80)
@@ -440,7 +440,7 @@ def test_a_slow_summarizer_has_its_time_once(
         return "late"
 
     store = MemoryStore()
-    with Session(store, store.create("s"), summarizer=ask, summary_timeout=5.0) as session:
+    with Session(store, store.create("s"), turnlog.Settings(summarizer=ask)) as session:
         session.switch(CHAT)
         session.configure(budget=1_000, strategy="summarise")
         for n in range(8):

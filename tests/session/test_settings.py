@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from msgspec.structs import replace
 
 import turnlog
 from turnlog._platform.units import age_text, read_age, read_size
@@ -26,7 +27,7 @@ from turnlog.config.settings import Settings, keys
 from turnlog.errors import InputError
 from turnlog.log.budget import Budget
 from turnlog.log.messages import text_of
-from turnlog.log.records import Note
+from turnlog.log.records import Note, StreamCheckpoint
 from turnlog.log.store import Draft
 from turnlog.models.catalog import own_file
 from turnlog.session.collect import limits_of
@@ -88,7 +89,7 @@ def _patience(settings: Settings, folder: Path) -> object:
         return "late"
 
     with turnlog.open(
-        "s", settings=settings, summarizer=ask, target=turnlog.target("openai-chat", "gpt-4o")
+        "s", settings=replace(settings, summarizer=ask), target=turnlog.target("openai-chat", "gpt-4o")
     ) as session:
         for n in range(8):
             session.user(f"question {n} " + "word " * 200)
@@ -148,8 +149,37 @@ def _opened(settings: Settings, folder: Path) -> object:
 
 _TWO = timedelta(days=2) - timedelta(hours=1)
 _AIM = {"provider": "anthropic", "model": "claude-sonnet-4-5"}
+_AIM_CHAT = {"provider": "openai-chat", "model": "gpt-4o"}
+
+
+def _summarised(settings: Settings, folder: Path) -> object:
+    """Whether the summarizer's words stand in the view once the conversation was made smaller."""
+    with turnlog.open("s", settings=settings, target=turnlog.target("openai-chat", "gpt-4o")) as session:
+        session.extend([turnlog.Message("user", (turnlog.Text(f"word {n} " * 200),)) for n in range(3)])
+        session.compact(keep=1)
+        return "in short: all is well" in str(session.view())
+
+
+def _checkpoints(session: turnlog.Session) -> object:
+    """How many checkpoints an answer leaves that is streamed in three pieces."""
+    deltas = [{"role": "assistant"}, {"content": "It "}, {"content": "was once upon a time"}]
+    session.receive([{"choices": [{"index": 0, "delta": delta}]} for delta in deltas])
+    return sum(isinstance(record.body, StreamCheckpoint) for record in session.history())
+
+
 EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[Settings, Path], object], object, object]] = {
     # key: (without it, with it, what is looked at, what that is without it, what it is with it)
+    "title": ({}, {"title": "Oslo"}, _session(lambda session: session.log.title), "", "Oslo"),
+    "system": (
+        {},
+        {"system": "Be brief."},
+        _session(lambda session: [text_of(shown.message) for shown in session.view()]),
+        [],
+        ["Be brief."],
+    ),
+    "summarizer": ({}, {"summarizer": lambda prompt: "in short: all is well"}, _summarised, False, True),
+    "checkpoint": (_AIM_CHAT, {**_AIM_CHAT, "checkpoint": 0}, _session(_checkpoints), 0, 2),
+    "source": ({}, {"source": "interactive"}, _session(lambda session: session.log.source), "", "interactive"),
     "store": ({}, {"store": "PATH/own.db"}, _stored, {"turnlog.db"}, {"own.db"}),
     "durability": ({}, {"durability": "full"}, _session(_synchronous), 1, 2),
     "key": ({}, {"key": "env:TEST_KEY"}, _in_the_clear, True, False),
@@ -226,11 +256,42 @@ def test_every_key_does_something(key: str, home: Path, monkeypatch: pytest.Monk
     assert before != after
 
 
+IN_FILES = [key for key, about in keys().items() if about.in_files]
+
+
+@pytest.mark.parametrize("key", sorted({*keys()} - {*IN_FILES}))
+def test_what_only_a_program_knows_stands_in_no_file(key: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file cannot hold a function, and one that somebody else wrote must not say what a model is told to do."""
+    said = f"{key} is given by a program alone: load_settings\\({key}=...\\)"
+    for places in ({"user": f"{key} = 'x'"}, {"project": f"{key} = 'x'"}):
+        write(home, **places)
+        with pytest.raises(InputError, match=rf"\.toml: {said}"):
+            turnlog.load_settings()
+    write(home)
+    monkeypatch.setenv(f"TURNLOG_{key.upper()}", "x")
+    with pytest.raises(InputError, match=f"TURNLOG_{key.upper()}: {said}"):
+        turnlog.load_settings()
+
+
+def test_settings_that_were_loaded_are_right_for_any_store(home: Path) -> None:
+    """A project whose file says `redact = false` of its own store has secrets kept in another, through settings that
+    were loaded before it was known which."""
+    write(home, project="store = 'own.db'\nredact = false\nstrategy = 'mask'")
+    loaded_before = turnlog.load_settings(checkpoint=3)
+    assert (loaded_before.redact, loaded_before.strategy) == (False, "mask")
+    for store, secret in ((None, "hunter2-Xk93"), (home / "other.db", "[redacted:password]")):
+        for settings in (None, loaded_before):
+            with turnlog.open(store=store, settings=settings) as session:
+                assert secret in str(_recorded(session))
+
+
 # -- which place wins --------------------------------------------------------------------------------
 
 # values of each key, as a file spells them, and as the environment does
 SPELLED: dict[str, tuple[tuple[str, str], ...]] = {
     "durability": (('"full"', "full"), ('"normal"', "normal")),
+    "checkpoint": (("3", "3"), ("inf", "inf")),
+    "source": (('"interactive"', "interactive"), ('"non-interactive"', "non-interactive")),
     "save_history": (("false", "off"), ("true", "1")),
     "budget": (("5000", "5000"), ("{max_tokens = 7, goal = 0.3}", "{max_tokens = 7, goal = 0.3}")),
     "strategy": (('"mask"', "mask"), ('"sliding"', "sliding")),
@@ -512,7 +573,7 @@ def _camel(key: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-@pytest.mark.parametrize("key", ["max_size", "save_history", *keys()])
+@pytest.mark.parametrize("key", ["max_size", "save_history", *IN_FILES])
 def test_keys_in_camel_case_are_the_same_keys(key: str, home: Path) -> None:
     """maxSize and saveHistory, as other programs spell them, that are refused or do nothing."""
     value = _toml(_plain(getattr(Settings(**EFFECTS[key][1]), key)))
@@ -531,6 +592,7 @@ _VALUES: dict[str, SearchStrategy[Any]] = {
     "max_sessions": st.none() | st.integers(1, 2**62),
     "redact_patterns": st.dictionaries(st.from_regex("[a-z0-9]{1,9}", fullmatch=True), _TEXTS.map(re.escape)),
     "summary_timeout": st.floats(0.001, 1e6),
+    "checkpoint": st.floats(0, allow_nan=False),
 }
 
 
@@ -540,7 +602,7 @@ def test_what_config_prints_is_a_configuration(values: dict[str, Any]) -> None:
     import tomllib
 
     settings = Settings(**values)
-    plain = {key: _plain(getattr(settings, key)) for key in keys()}
+    plain = {key: _plain(getattr(settings, key)) for key in IN_FILES}
     text = "\n".join(f"{key} = {_toml(value)}" for key, value in plain.items() if value is not None)
     assert turnlog.load_settings(**tomllib.loads(text)) == settings
 
@@ -587,12 +649,13 @@ def test_a_session_that_is_not_saved_leaves_nothing_on_disk(home: Path, monkeypa
         assert len(session.request().view) > 0
     assert [path for path in home.rglob("*") if path.is_file()] == []
     monkeypatch.delenv("TURNLOG_SAVE_HISTORY")
-    with turnlog.open("s", store=home / "x.db", save_history=False) as session:
+    with turnlog.open("s", store=home / "x.db", settings=turnlog.Settings(save_history=False)) as session:
         session.user("hello")
     with turnlog.open("s", store=f"files:{home}/x", settings=Settings(save_history=False)) as session:
         session.user("hello")
     assert [path for path in home.rglob("*") if path.is_file()] == []
-    with turnlog.open("s", store=home / "x.db", save_history=True, settings=Settings(save_history=False)) as session:
+    monkeypatch.setenv("TURNLOG_SAVE_HISTORY", "false")
+    with turnlog.open("s", store=home / "x.db", settings=turnlog.load_settings(save_history=True)) as session:
         session.user("hello")
     assert (home / "x.db").exists()
 
@@ -601,17 +664,17 @@ def test_a_session_that_is_not_saved_leaves_nothing_on_disk(home: Path, monkeypa
 def test_a_saved_session_goes_on_in_memory(kind: str, home: Path) -> None:
     """A session that forgot what was said, or that wrote on, because it is not saved this time."""
     place = f"{kind}{home}/log"
-    with turnlog.open("s", store=place, title="First") as session:
+    with turnlog.open("s", store=place, settings=turnlog.Settings(title="First")) as session:
         picture = session.media(b"picture", "image/png")
         session.extend([turnlog.Message("user", (turnlog.Text("hello"), picture))])
         before = session.history()
     files = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
-    with turnlog.open("s", store=place, save_history=False) as session:
+    with turnlog.open("s", store=place, settings=turnlog.Settings(save_history=False)) as session:
         assert session.history() == before
         assert session._store.get_blob(picture.sha256) == b"picture"
         session.user("more")
     with closing(open_store(place)) as store:
-        with turnlog.open("s", store=store, save_history=False) as session:
+        with turnlog.open("s", store=store, settings=turnlog.Settings(save_history=False)) as session:
             session.user("more")
         assert [record.raw for record in store.read("s")] == [record.raw for record in before]
     assert {path: path.read_bytes() for path in files} == files

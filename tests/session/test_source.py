@@ -11,10 +11,11 @@ import pytest
 
 import turnlog
 from agents import CHAT
+from turnlog.config.settings import SOURCES
 from turnlog.errors import InputError
 from turnlog.importers import read_file
 from turnlog.log.records import Configuration, SessionOpened
-from turnlog.session.reader import SOURCES, source_of, was_resumed
+from turnlog.session.reader import source_of, was_resumed
 from turnlog.stores import MemoryStore
 
 
@@ -29,9 +30,9 @@ def store() -> Iterator[MemoryStore]:
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_source_is_the_first_record(store: MemoryStore, source: str) -> None:
     """A listing reads the beginning of a log alone; each later opening is on record too."""
-    with turnlog.open("s", target=CHAT, store=store, source=source) as session:
+    with turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(source=source)) as session:
         assert (session.log.source, was_resumed(store, "s")) == (source, False)
-    with turnlog.open("s", store=store, source="non-interactive") as session:
+    with turnlog.open("s", store=store, settings=turnlog.Settings(source="non-interactive")) as session:
         opened, configured, again = (record.body for record in session.history())
         assert (opened, again) == (SessionOpened(source), SessionOpened("non-interactive", resumed=True))
         assert isinstance(configured, Configuration)
@@ -43,7 +44,7 @@ def test_events_tell_it(store: MemoryStore) -> None:
     """Who follows a session is told from where it was opened, with the record that says so."""
     told = []
     for _ in range(2):
-        with turnlog.open("s", store=store, source="interactive") as session:
+        with turnlog.open("s", store=store, settings=turnlog.Settings(source="interactive")) as session:
             (event,) = session.events().waiting()
             told.append((event.kind, event.text, event.record))
     assert told == [
@@ -56,8 +57,8 @@ def test_nothing_is_said_unasked(store: MemoryStore) -> None:
     """A library cannot know who sits before it, so no source is made up."""
     with turnlog.open("s", store=store) as session:
         assert (session.log.source, session.history()) == ("", [])
-    with pytest.raises(InputError, match="source is one of 'interactive', 'non-interactive', 'embedded-server', not"):
-        turnlog.open("s", store=store, source="cli")
+    with pytest.raises(InputError, match="source: found 'cli', allowed is `interactive`"):
+        turnlog.open("s", store=store, settings=turnlog.Settings(source="cli"))
     assert source_of(store, "s") == ""
 
 

@@ -431,7 +431,9 @@ def test_what_is_pinned_in_a_gap_takes_nothing_along(strategy: str) -> None:
 def test_a_result_whose_call_was_cleared_counts_for_nothing(aim: Target) -> None:
     """Somebody clears a conversation while a tool runs: the result is on record and in no request. A giant one would
     have every request refused until somebody speaks, and cut after that for nothing."""
-    with turnlog.open("s", store=MemoryStore(), target=aim, budget=2_000, strategy="sliding") as session:
+    with turnlog.open(
+        "s", store=MemoryStore(), target=aim, budget=2_000, settings=turnlog.Settings(strategy="sliding")
+    ) as session:
         session.user("Read it all.")
         call = ToolCall("c1", "read", {"path": "a.py"})
         session.add(Message("assistant", (call,)))

@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -380,15 +381,17 @@ def test_a_store_is_copied_into_an_encrypted_one_and_back(tmp_path: Path) -> Non
 def test_sessions_in_encrypted_stores(tmp_path: Path) -> None:
     """`turnlog.open` that takes a key and keeps the session in the clear, or takes one for a store that is open."""
     place = tmp_path / "home" / "log.db"
-    with turnlog.open("s", store=place, key=KEY) as session:
+    with turnlog.open("s", store=place, settings=turnlog.Settings(key=KEY)) as session:
         session.user(WORD)
-    with turnlog.open("s", store=place, key=KEY) as session:
+    with turnlog.open("s", store=place, settings=turnlog.Settings(key=KEY)) as session:
         assert [text for text in texts(session.log.records()) if text == WORD] == [WORD]
     assert not [name for name, data in _bytes_of(tmp_path).items() if WORD.encode() in data]
     with pytest.raises(StoreKeyError):
         turnlog.open("s", store=place)
-    with pytest.raises(InputError, match="open already"):
-        turnlog.open("s", store=MemoryStore(), key=KEY)
+    with closing(open_store(tmp_path / "plain.db")) as plain, pytest.raises(InputError, match="open already"):
+        turnlog.open("s", store=plain, settings=turnlog.Settings(key=KEY))
+    with closing(open_store(place, key=KEY)) as home:
+        turnlog.open("s", store=home, settings=turnlog.Settings(key=KEY)).close()
 
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,7 +208,7 @@ def test_history_that_is_not_saved_is_read_with_the_key(
         return {path: path.read_bytes() for path in found}
 
     before = files()
-    with open_session("s", store=place, save_history=False, key=KEY, redact=False) as session:
+    with open_session("s", store=place, settings=Settings(save_history=False, key=KEY, redact=False)) as session:
         assert session.user("Nobody writes this down.").n == 52
         assert session._store.get_blob(hashlib.sha256(blob).hexdigest()) == blob
     assert files() == before

@@ -37,7 +37,9 @@ class Talk:
     def __init__(self, provider: str = "openai-chat", model: str = "gpt-4o", budget: int = 3_000) -> None:
         self.model = Model()
         aim = turnlog.target(provider, model)
-        self.session = turnlog.open("s", store=":memory:", target=aim, summarizer=self.model, budget=budget)
+        self.session = turnlog.open(
+            "s", store=":memory:", target=aim, budget=budget, settings=turnlog.Settings(summarizer=self.model)
+        )
         self.turns = 0
         self.taken_back: set[str] = set()
 

@@ -250,7 +250,7 @@ def test_the_target_that_was_asked_is_told(store: MemoryStore, seen: Seen) -> No
 
 def lived_with_secrets(store: MemoryStore, seen: Seen, *, redact: bool, content: Any) -> str:
     """All that is exported of a session in which a secret is said everywhere."""
-    session = turnlog.open("s", target=CHAT, store=store, redact=redact)
+    session = turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=redact))
     spans.attach(session, tracer_provider=seen.provider, content=content)
     with contextlib.suppress(ValueError), session.turn(f"my key is {SECRET}") as turn:
         answer = says(f"you said {SECRET} \ud800", "c1")
@@ -298,7 +298,7 @@ def test_contents_are_told_by_choice_and_without_secrets(store: MemoryStore, see
 def test_a_redactor_of_ones_own_is_used(store: MemoryStore, seen: Seen) -> None:
     """What a session's redactor knows to be secret the spans know too, even if its requests may hold it."""
     redactor = turnlog.Redactor({"staff-id": "EMP-[0-9]{6}"}, live=True)
-    session = turnlog.open("s", target=CHAT, store=store, redact=redactor)
+    session = turnlog.open("s", target=CHAT, store=store, settings=turnlog.Settings(redact=redactor))
     spans.attach(session, tracer_provider=seen.provider, content=True)
     session.user("I am EMP-123456")
     session.receive(says("Hello EMP-123456"))

@@ -204,7 +204,9 @@ def test_a_tool_has_its_own_name_in_half_an_answer_too(ends: bool) -> None:
     """A stream that broke off, or a process that was killed in one, left calls on record under the name that the tool
     was offered under, which neither the agent nor the next provider knows."""
     aim = turnlog.target("openai-chat", "gpt-4o")
-    with turnlog.open("s", store=":memory:", target=aim, tools=[{"name": "fs.read"}], checkpoint=0) as session:
+    with turnlog.open(
+        "s", store=":memory:", target=aim, tools=[{"name": "fs.read"}], settings=turnlog.Settings(checkpoint=0)
+    ) as session:
         session.user("Read it.")
         offered = session.request().body["tools"][0]["function"]["name"]
         calls = [

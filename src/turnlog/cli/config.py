@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from argparse import ArgumentParser, Namespace
 from datetime import timedelta
 from typing import Any
@@ -28,6 +29,8 @@ def _config(arguments: Namespace) -> int:
         return _paths(arguments.json)
     found = loaded({"store": arguments.store or None, "key": arguments.key or None})
     for name, key in keys().items():
+        if not key.in_files:
+            continue
         value = _plain(getattr(found.settings, name))
         if arguments.json:
             out_json({"key": name, "value": value, "from": found.origins[name], "allowed": key.kind.allowed})
@@ -62,4 +65,4 @@ def _toml(value: Any) -> str:
     """A value as TOML spells it: as JSON does, but for tables."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    return json.dumps(value, ensure_ascii=False)
+    return "inf" if value == math.inf else json.dumps(value, ensure_ascii=False)

@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
+from ..config.settings import SOURCES
 from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..export import dollars, visible
 from ..importers.drafting import title_from
 from ..log.bills import Bills, total_usage
 from ..log.store import SessionInfo, Store
 from ..models.pricing import total_cost
-from ..session.reader import SOURCES, source_of, was_resumed
+from ..session.reader import source_of, was_resumed
 from ..view.fold import as_shown
 from ..view.types import starts_turn
 from .costs import bill_json

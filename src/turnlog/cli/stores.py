@@ -43,7 +43,7 @@ def key_of(arguments: Namespace) -> KeySource | None:
     return None if where is None else key_at(where)
 
 
-def key_at(where: str) -> KeySource:
+def key_at(where: KeySource) -> KeySource:
     """A place as `--key` names it. Raises InputError if somebody is to be asked and nobody is there."""
     if where != ASK:
         return where

@@ -17,12 +17,15 @@ from msgspec import Struct
 
 from .._platform.units import AGES, SIZES, read_age, read_size
 from ..errors import InputError
-from ..log.budget import Budget, read_budget, read_strategy
+from ..log.budget import Budget, Strategy, read_budget, read_strategy
 from ..models.target import Target, target
 from ..providers import PROVIDERS
 from ..redaction import Redactor
-from ..stores import KEY_PLACES, is_key_place
-from ..summarize import TIMEOUT
+from ..stores import KEY_PLACES, KeySource, Passphrase, is_key_place
+from ..summarize import TIMEOUT, Complete, Summarizer, as_ladder
+
+SOURCES = ("interactive", "non-interactive", "embedded-server")
+"""From where a session may be opened: see `SessionOpened`."""
 
 
 class Kind(NamedTuple):
@@ -39,12 +42,13 @@ class Kind(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key: what it takes and what it is for. One that is `of_store` decides what is kept of sessions, and what
-    for how long; a project may say that of its own store only."""
+    """A key: what it takes and what it is for. One that is `of_store` decides what is kept of sessions, and for how
+    long; a project may say that of its own store only. One that is not `in_files` is given by a program alone."""
 
     kind: Kind
     meaning: str
     of_store: bool = False
+    in_files: bool = True
 
 
 def _text(value: Any) -> str:
@@ -149,26 +153,62 @@ def _budget_of(text: str) -> Any:
     return _table_of(text) if "{" in text else _number_of(text)
 
 
+def _checkpoint(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise ValueError
+    return float(value)
+
+
+def _key_source(value: Any) -> KeySource:
+    given: KeySource = value
+    return given if isinstance(value, (bytes, Passphrase)) or callable(value) else _key_place(value)
+
+
+def _redact(value: Any) -> bool | Redactor:
+    return value if isinstance(value, Redactor) else _flag(value)
+
+
+def _or_a_strategy(value: Any) -> str | Strategy:
+    return value if isinstance(value, Strategy) else _strategy(value)
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _summarizer(value: Any) -> Any:
+    return _given(value, as_ladder)
+
+
 _PLACE = Kind("a file, `files:FOLDER` or `:memory:`; empty: your own", _text)
 _FLAG = Kind("true or false", _flag, _flag_of)
 _DURABILITY = Kind("`normal` or `full`", _one_of("normal", "full"))
 _PROVIDER = Kind(f"{', '.join(f'`{name}`' for name in PROVIDERS)}; or empty", _one_of("", *PROVIDERS))
 _MODEL = Kind("a model's name, or empty", _text)
-_STRATEGY = Kind("the name of a preset, or empty", _strategy)
+_STRATEGY = Kind("the name of a preset, or empty; in a program also a Strategy", _or_a_strategy)
 _TIMEOUT = Kind("seconds, or a time such as 5s, more than 0", _seconds, _seconds_of)
+_CHECKPOINT = Kind("seconds, at least 0; `inf` for no checkpoints", _checkpoint, _seconds_of)
+_REDACT = Kind("true or false; in a program also a Redactor", _redact, _flag_of)
 _PATTERNS = Kind("a table of regular expressions by kind", _patterns, _table_of)
+_SOURCE = Kind(f"{', '.join(f'`{name}`' for name in SOURCES)}; or empty", _one_of("", *SOURCES))
 _AGE = _or_none(Kind(AGES, read_age))
 _SIZE = _or_none(Kind(SIZES, read_size))
-_KEY = _or_none(Kind(f"where a key is: {KEY_PLACES}", _key_place, hidden=True))
+_KEY = _or_none(
+    Kind(f"where a key is: {KEY_PLACES}; in a program also a key or a Passphrase", _key_source, hidden=True)
+)
 _COUNT = _or_none(Kind("a number from 1", _count, _number_of))
 _BUDGET = _or_none(Kind("tokens of a whole request, or a table of the fields of a Budget", _budget, _budget_of))
+_TITLE = Kind("a text", _text)
+_SYSTEM = Kind("a text, or None", _text_or_none)
+_SUMMARIZER = Kind("a Summarizer, a function from a prompt to a summary, or None", _summarizer)
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Everything that can be configured, with what holds if nobody says otherwise.
+    """Everything that can be configured, with its defaults.
 
-    Values may be given as they are written in a file (`max_size="500MB"`). Raises InputError, which names the key,
-    what was found and what is allowed.
+    Values may be given as a file spells them (`max_size="500MB"`). These settings are complete: what files and the
+    environment say is in `turnlog.load_settings()`. Raises InputError, which names the key, what was found and what is
+    allowed.
     """
 
     store: Annotated[str, Key(_PLACE, "where sessions are kept")] = ""
@@ -176,21 +216,25 @@ class Settings(Struct, frozen=True, kw_only=True):
         Literal["normal", "full"], Key(_DURABILITY, "what an append survives: a killed process, or a power cut too")
     ] = "normal"
     key: Annotated[
-        str | None, Key(_KEY, "opens an encrypted store; a new store becomes an encrypted one", of_store=True)
+        KeySource | None, Key(_KEY, "opens an encrypted store; a new store becomes an encrypted one", of_store=True)
     ] = None
     save_history: Annotated[
         bool, Key(_FLAG, "whether sessions are stored; if not, they live in memory and nothing of them is on disk")
     ] = True
-    provider: Annotated[str, Key(_PROVIDER, "with `model`, what a new session makes requests for")] = ""
-    model: Annotated[str, Key(_MODEL, "with `provider`, what a new session makes requests for")] = ""
-    budget: Annotated[int | Budget | None, Key(_BUDGET, "the budget of a new session")] = None
-    strategy: Annotated[str, Key(_STRATEGY, "what gives way first in a new session")] = ""
+    provider: Annotated[str, Key(_PROVIDER, "with `model`, the target of new sessions")] = ""
+    model: Annotated[str, Key(_MODEL, "with `provider`, the target of new sessions")] = ""
+    budget: Annotated[int | Budget | None, Key(_BUDGET, "the budget of new sessions")] = None
+    strategy: Annotated[str | Strategy, Key(_STRATEGY, "what leaves a full view first, in new sessions")] = ""
     summary_timeout: Annotated[float, Key(_TIMEOUT, "how long a model may take for a summary")] = TIMEOUT
+    checkpoint: Annotated[
+        float, Key(_CHECKPOINT, "at least so long between two checkpoints of an answer that is streamed")
+    ] = 1.0
+    source: Annotated[str, Key(_SOURCE, "from where sessions are opened, which is put on record")] = ""
     redact: Annotated[
-        bool, Key(_FLAG, "whether marks take the place of secrets before anything is stored", of_store=True)
+        bool | Redactor, Key(_REDACT, "whether marks replace secrets before anything is stored", of_store=True)
     ] = True
     redact_patterns: Annotated[
-        dict[str, str], Key(_PATTERNS, "what is a secret too; tables of several places are put together")
+        dict[str, str], Key(_PATTERNS, "more kinds of secrets; the tables of several places are put together")
     ] = {}
     max_age: Annotated[
         timedelta | None, Key(_AGE, "`gc` deletes sessions that nothing was added to for longer", of_store=True)
@@ -207,6 +251,16 @@ class Settings(Struct, frozen=True, kw_only=True):
     gc_on_open: Annotated[
         bool, Key(_FLAG, "whether `turnlog.open` does what `gc` does, when a limit is passed", of_store=True)
     ] = False
+    title: Annotated[str, Key(_TITLE, "the title of a new session", in_files=False)] = ""
+    system: Annotated[str | None, Key(_SYSTEM, "the system text that the conversation begins with", in_files=False)] = (
+        None
+    )
+    summarizer: Annotated[
+        Summarizer | Complete | None,
+        Key(_SUMMARIZER, "writes summaries; where it fails, and without one, no model is asked", in_files=False),
+    ] = None
+    for_other_stores: Settings | None = None
+    """These settings without what a project says of its own store, if it says anything."""
 
     def __post_init__(self) -> None:
         for name in keys():
@@ -215,15 +269,30 @@ class Settings(Struct, frozen=True, kw_only=True):
             has, lacks = ("provider", "model") if self.provider else ("model", "provider")
             raise InputError(f"{has}: found {getattr(self, has)!r}, but no `{lacks}`; set both, or neither")
 
+    def __repr__(self) -> str:
+        usual = msgspec.structs.fields(Settings)
+        given = [one.name for one in usual if one.name in keys() and getattr(self, one.name) != _default(one)]
+        return f"Settings({', '.join(f'{name}={self._shown(name)}' for name in given)})"
+
+    def _shown(self, name: str) -> str:
+        value = getattr(self, name)
+        return "..." if keys()[name].kind.hidden and not isinstance(value, str) else repr(value)
+
     @property
     def target(self) -> Target | None:
-        """What a new session makes requests for, if that is set."""
+        """The target of new sessions, if one is set."""
         return target(self.provider, self.model) if self.provider else None
 
     @property
     def redactor(self) -> Redactor | None:
-        """What puts marks in place of secrets, if that is wanted."""
+        """What replaces secrets by marks, if anything does."""
+        if isinstance(self.redact, Redactor):
+            return self.redact
         return Redactor(self.redact_patterns) if self.redact else None
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
 def read_key(name: str, value: Any) -> Any:
@@ -241,4 +310,5 @@ def read_key(name: str, value: Any) -> Any:
 def keys() -> dict[str, Key]:
     """Every key of `Settings` by name, in order."""
     hints = get_type_hints(Settings, include_extras=True)
-    return {name: hints[name].__metadata__[0] for name in Settings.__struct_fields__}
+    found = {name: getattr(hints[name], "__metadata__", (None,))[0] for name in Settings.__struct_fields__}
+    return {name: key for name, key in found.items() if isinstance(key, Key)}

@@ -34,7 +34,7 @@ _ELSEWHERE = {
     **dict.fromkeys(_TEXT, "system() and user() for text"),
     "tools": "configure(tools=)",
     "settings": "an argument for each of them, such as temperature=0, or **settings",
-    **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "the argument of turnlog.open()"),
+    **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "turnlog.load_settings() for open()"),
 }
 """Names that a provider's settings do not have, and what is meant by each."""
 

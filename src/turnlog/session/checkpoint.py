@@ -14,9 +14,6 @@ from ..log.records import Body, Decision, MessageRecord, PartialAnswer, Record, 
 from ..providers.protocol import Reply
 from ..view.decisions import active_decisions
 
-CHECKPOINT_SECONDS = 1.0
-"""At least so long lies between two checkpoints of a stream, and before the first."""
-
 _GROWTH = 1.25
 """A checkpoint holds the whole answer so far, so the next one waits until it is larger by this factor. All of an
 answer's checkpoints together are then at most five times its size, and a kill loses at most a fifth of it."""

@@ -15,23 +15,20 @@ from typing import Any
 import msgspec
 
 from ..config.settings import Settings
-from ..errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError, text_given
-from ..log.budget import Budget, Strategy, read_budget, read_strategy
+from ..errors import BlobMissing, InputError, SessionExists, SessionNotFound, TurnlogError
+from ..log.budget import Budget, read_budget, read_strategy
 from ..log.messages import Tool
 from ..log.records import Configuration
 from ..log.store import Draft, Held, SessionInfo, Store, utc_now
 from ..log.validation import admitted
 from ..models.target import Target
 from ..providers.tool_declarations import read_tools
-from ..redaction import RedactingStore, Redactor
-from ..stores import KeySource, MemoryStore, SealedStore, default_path, local_path, open_store, store_given
+from ..redaction import RedactingStore
+from ..stores import MemoryStore, SealedStore, default_path, local_path, open_store, store_given
 from ..stores.records import blob_names
 from ..stores.retention import Limits, is_over
-from ..summarize import Complete, Summarizer, as_ladder
-from .checkpoint import CHECKPOINT_SECONDS
 from .collect import collect, limits_of
 from .inputs import target_given
-from .reader import SOURCES
 from .recovery import begin
 from .session import Session
 from .settings import settings_for
@@ -42,108 +39,83 @@ _LOG = logging.getLogger("turnlog")
 def open(
     session_id: str = "",
     *,
-    title: str = "",
-    target: Target | None = None,
     store: Store | str | Path | None = None,
-    budget: Budget | int | None = None,
-    strategy: Strategy | str | None = None,
+    target: Target | None = None,
     tools: Sequence[Tool | Mapping[str, Any]] | None = None,
-    system: str | None = None,
-    summarizer: Summarizer | Complete | None = None,
-    summary_timeout: float | None = None,
-    redact: bool | Redactor | None = None,
-    save_history: bool | None = None,
+    budget: Budget | int | None = None,
     settings: Settings | None = None,
-    source: str = "",
-    checkpoint: float = CHECKPOINT_SECONDS,
-    key: KeySource | None = None,
 ) -> Session:
     """Open a session, or create it if there is none of that id.
 
-    What is None here is as `settings` say: those given, or what files and the environment say (docs/configuration.md).
-    Without an id, one is made from the time and `title`: without its secrets, in an encrypted store without any of it.
-    `store` is a store or a path to one, which `key` opens if it is encrypted. `target` is what requests are made for; a
-    session opened again keeps the target it had unless another is given. So it is with `budget` (tokens of a whole
-    request, or a Budget), `strategy` (what gives way first: a Strategy or the name of a preset) and `tools`, all three
-    for a target, and with `system`, the text that the conversation begins with. What differs from then is told by
-    `Session.changes`, what was half-done by `Session.resumed`. `summarizer` writes the summaries of what has to leave:
-    a Summarizer, or a function that asks a model, from a prompt to the text of its answer, within `summary_timeout`
-    seconds; where it fails, as where none is given, the summary is made without a model. `redact` puts marks in place
-    of secrets before anything is stored: True for those of known shapes and names and of the settings' patterns, a
-    `Redactor` for your own choice, False to record everything as it is said. With `save_history` False the session
-    lives in memory: it goes on from what the store has of it, if anything, and nothing of it is written. `source` is
-    put on record: from where it is opened, `interactive`, `non-interactive` or `embedded-server`. What came of a stream
-    is put on record every `checkpoint` seconds at most. Raises InputError, and StoreError for what the store cannot do.
+    Without an id, one is made from the time and the settings' `title`: without its secrets, and in an encrypted store
+    without any of it. `store` is an open store or the path of one; None is the one that the settings name. `target` is
+    what requests are made for, `tools` are what the model may call, and `budget` is how large a request may be: tokens,
+    or a Budget. A session that is opened again keeps those it had unless others are given here: `Session.changes` says
+    what differs, `Session.resumed` what a crash left half-done.
+
+    Everything else is a setting (docs/configuration.md). Without `settings`, files and the environment say what holds;
+    `turnlog.load_settings(strategy="mask")` is that with one setting changed, `turnlog.Settings(strategy="mask")` the
+    defaults with one changed. Raises InputError, and StoreError for what the store cannot do.
     """
-    _check(session_id, title, store, redact, settings, source, checkpoint)
-    tools = _checked(target, budget, strategy, tools, system, summarizer, summary_timeout)
-    said, place, opens = _place(settings, store, key)
-    saved = said.save_history if save_history is None else save_history
-    home = _home(place, said, opens) if saved else _in_memory(place, session_id, opens)
-    wait = said.summary_timeout if summary_timeout is None else summary_timeout
+    _check(session_id, store, target, budget, settings)
+    tools = None if tools is None else read_tools(tools)
+    said = settings_for(store, settings)
+    if settings is not None and said.key is not None:
+        _check_open(store)
+    place = said.store or default_path() if store is None else store
+    home = _home(place, said) if said.save_history else _in_memory(place, session_id, said)
     with ExitStack() as opened:  # what is closed if the rest fails
         if owns := home is not place:
             opened.callback(home.close)
-        home = _redacting(home, said, redact)
-        _check_new(home, session_id, said, target, tools, budget=budget, strategy=strategy)
-        info, created, hold = _found_or_made(home, session_id, title) if session_id else _made(home, title)
-        session = Session(
-            home, info, owns_store=owns, summarizer=summarizer, summary_timeout=wait, checkpoint=checkpoint
-        )
+        home = RedactingStore(home, redactor) if (redactor := said.redactor) else home
+        _check_new(home, session_id, said, target, tools, budget)
+        info, created, hold = _found_or_made(home, session_id, said.title) if session_id else _made(home, said.title)
+        session = Session(home, info, said, owns_store=owns)
         if hold is not None:
             opened.callback(session.attach(hold).close)
-        given = (said if created else Settings(), target, budget, strategy, tools, system)
-        begin(session, partial(_configure, session, *given), created=created, source=source)
+        given = (said if created else Settings(), target, budget, tools, said.system)
+        begin(session, partial(_configure, session, *given), created=created, source=said.source)
         opened.pop_all()
-    if saved and said.gc_on_open:
+    if said.save_history and said.gc_on_open:
         _clear_up(home, limits_of(said))
     return session
 
 
-def _check(session_id: Any, title: Any, store: Any, redact: Any, settings: Any, source: Any, checkpoint: Any) -> None:
-    """Raises InputError for what is no argument of `open`."""
-    for what, value in (("session id", session_id), ("title", title)):
-        if not isinstance(value, str):
-            raise InputError(f"a {what} is a string, not {type(value).__name__}")
+def _check(session_id: Any, store: Any, target: Any, budget: Any, settings: Any) -> None:
+    """Raises InputError for wrong arguments of `open`, before there is a session: a mistake leaves no empty one."""
+    if not isinstance(session_id, str):
+        raise InputError(f"a session id is a string, not {type(session_id).__name__}")
     if store is not None:
         store_given(store)
     if not isinstance(settings, (Settings, NoneType)):
         raise InputError(f"settings are turnlog.Settings, not {type(settings).__name__}")
-    if not isinstance(redact, (bool, Redactor, NoneType)):
-        raise InputError(f"redact is True, False or a turnlog.Redactor, not {type(redact).__name__}")
-    if source and source not in SOURCES:
-        raise InputError(f"source is one of {', '.join(map(repr, SOURCES))}, not {source!r}")
-    if not (_is_number(checkpoint) and checkpoint >= 0):
-        raise InputError(f"checkpoint is a number of seconds, at least 0, not {checkpoint!r}")
+    if target is not None:
+        target_given(target)
+    if budget is not None:
+        read_budget(budget)
 
 
-def _checked(
-    target: Any, budget: Any, strategy: Any, tools: Any, system: Any, summarizer: Any, summary_timeout: Any
-) -> tuple[Tool, ...] | None:
-    """The tools of a session. Raises InputError for whatever it cannot be like, before there is one: a mistake leaves
-    no empty session behind."""
-    for value, read in (
-        (target, target_given),
-        (budget, read_budget),
-        (strategy, read_strategy),
-        (summarizer, as_ladder),
-    ):
-        if value is not None:
-            read(value)
-    if system is not None:
-        text_given("system", system)
-    if summary_timeout is not None and not (_is_number(summary_timeout) and 0 < summary_timeout < 1e9):
-        raise InputError(f"summary_timeout is a number of seconds, more than 0, not {summary_timeout!r}")
-    return None if tools is None else read_tools(tools)
+def _check_open(store: Any) -> None:
+    """Raises InputError for a key that would do nothing: the store is open already, and not encrypted."""
+    if not isinstance(store, (str, Path, NoneType, MemoryStore, RedactingStore, SealedStore)):
+        raise InputError(
+            "key: this store is open already and not encrypted; give the key to open_store, a path as the store, or "
+            "load_settings(key='none')"
+        )
 
 
 def _check_new(
-    home: Store, session_id: str, said: Settings, aim: Target | None, tools: tuple[Tool, ...] | None, **terms: Any
+    home: Store,
+    session_id: str,
+    said: Settings,
+    target: Target | None,
+    tools: tuple[Tool, ...] | None,
+    budget: Budget | int | None,
 ) -> None:
-    """Raises InputError for a new session that could not be configured so, before it is made: with tools or `terms` for
-    no target, or with what no record can hold."""
-    given = next((name for name, value in {**terms, "tools": tools or None}.items() if value is not None), "")
-    if aim is None and not given:
+    """Raises InputError for a new session that could not be configured so, before it is made: with tools or a budget
+    but no target, or with what no record can hold."""
+    given = "budget" if budget is not None else "tools" if tools else ""
+    if target is None and not given:
         return
     try:
         if session_id:
@@ -151,43 +123,26 @@ def _check_new(
             return  # it stays as it is
     except SessionNotFound:
         pass
-    if aim is None and not said.provider:
+    if target is None and not said.provider:
         raise InputError(
             f"{given}: a new session has no target that this could be for; open it with "
             "target=turnlog.target(PROVIDER, MODEL), or set `provider` and `model` in your configuration"
         )
-    admitted(Configuration(settings={} if aim is None else aim.settings, tools=tools or ()))
+    admitted(Configuration(settings={} if target is None else target.settings, tools=tools or ()))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _home(place: Store | str | Path, said: Settings) -> Store:
+    """The store in which the session is kept."""
+    return open_store(place, durability=said.durability, key=said.key) if isinstance(place, (str, Path)) else place
 
 
-def _place(
-    settings: Settings | None, store: Store | str | Path | None, key: KeySource | None
-) -> tuple[Settings, Store | str | Path, KeySource | None]:
-    """The settings in force, the store or its path, and what opens that. Raises InputError if a key is given for a
-    store that is open already."""
-    said = settings_for(store) if settings is None else settings
-    place = said.store or default_path() if store is None else store
-    if key is not None and not isinstance(place, (str, Path)):
-        raise InputError("key: this store is open already; give the key to open_store, or a path as the store")
-    wanted = said.key if key is None else key
-    return said, place, None if wanted == "none" else wanted
-
-
-def _home(place: Store | str | Path, said: Settings, key: KeySource | None) -> Store:
-    """The store, in which the session is kept."""
-    return open_store(place, durability=said.durability, key=key) if isinstance(place, (str, Path)) else place
-
-
-def _in_memory(place: Store | str | Path, session_id: str, key: KeySource | None) -> Store:
+def _in_memory(place: Store | str | Path, session_id: str, said: Settings) -> Store:
     """A store in memory that holds the session as far as `place` has it. Nothing is written to that."""
     memory = MemoryStore()
     if not isinstance(place, (str, Path)):
         _copy(place, session_id, memory)
     elif (path := local_path(str(place))) is not None and path.exists():
-        source = open_store(place, read_only=True, key=key)
+        source = open_store(place, read_only=True, key=said.key)
         try:
             _copy(source, session_id, memory)
         finally:
@@ -210,34 +165,26 @@ def _copy(source: Store, session_id: str, to: Store) -> None:
     to.append(session_id, [Draft(record.body, record.time, record.raw, record.redacted) for record in records])
 
 
-def _redacting(home: Store, said: Settings, redact: bool | Redactor | None) -> Store:
-    """The store, behind one that replaces secrets if that is wanted."""
-    wanted = said.redact if redact is None else redact
-    redactor = wanted if isinstance(wanted, Redactor) else Redactor(said.redact_patterns) if wanted else None
-    return RedactingStore(home, redactor) if redactor else home
-
-
 def _configure(
     session: Session,
     usual: Settings,
-    aim: Target | None,
+    target: Target | None,
     budget: Budget | int | None,
-    strategy: Strategy | str | None,
-    tools: Sequence[Tool | Mapping[str, Any]] | None,
+    tools: tuple[Tool, ...] | None,
     system: str | None,
 ) -> None:
-    """Put on record what the session is to be like, as far as it is not; `usual` is for what nobody names."""
-    aim = usual.target if aim is None else aim
-    if aim is not None and not _holds(session, aim):
-        session.switch(aim, reason="resumed with another target" if session.target else "opened")
+    """Record what the session is to be like, as far as it is not; `usual` holds for what is not given."""
+    target = usual.target if target is None else target
+    if target is not None and not _has(session, target):
+        session.switch(target, reason="resumed with another target" if session.target else "opened")
     now = session.configuration
-    if session.target is not None:  # what a budget is of
-        budget = usual.budget if budget is None else budget
-        strategy = (usual.strategy or None) if strategy is None else strategy
+    strategy = None
+    if session.target is not None:
+        budget, strategy = usual.budget if budget is None else budget, usual.strategy or None
     wanted = (
         now.budget if budget is None else read_budget(budget),
         now.strategy if strategy is None else read_strategy(strategy),
-        now.tools if tools is None else read_tools(tools),
+        now.tools if tools is None else tools,
     )
     if wanted != (now.budget, now.strategy, now.tools):
         session.configure(budget=wanted[0], strategy=wanted[1], tools=wanted[2])
@@ -283,7 +230,7 @@ def _made(store: Store, title: str) -> tuple[SessionInfo, bool, Held | None]:
         number += 1
 
 
-def _holds(session: Session, target: Target) -> bool:
+def _has(session: Session, target: Target) -> bool:
     """Whether a session already makes requests for this target, with these settings."""
     now = session.configuration
     same = session.target is not None and session.target == msgspec.structs.replace(target, settings={})

@@ -13,9 +13,6 @@ from ..view.consistency import Inconsistency, inconsistencies
 from ..view.tool_calls import CallInfo, ToolUse, calls_of, tools_used, unanswered
 from ..view.turns import TurnInfo, turns_of
 
-SOURCES = ("interactive", "non-interactive", "embedded-server")
-"""From where a session may be opened: see `SessionOpened`."""
-
 _BEGINNING = 8
 """A session's first records, among which its source stands."""
 
@@ -66,7 +63,8 @@ class SessionLog:
 
     @property
     def source(self) -> str:
-        """From where the session was opened when that was first said, one of `SOURCES`; empty if it never was."""
+        """From where the session was opened when that was first said (`config.settings.SOURCES`); empty if it never
+        was."""
         return source_of(self._store, self.id)
 
     @property

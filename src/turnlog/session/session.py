@@ -7,11 +7,11 @@ that a session opened again after a crash makes the same one.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from ..config.settings import Settings
 from ..errors import InputError, text_given
 from ..log.bills import total_usage
 from ..log.budget import Budget, Strategy
@@ -30,13 +30,11 @@ from ..log.store import SessionInfo, Store
 from ..models.pricing import Cost, total_cost
 from ..models.target import Target
 from ..requests.request import Request
-from ..summarize import TIMEOUT, Complete, Summarizer
 from ..view.explain import Explanation
 from ..view.fold import select
 from ..view.types import Loss, Shown
 from ..workspace.watch import FileRecorder, Watches, folder_given
 from .answer import Answer
-from .checkpoint import CHECKPOINT_SECONDS
 from .compactor import Compaction, Compactor
 from .configure import Configurer
 from .events import Event, Events, Feed
@@ -63,11 +61,9 @@ class Session:
         self,
         store: Store,
         info: SessionInfo,
+        settings: Settings = Settings(),
         *,
         owns_store: bool = False,
-        summarizer: Summarizer | Complete | None = None,
-        summary_timeout: float = TIMEOUT,
-        checkpoint: float = CHECKPOINT_SECONDS,
     ) -> None:
         self.id = info.id
         self.log = SessionLog(store, self.id)
@@ -81,18 +77,16 @@ class Session:
             self._services.on_close(store.close)
         self._services.on_close(self._events.close)
         tell, by_lines = self._events.tell, redactor is not None and redactor.spans_words
-        self._journal = Journal(store, self.id, self._context, tell, checkpoint, by_lines=by_lines)
+        self._journal = Journal(store, self.id, self._context, tell, settings.checkpoint, by_lines=by_lines)
         self._configurer = Configurer(self._context, self._journal)
-        self._compactor = Compactor(store, self.id, self._context, summarizer, summary_timeout, tell)
+        self._compactor = Compactor(store, self.id, self._context, settings.summarizer, settings.summary_timeout, tell)
         self._services.on_close(self._compactor.close)
         self._turn = OpenTurn(self._recover, self._warn)
         self._rewinder = Rewinder(self.id, self.log.records, self._journal.append, lambda: self._turn.id)
         self._watches = Watches()
         self.window = WindowUse(store, self.id, self._context, self._compactor, self._configurer.target_or)
         self._found = self._as_it_is()
-        self._alike = partial(
-            Session, store, summarizer=summarizer, summary_timeout=summary_timeout, checkpoint=checkpoint
-        )
+        self._settings = settings
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -136,7 +130,7 @@ class Session:
         """A new session that begins with this one's records up to number `at` (None: all), those taken back included.
         It has the same summarizer and checkpoints; a turn that is open at `at` is closed as failed there."""
         info = self._store.fork(self.id, new_id, at=at, title=text_given("title", title))
-        made = self._alike(info)
+        made = Session(self._store, info, self._settings)
         if (hold := self._store.hold(new_id)) is not None:
             made.attach(hold)
         begin(made)

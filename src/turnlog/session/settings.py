@@ -1,8 +1,8 @@
 """Where settings are written, and which place wins.
 
-Arguments come before environment variables, these before the project's file, that before the user's, and what nobody
-says is the default. A key stands in a place or does not; of `redact_patterns` the tables are put together, and what a
-project calls as you do is yours.
+Arguments win over environment variables, these over the project's file, that over the user's, and the defaults come
+last. A key stands in a place or does not; the tables of `redact_patterns` are put together, and where a project names a
+pattern as the user does, the user's holds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROJECT_FILE = "turnlog.toml"
 
 _PREFIX = "TURNLOG_"
 _VARIABLES = "environment"
-_MERGED = "redact_patterns"
+_PATTERNS = "redact_patterns"
 _OTHER_VARIABLES = (VARIABLE, "TURNLOG_MODELS")
 _SHOWN = 200  # characters of what is no TOML at all
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -52,17 +52,19 @@ class _Place(NamedTuple):
 
 
 def load_settings(**arguments: Any) -> Settings:
-    """The settings in force. `arguments` win over every other place; None says nothing.
+    """The settings that files and the environment say, and `arguments` over them; None says nothing.
 
     Raises InputError, which names the file or variable, the key, what was found and what is allowed.
     """
     return loaded(arguments).settings
 
 
-def settings_for(store: object) -> Settings:
-    """The settings in force for `store`, a path or a Store; None is the one that they name. What a project says of its
-    own store does not count of one that is given. Raises as `load_settings`."""
-    return loaded(store_given=store is not None).settings
+def settings_for(store: object, given: Settings | None = None) -> Settings:
+    """The settings for `store`, a path or a Store; None is the one that they name. They are those `given`, else what
+    files and the environment say. What a project says of its own store does not hold for another. Raises as
+    `load_settings`."""
+    said = load_settings() if given is None else given
+    return said if store is None else said.for_other_stores or said
 
 
 def loaded(
@@ -70,31 +72,37 @@ def loaded(
     *,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
-    store_given: bool = False,
 ) -> Loaded:
     """The settings in force, and where each was said. `environment` stands for the process's own, `folder` for
-    its working directory; with `store_given` they are for another store than any that is named. Raises as
-    `load_settings`."""
+    its working directory. Raises as `load_settings`."""
     around = os.environ if environment is None else environment
-    places = [*_files(around, folder), _variables(around), _place("argument", arguments or {})]
-    naming = (place for place in reversed(places) if place.said.get("store"))
-    names_store = None if store_given else next(naming, None)
-    said: dict[str, Any] = {}
-    origins = dict.fromkeys(keys(), "default")
-    for place in places:
-        for key, value in place.said.items():
-            if place.of_project and keys()[key].of_store and place is not names_store:
-                continue  # said of the project's own store, and this is another
-            said[key] = _merged(said.get(key, {}), value, place) if key == _MERGED else value
-            origins[key] = f"{_PREFIX}{key.upper()}" if place.name == _VARIABLES else place.name
+    places = [*_files(around, folder), _variables(around), _place("argument", arguments or {}, of_program=True)]
+    names_store = next((place for place in reversed(places) if place.said.get("store")), None)
+    said, origins = _merged(places, names_store)
+    elsewhere, _ = _merged(places, None)
     try:
-        return Loaded(Settings(**said), origins)
+        others = None if elsewhere == said else Settings(**elsewhere)
+        return Loaded(Settings(**said, for_other_stores=others), origins)
     except InputError as error:  # keys that are right one by one and do not go together
         key = str(error).partition(":")[0]
         raise InputError(f"{origins.get(key, 'settings')}: {error}") from error
 
 
-def _merged(before: dict[str, str], more: dict[str, str], place: _Place) -> dict[str, str]:
+def _merged(places: Iterable[_Place], names_store: _Place | None) -> tuple[dict[str, Any], dict[str, str]]:
+    """What all places say together, and which place says each key. What a project says of its own store holds if that
+    place names the store."""
+    said: dict[str, Any] = {}
+    origins = dict.fromkeys(keys(), "default")
+    for place in places:
+        for key, value in place.said.items():
+            if place.of_project and keys()[key].of_store and place is not names_store:
+                continue
+            said[key] = _patterns(said.get(key, {}), value, place) if key == _PATTERNS else value
+            origins[key] = f"{_PREFIX}{key.upper()}" if place.name == _VARIABLES else place.name
+    return said, origins
+
+
+def _patterns(before: dict[str, str], more: dict[str, str], place: _Place) -> dict[str, str]:
     """Patterns of one more place. A project's file adds to what the user has named: whoever wrote it must not switch a
     pattern of the user's off by giving another the same name."""
     return {**before, **{kind: each for kind, each in more.items() if not (place.of_project and kind in before)}}
@@ -157,17 +165,27 @@ def _read(path: Path, why: str) -> dict[str, Any]:
         raise InputError(f"{path}: no TOML: {error}") from error
 
 
-def _place(name: str, said: Mapping[str, Any], folder: Path | None = None, *, of_project: bool = False) -> _Place:
-    """What a place says, each value checked. Stores and keys that a file names are found from its
-    `folder`."""
+def _place(
+    name: str,
+    said: Mapping[str, Any],
+    folder: Path | None = None,
+    *,
+    of_project: bool = False,
+    of_program: bool = False,
+) -> _Place:
+    """What a place says, each value checked. Stores and keys that a file names are found from its `folder`; what
+    only a program can give is refused unless it is `of_program`."""
     where = name.removeprefix("user file ").removeprefix("project file ")
     found: dict[str, Any] = {}
     for spelled, value in said.items():
         key = _CAPITAL.sub(r"_\1", spelled).lower()  # maxSize is max_size
         if key not in keys():
-            raise InputError(f"{where}: there is no key {spelled!r}; {_nearest(key, keys())}")
+            known = [name for name, about in keys().items() if of_program or about.in_files]
+            raise InputError(f"{where}: there is no key {spelled!r}; {_nearest(key, known)}")
         if key in found:
             raise InputError(f"{where}: {key} is said twice, as {spelled!r} too; take one of them out")
+        if not (of_program or keys()[key].in_files):
+            raise InputError(f"{where}: {_only_in_programs(key)}")
         if value is None:
             continue
         try:
@@ -195,6 +213,8 @@ def _variables(environment: Mapping[str, str]) -> _Place:
         text = environment.get(variable)
         if not text:
             continue
+        if not about.in_files:
+            raise InputError(f"{variable}: {_only_in_programs(key)}")
         try:
             found[key] = read_key(key, about.kind.of_text(text))
             if key == "store":
@@ -202,6 +222,10 @@ def _variables(environment: Mapping[str, str]) -> _Place:
         except (ValueError, RecursionError, InputError) as error:  # TOMLDecodeError is a ValueError
             raise InputError(f"{variable}: {_said_of(key, text, error)}") from error
     return _Place(_VARIABLES, found)
+
+
+def _only_in_programs(key: str) -> str:
+    return f"{key} is given by a program alone: load_settings({key}=...) or Settings({key}=...)"
 
 
 def _said_of(key: str, text: str, error: Exception) -> str:

@@ -197,7 +197,7 @@ def test_a_real_session_is_looked_at_while_it_grows(shared: Path, tmp_path: Path
             growing.write_bytes(b"".join(lines[:size]))
             [one] = read_file(growing)
             assert keep(store, one).status in ("new", "continued")
-            with turnlog.open(one.session_id, store=store, source="interactive") as session:
+            with turnlog.open(one.session_id, store=store, settings=turnlog.Settings(source="interactive")) as session:
                 session.note("looked", f"at line {size}")
                 session.pin(next(record.n for record in session.history() if record.message is not None))
         records = list(store.read(one.session_id))
