@@ -232,7 +232,7 @@ def test_media_bytes_that_do_not_encode_to_themselves_are_kept_twice() -> None:
         {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]}
     )
     literal = sha256_hex(url.encode())
-    form = Form("openai-chat", shape=f"literal:{literal}")
+    form = Form("openai-chat", shape=f"literal={literal}")
     assert parsed.messages[0].parts == (
         Media(kind="image", mime="image/png", sha256=sha256_hex(PNG), size=len(PNG), form=form),
     )

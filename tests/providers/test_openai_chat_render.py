@@ -30,6 +30,7 @@ from turnlog.log.records import Configuration
 from turnlog.models.target import target
 from turnlog.providers.openai_chat import PROVIDER
 from turnlog.providers.protocol import Rendered
+from turnlog.requests.translate import plan
 from turnlog.view.repair.repair import declare_tools
 from turnlog.view.types import Shown
 
@@ -142,11 +143,9 @@ def test_a_message_of_which_nothing_is_left_is_not_sent() -> None:
     assert result.body["messages"] == [{"role": "user", "content": "a"}]
 
 
-def test_settings_and_tools_of_others_are_declared() -> None:
-    """Fails if another provider's settings or hosted tools leak into the body."""
+def test_tools_of_others_are_declared() -> None:
+    """Fails if another provider's hosted tools leak into the body."""
     configuration = Configuration(
-        provider="anthropic",
-        settings={"top_k": 5},
         tools=(
             Tool("f", "does f", {"type": "object"}, form=Form("anthropic", delta={"+": {"cache_control": {"a": 1}}})),
             Tool("web", kind="hosted", provider="anthropic", data={"type": "web_search_20250305"}),
@@ -163,14 +162,14 @@ def test_settings_and_tools_of_others_are_declared() -> None:
             {"type": "function", "function": {"name": "patch", "description": "free text", "parameters": free}},
         ],
     }
-    assert [loss.kind for loss in result.losses] == ["extra", "tool", "tool", "setting"]
+    assert [loss.kind for loss in result.losses] == ["extra", "tool", "tool"]
 
 
 def test_target_settings_lie_over_the_conversations() -> None:
     """Fails if what the caller sets for a request is not what is sent."""
     configuration = Configuration(provider="openai-chat", model="gpt-4", settings={"temperature": 1, "seed": 1})
     model = target("openai-chat", "gpt-4o", temperature=0)
-    result = PROVIDER.render([], configuration, model, BLOBS.__getitem__)
+    result = PROVIDER.render([], plan(configuration, model).local, model, BLOBS.__getitem__)
     assert result.body == {"model": "gpt-4o", "messages": [], "temperature": 0, "seed": 1}
 
 

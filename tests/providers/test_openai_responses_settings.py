@@ -6,6 +6,7 @@ import base64
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
 
 from turnlog.log.messages import (
@@ -18,6 +19,7 @@ from turnlog.log.records import Configuration
 from turnlog.models.target import target
 from turnlog.providers.openai_responses import PROVIDER
 from turnlog.providers.protocol import Rendered
+from turnlog.requests.translate import plan
 from turnlog.view.types import Shown
 
 PNG = base64.b64decode(
@@ -31,9 +33,11 @@ NAME = "openai-responses"
 def rendered(messages: list[Message], configuration: Configuration | None = None, **settings: Any) -> Rendered:
     """The request for messages as they are, record numbers counting from 1."""
     view = [Shown(message, (i,)) for i, message in enumerate(messages, 1)]
-    return PROVIDER.render(
-        view, configuration or Configuration(provider=NAME), MODEL.with_settings(**settings), BLOBS.__getitem__
-    )
+    target = MODEL.with_settings(**settings)
+    configuration = configuration or Configuration(provider=NAME)
+    settings = {**configuration.settings, **settings}
+    configuration = msgspec.structs.replace(configuration, settings=settings)
+    return PROVIDER.render(view, configuration, target, BLOBS.__getitem__)
 
 
 # -- settings ------------------------------------------------------------------------------------
@@ -42,7 +46,9 @@ def rendered(messages: list[Message], configuration: Configuration | None = None
 def test_settings_of_the_target_lie_over_those_of_the_conversation() -> None:
     """A runner's own settings must win, and the target's model with them."""
     configuration = Configuration(provider=NAME, model="old", settings={"store": True, "user": "u"})
-    request = rendered([Message("user", (Text("x"),))], configuration, store=False).body
+    target = MODEL.with_settings(store=False)
+    view = [Shown(Message("user", (Text("x"),)), (1,))]
+    request = PROVIDER.render(view, plan(configuration, target).local, target, BLOBS.__getitem__).body
     assert request == {"model": "gpt-5", "store": False, "user": "u", "input": [{"role": "user", "content": "x"}]}
 
 

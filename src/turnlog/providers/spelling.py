@@ -4,18 +4,24 @@ A delta is a dict of up to four entries:
     "+": {key: value}   keys that were there and that our rendering does not write (or writes
                         with another value)
     "-": [key, ...]     keys that our rendering writes and that were not there
-    "=": {ours: theirs} the same key in another spelling (camelCase against snake_case)
+    "=": {ours: theirs} the same key in another spelling (camelCase against snake_case), where both are the same key
     "~": {key: delta}   the same again inside a nested object
-`spell(default, difference(default, seen)) == seen` for all dicts.
+`spell(default, difference(default, seen)) == seen` for all dicts. Each provider reads and makes its forms by its own
+`Forms`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from ..log.messages import Form
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..log.messages import Form, Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult
+
+_V = TypeVar("_V", Media, Message, Reasoning, Text, Tool, ToolCall, ToolResult)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -35,8 +41,11 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def difference(default: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What turns `default` into `seen`, or None if nothing does."""
+def difference(
+    default: Mapping[str, Any], seen: Mapping[str, Any], *, two_spellings: bool = False
+) -> dict[str, Any] | None:
+    """What turns `default` into `seen`, or None if nothing does. With `two_spellings`, camelCase and snake_case are the
+    same key."""
     if same(default, seen):
         return None
     added: dict[str, Any] = {}
@@ -45,7 +54,7 @@ def difference(default: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str,
     nested: dict[str, Any] = {}
     matched: set[str] = set()
     for key, value in default.items():
-        theirs = key if key in seen else _other_spelling(key)
+        theirs = key if key in seen or not two_spellings else _other_spelling(key)
         if theirs not in seen:
             missing.append(key)
             continue
@@ -56,7 +65,7 @@ def difference(default: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str,
         if same(value, other):
             continue
         if isinstance(value, dict) and isinstance(other, dict):
-            nested[key] = difference(value, other)
+            nested[key] = difference(value, other, two_spellings=two_spellings)
         else:
             added[theirs] = other
     added.update({key: value for key, value in seen.items() if key not in matched})
@@ -90,10 +99,61 @@ def spell(default: Mapping[str, Any], delta: Mapping[str, Any] | None) -> dict[s
     return result
 
 
-def formed(provider: str, default: Mapping[str, Any], seen: Mapping[str, Any], shape: str = "") -> Form | None:
-    """The form of a value whose default rendering is `default` and that was seen as `seen`."""
-    delta = difference(default, seen)
-    return Form(provider=provider, shape=shape, delta=delta) if delta or shape else None
+class Forms(Struct, frozen=True):
+    """Reads and makes the forms of one provider; what stands in another's is not for it. With `two_spellings`, each key
+    has two: camelCase and snake_case.
+
+    A shape is words with spaces between them, of which some are `key=value`.
+    """
+
+    provider: str
+    two_spellings: bool = False
+
+    def own(self, form: Form | None) -> Form | None:
+        """`form` if it is this provider's."""
+        return form if form is not None and form.provider == self.provider else None
+
+    def shape(self, form: Form | None) -> str:
+        """The shape of this provider's form, empty for any other."""
+        return form.shape if form is not None and form.provider == self.provider else ""
+
+    def words(self, form: Form | None) -> list[str]:
+        """The words of the shape."""
+        return self.shape(form).split()
+
+    def says(self, form: Form | None, word: str) -> bool:
+        """Whether the shape has a word."""
+        return form is not None and form.provider == self.provider and word in form.shape.split()
+
+    def value(self, form: Form | None, key: str) -> str:
+        """The value of the word `key=value` in the shape, or nothing."""
+        return next((word[len(key) + 1 :] for word in self.words(form) if word.startswith(f"{key}=")), "")
+
+    def delta(self, form: Form | None) -> dict[str, Any] | None:
+        """What this provider's form changes in a default rendering."""
+        return form.delta if form is not None and form.provider == self.provider else None
+
+    def spelled(self, default: dict[str, Any], form: Form | None) -> dict[str, Any]:
+        """`default` as this provider's form spells it."""
+        delta = self.delta(form)
+        return spell(default, delta) if delta else default
+
+    def shaped(self, *words: str) -> Form | None:
+        """A form of nothing but words, None without any."""
+        return Form(self.provider, shape) if (shape := " ".join(filter(None, words))) else None
+
+    def formed(
+        self, value: _V, render: Callable[[_V], Mapping[str, Any] | None], seen: Mapping[str, Any], *words: str
+    ) -> _V:
+        """`value` with the form that turns what `render` makes of it, by these words of a shape, into what was seen."""
+        default = render(replace(value, form=self.shaped(*words))) or {}
+        return replace(value, form=self.made(default, seen, *words))
+
+    def made(self, default: Mapping[str, Any], seen: Mapping[str, Any], *words: str) -> Form | None:
+        """The form of a value whose default rendering is `default` and that was seen as `seen`; None if there is
+        nothing to keep."""
+        shape, delta = " ".join(filter(None, words)), difference(default, seen, two_spellings=self.two_spellings)
+        return Form(self.provider, shape, delta) if delta or shape else None
 
 
 _IDENTITY = frozenset({"call_id", "id", "name", "tool_call_id", "tool_use_id"})

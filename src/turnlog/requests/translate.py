@@ -11,8 +11,8 @@ from msgspec import Struct
 from ..log.records import Configuration
 from ..models.target import Target
 from ..providers import provider
-from ..providers.choices import beside_choice, chosen_as_sent, settings_of_choice
 from ..providers.protocol import Provider, SettingPaths
+from ..providers.tool_choice import beside_choice, chosen_as_sent, settings_of_choice
 from ..view.repair.declared import as_many_as_taken
 from ..view.repair.media_room import beside_texts
 from ..view.rules import Rules

@@ -10,8 +10,8 @@ import msgspec
 from ..log.messages import Part, Text, ToolCall
 from ..log.records import MessageRecord, Record
 from ..models.pricing import Cost, cost
+from ..providers.error_bodies import is_error_body
 from ..providers.protocol import Reply
-from ..providers.refusals import is_refusal
 from ..providers.sdk_objects import advice
 
 
@@ -49,7 +49,7 @@ def is_stream(answer: Any) -> bool:
 
 def whole_of(answer: Any) -> Any:
     """The answer itself, or the error in a list of one: what Google's REST API gives where a stream was asked for."""
-    return answer[0] if isinstance(answer, list) and len(answer) == 1 and is_refusal(answer[0]) else answer
+    return answer[0] if isinstance(answer, list) and len(answer) == 1 and is_error_body(answer[0]) else answer
 
 
 def told_apart(reply: Reply) -> Reply:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ..protocol import Provider
-from .blocks import NAME
 from .cache_marks import mark_cache
-from .choice import tool_choice, with_tool_choice
+from .form import NAME
 from .known import knows
 from .parse import parse
 from .render import render
@@ -13,6 +12,7 @@ from .response import parse_response
 from .rules import rules
 from .sanitize import required_settings, sanitize, without_thinking
 from .stream import StreamAssembler
+from .tool_choice import tool_choice, with_tool_choice
 
 __all__ = ["PROVIDER"]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from ...errors import BlobMissing
 from ...log.messages import (
-    Form,
     Media,
     Message,
     Opaque,
@@ -18,30 +17,26 @@ from ...log.messages import (
     ToolCall,
     ToolResult,
     Unknown,
-    extra_keys,
-    free_text,
 )
 from ...log.records import Configuration
 from ...models.target import Target
 from ...view.repair.media_room import longest_side
-from ...view.types import Edit, Loss, Shown
+from ...view.types import Edit, Shown
+from ..losses import Losses
 from ..protocol import BlobReader, Rendered
-from .blocks import (
-    NAME,
+from ..reading import without
+from .form import FORMS, NAME
+from .known import is_block
+from .media import media_block, payload_of
+from .parts import (
     call_block,
-    content_shape,
-    document_text,
-    is_inline,
-    media_block,
-    own_shape,
     plain_content,
     reasoning_block,
     result_block,
     result_content,
-    spelled,
     text_block,
+    tool_block,
 )
-from .known import is_block
 from .rules import IMAGE_MAX_BASE64, IMAGE_MAX_SIDE
 
 _Blocks = list[dict[str, Any]]
@@ -52,28 +47,19 @@ _TOP = 'messages: Unexpected role "system". The Messages API accepts a top-level
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
     """The request body for a view: `configuration.settings` as they are, for `target.model`."""
     renderer = _Renderer(blob)
-    system, rest = _split(view)
+    leading = sum(1 for _ in takewhile(lambda shown: shown.message.role == "system", view))
+    system, rest = view[:leading], view[leading:]
     request: dict[str, Any] = {"model": target.model, **configuration.settings}
     if system:
         request["system"] = renderer.system(system)
     if configuration.tools:
         request["tools"] = renderer.tools(configuration.tools)
     request["messages"] = renderer.messages(rest)
-    form = configuration.form
-    if form is not None and form.provider == NAME and form.delta is not None:
-        for key, value in form.delta.get("+", {}).items():
-            request.setdefault(key, value)
-        for key in form.delta.get("-", ()):
-            request.pop(key, None)
-    return Rendered(body=request, losses=tuple(renderer.losses), edits=tuple(renderer.edits))
-
-
-def _split(view: Sequence[Shown]) -> tuple[Sequence[Shown], Sequence[Shown]]:
-    """Leading system messages, and the rest."""
-    leading = 0
-    while leading < len(view) and view[leading].message.role == "system":
-        leading += 1
-    return view[:leading], view[leading:]
+    delta = FORMS.delta(configuration.form) or {}
+    for key, value in delta.get("+", {}).items():
+        request.setdefault(key, value)
+    request = without(request, *delta.get("-", ()))
+    return Rendered(body=request, losses=tuple(renderer.losses.made), edits=tuple(renderer.edits))
 
 
 def _last_results(view: Sequence[Shown]) -> frozenset[int]:
@@ -100,25 +86,13 @@ class _Renderer:
 
     def __init__(self, blob: BlobReader) -> None:
         self.blob = blob
-        self.losses: list[Loss] = []
+        self.losses = Losses(NAME, apart=True)
         self.edits: list[Edit] = []
-        self.records: tuple[int, ...] = ()
         self.moved: _Blocks = []
 
-    def _lose(self, kind: str, detail: str) -> None:
-        self.losses.append(Loss(kind, detail, self.records))
-
-    def _extras(self, form: Form | None, what: str) -> None:
-        if form is not None and form.provider != NAME:
-            for key in extra_keys(form):
-                self._lose("extra", f"{key!r} of a {what} as {form.provider} had it left out")
-
     def _begin(self, shown: Shown) -> None:
-        """Declares what has no place here of a message as a whole."""
-        message, self.records = shown.message, shown.records
-        self._extras(message.form, f"{message.role} message")
-        if message.name:
-            self._lose("extra", f"author's name {message.name!r} left out: this provider has no place for it")
+        self.losses.begin(shown)
+        self.losses.author(shown.message.name)
 
     def system(self, leading: Sequence[Shown]) -> str | _Blocks:
         """Top-level system text: a string if it is one plain text that was not seen as a list."""
@@ -126,8 +100,8 @@ class _Renderer:
         listed = False
         for shown in leading:
             self._begin(shown)
-            listed = listed or content_shape(shown.message.form) == "list"
-            if is_inline(shown.message.form):
+            listed = listed or FORMS.says(shown.message.form, "list")
+            if FORMS.says(shown.message.form, "inline"):
                 self.edits.append(
                     Edit("place", "leading system message made top-level system text", shown.records, _TOP)
                 )
@@ -135,7 +109,8 @@ class _Renderer:
                 if isinstance(part, Text):
                     blocks.append(self._text(part))
                 else:
-                    self._lose("media" if isinstance(part, Media) else "opaque", "only text fits top-level system text")
+                    kind = "media" if isinstance(part, Media) else "opaque"
+                    self.losses.add(kind, "only text fits top-level system text")
         return blocks if listed else plain_content(blocks)
 
     def messages(self, view: Sequence[Shown]) -> _Blocks:
@@ -147,27 +122,26 @@ class _Renderer:
         """A message, or None if nothing of it could be expressed."""
         message = shown.message
         self._begin(shown)
-        shape = content_shape(message.form)
-        blocks = self._ordered(message, shape, last_results)
+        words = FORMS.words(message.form)
+        blocks = self._ordered(message, last_results, as_seen="mixed" in words)
         if message.parts and not blocks:
             return None
-        wire: dict[str, Any] = spelled({"role": message.role}, message.form)
-        if blocks or shape not in ("absent", "null"):
-            wire["content"] = blocks if shape in ("list", "mixed") else plain_content(blocks)
-        elif shape == "null":
-            wire["content"] = None
-        return wire
+        wire: dict[str, Any] = FORMS.spelled({"role": message.role}, message.form)
+        if not blocks and "absent" in words:
+            return wire
+        listed = "list" in words or "mixed" in words
+        content = None if not blocks and "null" in words else blocks if listed else plain_content(blocks)
+        return {**wire, "content": content}
 
-    def _ordered(self, message: Message, shape: str, last_results: bool) -> _Blocks:
+    def _ordered(self, message: Message, last_results: bool, *, as_seen: bool) -> _Blocks:
         """The blocks of a message, results first (the API's rule) unless another order was seen. What
         failed results may not hold follows the last results of the turn."""
         results: _Blocks = []
         others: _Blocks = []
-        as_seen = shape == "mixed"
         for part in message.parts:
             if isinstance(part, ToolResult):
                 if others and not as_seen:
-                    self._lose("place", f"result of call {part.call_id!r} put ahead of the message's other content")
+                    self.losses.add("place", f"result of call {part.call_id!r} put ahead of other content")
                 (others if as_seen else results).append(self._result(part))
             else:
                 others += self._part(part)
@@ -184,34 +158,34 @@ class _Renderer:
             case Media():
                 return [self._media(part)]
             case Reasoning():
-                self._extras(part.form, "reasoning")
+                self.losses.extras(part.form, "reasoning")
                 if part.provider != NAME:
-                    self._lose("reasoning", f"reasoning of {part.provider} left out")
+                    self.losses.add("reasoning", f"reasoning of {part.provider} left out")
                     return []
-                return [spelled(reasoning_block(part), part.form)]
+                return [FORMS.spelled(reasoning_block(part), part.form)]
             case ToolCall():
-                self._extras(part.form, "call")
+                self.losses.extras(part.form, "call")
                 if part.signature:
-                    self._lose("reasoning", f"{part.provider} signature of call {part.id!r} left out")
-                return [spelled(call_block(part), part.form)]
+                    self.losses.add("reasoning", f"{part.provider} signature of call {part.id!r} left out")
+                return [FORMS.spelled(call_block(part), part.form)]
             case Opaque() if part.provider == NAME and is_block(part.data):
                 return [part.data]
             case Opaque() | Unknown():
-                self._lose("opaque", f"{part.kind!r} of {getattr(part, 'provider', 'a newer version')} left out")
+                self.losses.add("opaque", f"{part.kind!r} of {getattr(part, 'provider', 'a newer version')} left out")
         return []
 
     def _text(self, part: Text) -> dict[str, Any]:
-        self._extras(part.form, "text")
-        return spelled(text_block(part), part.form)
+        self.losses.extras(part.form, "text")
+        return FORMS.spelled(text_block(part), part.form)
 
     def _media(self, part: Media) -> dict[str, Any]:
         """The block of a medium, or a text that says what is missing."""
-        self._extras(part.form, part.kind)
+        self.losses.extras(part.form, part.kind)
         if part.name and part.kind == "image":
-            self._lose("extra", f"name {part.name!r} of an image left out")
+            self.losses.add("extra", f"name {part.name!r} of an image left out")
         why = "this provider takes none such, or its bytes are gone"
         try:
-            block = media_block(part, self._payload(part))
+            block = media_block(part, payload_of(part, self.blob))
         except BlobMissing:
             block = None
         except UnicodeDecodeError:
@@ -222,35 +196,24 @@ class _Renderer:
             block, why = None, f"image has a side of more than {IMAGE_MAX_SIDE:,} pixels"
         if block is None:
             label = part.name or part.mime or part.kind
-            self._lose("media", f"{part.kind} {label} left out: {why}")
+            self.losses.add("media", f"{part.kind} {label} left out: {why}")
             return {"type": "text", "text": f"[{part.kind} left out: {label}]"}
         declared = block["source"].get("media_type", part.mime)
         if declared != part.mime:
-            self._lose("media_type", f"{part.kind} declared as {part.mime} sent as {declared}")
-        return spelled(block, part.form)
-
-    def _payload(self, part: Media) -> str:
-        """What the source of a medium holds: text, base64, or base64 as it was seen."""
-        if not part.sha256 or media_block(part, "") is None:
-            return ""
-        literal = own_shape(part.form).partition(":")[2]
-        if literal:
-            return self.blob(literal).decode("utf-8", "surrogatepass")
-        data = self.blob(part.sha256)
-        source = (media_block(part, "") or {})["source"]
-        return document_text(data) if source["type"] in ("text", "content") else base64.b64encode(data).decode("ascii")
+            self.losses.add("media_type", f"{part.kind} declared as {part.mime} sent as {declared}")
+        return FORMS.spelled(block, part.form)
 
     def _result(self, part: ToolResult) -> dict[str, Any]:
         """A result. What a failed one may not hold is put aside in `moved`."""
-        self._extras(part.form, "result")
+        self.losses.extras(part.form, "result")
         failed = part.outcome != "ok"
         if part.outcome not in ("ok", "failed") and not part.synthetic:  # that one says so itself
-            self._lose("outcome", f"outcome {part.outcome!r} of call {part.call_id!r} is sent as an error")
+            self.losses.add("outcome", f"outcome {part.outcome!r} of call {part.call_id!r} is sent as an error")
         blocks = [block for inner in part.parts for block in self._part(inner)]
         if failed:
             blocks = self._texts_only(blocks, part.call_id)
-        shape = own_shape(part.form)
-        wire = spelled(result_block(part), part.form)
+        shape = FORMS.shape(part.form)
+        wire = FORMS.spelled(result_block(part), part.form)
         if shape == "list":
             return {**wire, "content": blocks}
         if not blocks and shape in ("absent", "null"):
@@ -258,7 +221,7 @@ class _Renderer:
         if not blocks and shape == "string" and not failed:
             return {**wire, "content": ""}
         if failed and not blocks:
-            self._lose("outcome", f"failed result of call {part.call_id!r} says nothing: sent with a placeholder")
+            self.losses.add("outcome", f"failed result of call {part.call_id!r} says nothing: sent with a placeholder")
         return {**wire, **result_content(blocks, failed)}
 
     def _texts_only(self, blocks: _Blocks, call_id: str) -> _Blocks:
@@ -268,28 +231,23 @@ class _Renderer:
             if block.get("type") == "text":
                 texts.append(block)
             elif block.get("type") in ("image", "document", "search_result"):
-                self._lose("place", f"{block['type']} of failed call {call_id!r} shown behind the results")
+                self.losses.add("place", f"{block['type']} of failed call {call_id!r} shown behind the results")
                 self.moved.append(block)
             else:
-                self._lose("opaque", f"{block.get('type')!r} of failed call {call_id!r} left out: no text")
+                self.losses.add("opaque", f"{block.get('type')!r} of failed call {call_id!r} left out: no text")
         return texts
 
     def tools(self, tools: Sequence[Tool]) -> _Blocks:
-        self.records = ()
+        self.losses.records = ()
         return [block for tool in tools for block in self._tool(tool)]
 
     def _tool(self, tool: Tool) -> _Blocks:
-        self._extras(tool.form, "tool")
+        self.losses.extras(tool.form, "tool")
         if tool.kind == "hosted":
             if tool.provider == NAME and isinstance(tool.data, dict):
                 return [tool.data]
-            self._lose("tool", f"tool {tool.name!r} is run by {tool.provider}: left out")
+            self.losses.add("tool", f"tool {tool.name!r} is run by {tool.provider}: left out")
             return []
-        schema = tool.parameters or {"type": "object", "properties": {}}
         if tool.kind == "custom":
-            self._lose("tool", f"free-text tool {tool.name!r} offered as a function with a text 'input'")
-            schema = free_text()
-        default: dict[str, Any] = {"name": tool.name, "input_schema": schema}
-        if tool.description:
-            default["description"] = tool.description
-        return [spelled(default, tool.form)]
+            self.losses.add("tool", f"free-text tool {tool.name!r} offered as a function with a text 'input'")
+        return [FORMS.spelled(tool_block(tool), tool.form)]

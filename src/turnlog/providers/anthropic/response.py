@@ -8,12 +8,13 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
 from ...log.records import Usage, tokens_billed
+from ..error_bodies import refuse_error
 from ..protocol import Reply
-from ..refusals import refuse_error
-from ..schema import check_depth, prune
+from ..reading import inner, string
+from ..schema import check_depth, check_types, prune
 from ..sdk_objects import plain
 from .parse import read_blocks
-from .schema import BLOCK
+from .schema import BLOCK, RESPONSE
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
@@ -37,14 +38,15 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
     blocks = [replayable(block) if isinstance(block, Mapping) else block for block in content]
     begun = _begun(blocks, message.get("stop_reason"))
     parts, blobs = read_blocks(blocks[: len(blocks) - len(begun)], "response.content")
+    check_types(message, RESPONSE, "response")
     usage = message.get("usage")
     return Reply(
         message=Message(role="assistant", parts=parts),
         usage=usage_of(usage) if isinstance(usage, Mapping) else None,
         raw_usage=usage,
-        model=string(message, "model", "response"),
-        stop=string(message, "stop_reason", "response"),
-        response_id=string(message, "id", "response"),
+        model=string(message, "model"),
+        stop=string(message, "stop_reason"),
+        response_id=string(message, "id"),
         fragments=begun,
         blobs=blobs,
     )
@@ -56,15 +58,7 @@ def _begun(blocks: Sequence[Any], stop: Any) -> tuple[Part, ...]:
     last = blocks[-1] if blocks and isinstance(blocks[-1], Mapping) else {}
     if stop != "max_tokens" or last.get("type") != "tool_use" or last.get("input"):
         return ()
-    return (ToolCall(string(last, "id", "response.content"), string(last, "name", "response.content"), raw=""),)
-
-
-def string(holder: Mapping[str, Any], key: str, path: str) -> str:
-    """The string at `key`, empty where there is none. Raises FormatError for anything else."""
-    value = holder.get(key)
-    if value is None or isinstance(value, str):
-        return value or ""
-    raise FormatError(f"expected a string, found {type(value).__name__}", path=f"{path}.{key}")
+    return (ToolCall(string(last, "id"), string(last, "name"), raw=""),)
 
 
 def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,12 +77,11 @@ def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
 def usage_of(raw: Mapping[str, Any]) -> Usage:
     """Usage in turnlog's terms: the API's `input_tokens` leaves out what its cache read and wrote."""
     fresh, written, read = (tokens_billed(raw.get(key)) for key in INPUT)
-    details, writes = raw.get("output_tokens_details"), raw.get("cache_creation")
     return Usage(
         input=fresh + written + read,
         output=tokens_billed(raw.get("output_tokens")),
         cached=read,
         cache_write=written,
-        reasoning=tokens_billed(details.get("thinking_tokens")) if isinstance(details, Mapping) else 0,
-        cache_write_1h=tokens_billed(writes.get("ephemeral_1h_input_tokens")) if isinstance(writes, Mapping) else 0,
+        reasoning=tokens_billed(inner(raw, "output_tokens_details").get("thinking_tokens")),
+        cache_write_1h=tokens_billed(inner(raw, "cache_creation").get("ephemeral_1h_input_tokens")),
     )

@@ -13,7 +13,8 @@ from typing import Any
 
 from ...models.target import Target
 from ...view.rules import Rules
-from .blocks import NAME, NO_OUTPUT
+from .form import NAME
+from .parts import NO_OUTPUT
 
 # "This model does not support assistant message prefill. The conversation must end with a user message."
 _NO_PREFILL = re.compile(r"claude-(fable|mythos|opus-4[-.][6-9]|opus-5|sonnet-4[-.]6|sonnet-5)")

@@ -6,14 +6,15 @@ it, what must not be empty.
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable
 from typing import Any
 
 from ...view.repair.sniff import image_type
 from ..edits import Edits, Object, changed
-from .blocks import NO_OUTPUT, decoded, document_text
+from ..media_bytes import encode_base64
+from .media import decoded, document_text
+from .parts import NO_OUTPUT
 
 _ONLY: dict[str, tuple[str, ...]] = {"image": ("transformations",), "document": ("title", "context", "citations")}
 """Keys of one of the two kinds of media blocks that the other does not have."""
@@ -77,12 +78,12 @@ def _media(block: Object, path: str, edits: Edits) -> Object:
     if source.get("type") != "base64" or not isinstance(data, str):
         return block
     if not isinstance(mime, str):
-        mime = image_type(decoded(data)[0]) or "application/pdf"
+        mime = image_type(decoded(data)) or "application/pdf"
         source = _set(source, "media_type", mime, f"{path}.source", edits)
         block = {**block, "source": source}
     if mime.startswith("text/"):
         try:
-            text = document_text(decoded(data)[0])
+            text = document_text(decoded(data))
         except UnicodeDecodeError:
             edits.add("media", path, f"left out: {mime} in no encoding that is known", "application/pdf")
             return {"type": "text", "text": f"[document left out: {mime}]"}
@@ -90,7 +91,7 @@ def _media(block: Object, path: str, edits: Edits) -> Object:
         source = {"type": "text", "media_type": "text/plain", "data": text}
         return _retyped({**block, "source": source}, "document", path, edits)
     if not _BASE64.fullmatch(data):
-        again, rule = base64.b64encode(decoded(data)[0]).decode("ascii"), "invalid base64 data"
+        again, rule = encode_base64(decoded(data)), "invalid base64 data"
         source = edits.put(source, "data", again, rule, path=f"{path}.source", detail="encoded again", kind="media")
         block = {**block, "source": source}
     return _retyped(block, "image" if mime.startswith("image/") else "document", path, edits)

@@ -185,7 +185,7 @@ _CHANGED: Mapping[str, Shape] = {
 }
 _ADDED: Mapping[str, Shape] = {**_CHANGED, "tool_definition": record("type!", {"definition!": TOOL})}
 _SERVER_CALL = Value("string", pattern=r"srvtoolu_[a-zA-Z0-9_]+")
-_MODEL = record("model!")
+_MODEL = record("*model!")
 
 BLOCK = Tagged(
     "type",
@@ -216,7 +216,7 @@ BLOCK = Tagged(
         "compaction": record("type! content? encrypted_content? signature? tool_changes:objects?", MARKED),
         "tool_addition": record("type!", {"tool!": Tagged("type", _ADDED), **MARKED}),
         "tool_removal": record("type!", {"tool!": Tagged("type", _CHANGED), **MARKED}),
-        "fallback": record("type! trigger:any", {"from!": _MODEL, "to!": _MODEL}),
+        "fallback": record("type! trigger:any", {"from!": _MODEL, "*to!": _MODEL}),
     },
     others=".+_tool_(use|result)",
 )
@@ -314,3 +314,19 @@ BODY = record(
     },
 )
 """A request body. Headers that SDKs take as arguments (`betas`, `extra_headers`) are no part of it."""
+
+# -- answers -------------------------------------------------------------------------------------
+RESPONSE = record("*id *model *stop_reason")
+"""A response, as far as it is read beside its content."""
+_BEGUN = record("*type *id *name *tool_use_id *text *thinking *signature", {"*to": _MODEL})
+EVENT = Tagged(
+    "type",
+    {
+        "message_start": record("", {"*message": RESPONSE}),
+        "content_block_start": record("*index:int", {"*content_block": _BEGUN}),
+        "content_block_delta": record("*index:int", {"*delta": record("*text *thinking *partial_json *signature")}),
+        "content_block_stop": record("*index:int"),
+        "message_delta": record("", {"*delta": RESPONSE}),
+    },
+)
+"""An event of a streamed response, as far as it is read."""

@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from types import NoneType
 from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import Opaque, Part, Reasoning, ToolCall, is_finite_json
 from ...log.records import tokens_billed
 from ..protocol import Reply
+from ..reading import inner, string
+from ..schema import check_types
 from ..sdk_objects import plain
-from .blocks import NAME
-from .response import INPUT, read_reply, string
+from .form import NAME
+from .response import INPUT, read_reply
+from .schema import EVENT
 
 _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 
@@ -27,10 +29,6 @@ class _Block:
     """A content block as far as it came. `broken` says that its input is no JSON object."""
 
     def __init__(self, start: dict[str, Any], index: int) -> None:
-        for key in ("type", "id", "name", "tool_use_id", "text", "thinking", "signature"):
-            string(start, key, "event.content_block")
-        if not isinstance(start.get("citations"), (list, tuple, NoneType)):
-            raise FormatError("expected a list", path="event.content_block.citations")
         self.fields = start
         self.index = index
         self.pieces: list[str] = []
@@ -42,12 +40,13 @@ class _Block:
     def take(self, delta: Mapping[str, Any]) -> None:
         match delta.get("type"):
             case "text_delta" | "thinking_delta" | "input_json_delta" as kind:
-                self.pieces.append(string(delta, _GROWING[kind], "event.delta"))
+                self.pieces.append(string(delta, _GROWING[kind]))
                 self.has_input = self.has_input or kind == "input_json_delta"
             case "signature_delta":
-                self.fields["signature"] = string(delta, "signature", "event.delta")
+                self.fields["signature"] = string(delta, "signature")
             case "citations_delta":
-                self.fields["citations"] = [*(self.fields.get("citations") or ()), delta.get("citation")]
+                had = self.fields.get("citations")
+                self.fields["citations"] = [*(had if isinstance(had, list) else ()), delta.get("citation")]
             case "compaction_delta":
                 self.fields.update({key: value for key, value in delta.items() if key != "type"})
 
@@ -123,9 +122,10 @@ class StreamAssembler:
     def feed(self, chunk: Any) -> None:
         """Take the next event. Raises FormatError for what is no event of this API."""
         event = plain(chunk, "event")
+        check_types(event, EVENT, "event")
         match event.get("type"):
             case "message_start":
-                self._message = _message(_object(event, "message"), "event.message")
+                self._message = _object(event, "message")
                 self._count(self._message.get("usage"))
                 for before in self._blocks:
                     before.told_again = True
@@ -134,14 +134,14 @@ class StreamAssembler:
                 self._begin(_Block(block, _index(event)))
                 if block.get("type") == "fallback":
                     # Names the model that goes on from here; the whole response names it too.
-                    self._message["model"] = string(_object(block, "to"), "model", "event.content_block.to")
+                    self._message["model"] = string(inner(block, "to"), "model")
             case "content_block_delta":
                 self._block(event).take(_object(event, "delta"))
             case "content_block_stop":
                 self._block(event).close()
                 self._block(event).check()
             case "message_delta":
-                delta = _message(_object(event, "delta"), "event.delta")
+                delta = _object(event, "delta")
                 self._message.update({key: value for key, value in delta.items() if value is not None})
                 self._count(event.get("usage"))
             case "message_stop":
@@ -229,13 +229,6 @@ def _unanswered(blocks: list[_Block]) -> set[Any]:
     return {block.fields.get("id") for block in blocks if block.fields.get("type") in server} - answered - {None}
 
 
-def _message(fields: dict[str, Any], path: str) -> dict[str, Any]:
-    """What is known of the whole message, if it is of the right kind."""
-    for key in ("id", "model", "stop_reason"):
-        string(fields, key, path)
-    return fields
-
-
 def _object(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = holder.get(key)
     if not isinstance(value, Mapping):
@@ -245,6 +238,6 @@ def _object(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def _index(event: Mapping[str, Any]) -> int:
     index = event.get("index")
-    if not isinstance(index, int) or isinstance(index, bool):
+    if index is None:
         raise FormatError("expected a number", path="event.index")
-    return index
+    return int(index)

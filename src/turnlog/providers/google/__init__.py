@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from ..protocol import Provider
-from .keys import NAME
+from .form import NAME
 from .known import knows
 from .parse import parse
 from .render import render
-from .response import ResponseAssembler, parse_response
-from .rules import SETTING_PATHS, rules, tool_choice, with_tool_choice
+from .response import parse_response
+from .rules import SETTING_PATHS, rules
 from .sanitize import sanitize
 from .sdk import sdk_arguments
+from .stream import StreamAssembler
+from .tool_choice import tool_choice, with_tool_choice
 
 __all__ = ["PROVIDER", "sdk_arguments"]
 
@@ -20,7 +22,7 @@ PROVIDER = Provider(
     setting_paths=SETTING_PATHS,
     parse=parse,
     parse_response=parse_response,
-    assembler=ResponseAssembler,
+    assembler=StreamAssembler,
     rules=rules,
     render=render,
     sanitize=sanitize,

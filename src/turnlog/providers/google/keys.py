@@ -10,9 +10,6 @@ from typing import Any, Literal
 from ...errors import FormatError
 from ..schema import check_depth
 
-NAME = "google"
-"""The public name of this provider."""
-
 FREE = frozenset(
     {
         "args",

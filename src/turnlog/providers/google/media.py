@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 
-from ...log.messages import Media, media_kind, sha256_hex
+from ...log.messages import Media, media_kind
+from ..media_bytes import encode_base64, keep_text, kept_text
 from ..protocol import BlobReader
-from .keys import NAME
-
-LITERAL = "literal:"
-"""Shape of a base64 text that no encoder writes: the text is a blob of its own, its hash follows."""
+from .form import FORMS, NAME
 
 _EXTENSIONS = {
     "aac": "audio/aac",
@@ -45,7 +41,7 @@ _OF_KIND: dict[str, str] = {
 }
 _FILES_API = ("https://generativelanguage.googleapis.com/", "gs://")
 _FILE_NAME = re.compile(r"files/[A-Za-z0-9_-]+")
-_URLSAFE = str.maketrans("-_", "+/")
+_URLSAFE = str.maketrans("+/", "-_")
 
 
 def plain_mime(mime: str) -> str:
@@ -84,32 +80,22 @@ def file_uri(file_id: str) -> str:
     return file_id if file_id.startswith(("https://", "http://", "gs://")) else ""
 
 
-def decode(text: str) -> bytes | None:
-    """The bytes of a base64 text in either alphabet, padded or not; None if it is no base64."""
-    plain = "".join(text.split()).translate(_URLSAFE).rstrip("=")
-    try:
-        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return None
+def base64_words(text: str, data: bytes, blobs: dict[str, bytes]) -> list[str]:
+    """How `text` spells `data` in base64, as words of a shape; a spelling of its own is put into `blobs`."""
+    for words in ([], ["urlsafe"], ["unpadded"], ["urlsafe", "unpadded"]):
+        if _encode(data, words) == text:
+            return words
+    return [f"literal={keep_text(text, blobs)}"]
 
 
-def spelling_of(text: str, data: bytes, blobs: dict[str, bytes]) -> str:
-    """How `text` spells `data` in base64, as a shape; a spelling of its own is put into `blobs`."""
-    for shape in ("", "urlsafe", "bare", "urlsafe-bare"):
-        if _encode(data, shape) == text:
-            return shape
-    literal = text.encode("utf-8", "surrogatepass")
-    blobs[sha256_hex(literal)] = literal
-    return LITERAL + sha256_hex(literal)
+def base64_text(media: Media, blob: BlobReader) -> str:
+    """The base64 text of a medium's bytes, in the spelling of its form. Raises BlobMissing."""
+    literal = FORMS.value(media.form, "literal")
+    return kept_text(literal, blob) if literal else _encode(blob(media.sha256), FORMS.words(media.form))
 
 
-def base64_text(media: Media, shape: str, blob: BlobReader) -> str:
-    """The base64 text of a medium's bytes, in the spelling of `shape`. Raises BlobMissing."""
-    if shape.startswith(LITERAL):
-        return blob(shape.removeprefix(LITERAL)).decode("utf-8", "surrogatepass")
-    return _encode(blob(media.sha256), shape)
-
-
-def _encode(data: bytes, shape: str) -> str:
-    text = (base64.urlsafe_b64encode if shape.startswith("urlsafe") else base64.b64encode)(data).decode("ascii")
-    return text.rstrip("=") if shape.endswith("bare") else text
+def _encode(data: bytes, words: list[str]) -> str:
+    text = encode_base64(data)
+    if "urlsafe" in words:
+        text = text.translate(_URLSAFE)
+    return text.rstrip("=") if "unpadded" in words else text

@@ -12,9 +12,9 @@ from ...log.messages import Form, Message, Part, Text, ToolResult
 from ...log.records import Configuration
 from ..protocol import Parsed
 from ..schema import check_types
-from ..spelling import formed
-from .keys import NAME, camel_deep, check_json, find, role_of
-from .parts import PartReader
+from .form import FORMS, NAME
+from .keys import camel_deep, check_json, find, role_of
+from .parse_parts import PartReader
 from .schema import BODY
 from .tools import read_tools
 
@@ -67,14 +67,14 @@ class _Reader:
         """The system instruction. A string or a list of strings is what the SDK takes, kept as seen."""
         path = "systemInstruction"
         if isinstance(value, str):
-            return Message("system", (Text(value),), form=Form(NAME, "string"))
+            return Message("system", (Text(value),), form=FORMS.shaped("string"))
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-            return Message("system", tuple(map(Text, value)), form=Form(NAME, "strings"))
+            return Message("system", tuple(map(Text, value)), form=FORMS.shaped("strings"))
         if not isinstance(value, dict):
             raise FormatError('expected an object such as {"parts": [{"text": ...}]}', path=path)
         parts, shape = self.part_list(value, path)
         seen = {key: item for key, item in value.items() if key != "parts"}
-        return Message("system", parts, form=_form({"role": "user"}, seen, [shape]))
+        return Message("system", parts, form=FORMS.made({"role": "user"}, seen, shape))
 
     def content(self, content: dict[str, Any], path: str, after_results: bool) -> Message:
         """One content. `apart` keeps results from joining the ones before, `content` keeps a system
@@ -93,7 +93,7 @@ class _Reader:
             words.append("apart")
         seen = {key: item for key, item in content.items() if key != "parts"}
         default = {"role": "model" if role == "assistant" else "user"}
-        return msgspec.structs.replace(message, form=_form(default, seen, words))
+        return msgspec.structs.replace(message, form=FORMS.made(default, seen, *words))
 
     def part_list(self, holder: dict[str, Any], path: str) -> tuple[tuple[Part, ...], str]:
         """The parts of a content, and how the list was spelled."""
@@ -139,11 +139,7 @@ class _Reader:
             for key in ("contents", "systemInstruction", "tools")
             if key in self.content_keys or self.keys[key] in self.body
         }
-        return settings, _form(default, {**seen, **others}, self.words)
-
-
-def _form(default: dict[str, Any], seen: dict[str, Any], words: list[str]) -> Form | None:
-    return formed(NAME, default, seen, " ".join(word for word in words if word))
+        return settings, FORMS.made(default, {**seen, **others}, *self.words)
 
 
 def _only_results(message: Message) -> bool:

@@ -1,199 +1,81 @@
-"""Read one part of a content."""
+"""The default rendering of each canonical part: what parsing measures a spelling against, and what
+rendering writes."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
-from msgspec import Struct
+from ...log.messages import Media, Reasoning, Text, ToolCall, ToolResult
+from ..protocol import BlobReader
+from .form import FORMS, NAME
+from .media import base64_text, file_uri, mime_of
+from .results import response_of
 
-from ...log.messages import (
-    Form,
-    Media,
-    Opaque,
-    Part,
-    Reasoning,
-    Text,
-    ToolCall,
-    ToolResult,
-    compact_json,
-    is_finite_json,
-    media_kind,
-    sha256_hex,
+STAND_INS = frozenset(
+    {
+        "skip_thought_signature_validator",
+        "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=",
+        "context_engineering_is_the_way_to_go",
+    }
 )
-from ..spelling import formed
-from . import wire
-from .keys import DATA, NAME, camel, find
-from .media import decode, file_media, plain_mime, spelling_of
-from .results import read_response
-
-_P = TypeVar("_P", Media, Reasoning, Text, ToolCall, ToolResult)
+"""Signatures that Google documents for calls which none of its models made, raw and in base64:
+https://ai.google.dev/gemini-api/docs/thought-signatures"""
 
 
-class _Call(Struct):
-    """A call of the step being read: our id of it, Google's (may be empty), whether answered."""
-
-    id: str
-    wire_id: str
-    name: str
-    answered: bool = False
+def text_part(part: Text) -> dict[str, Any]:
+    """A text."""
+    return {"text": part.text}
 
 
-class PartReader:
-    """Reads parts in order; knows the calls of the current step, so that results without an id find
-    theirs. Media bytes gather in `blobs`."""
-
-    def __init__(self) -> None:
-        self.blobs: dict[str, bytes] = {}
-        self._calls: list[_Call] = []
-        self._step_over = True
-
-    def answering(self) -> None:
-        """What follows is the model's: a new step, unless it is still the same one."""
-        if self._step_over:
-            self._calls = []
-            self._step_over = False
-
-    def asking(self) -> None:
-        """What follows is not the model's."""
-        self._step_over = True
-
-    def read(self, part: dict[str, Any]) -> Part:
-        """One part, as the schema has them. What has no canonical kind is opaque; an empty part is an empty text."""
-        names = {camel(key): key for key, value in part.items() if value is not None}
-        data = [key for key in DATA if key in names]
-        if len(data) > 1:
-            return Opaque(NAME, "part", part)
-        if not data:
-            return self._without_data(part, names)
-        value = part[names[data[0]]]
-        found: Part | None = None
-        match data[0]:
-            case "text":
-                found = self._text(part, value)
-            case "functionCall":
-                found = self._call(part, value)
-            case "functionResponse":
-                found = self._result(part, value)
-            case "inlineData" | "fileData":
-                found = self._media(part, value)
-            case _:
-                pass
-        return Opaque(NAME, data[0], part) if found is None else found
-
-    def _without_data(self, part: dict[str, Any], names: dict[str, str]) -> Part:
-        signature = _signature(part)
-        if signature and not self._step_over:
-            found = Reasoning(NAME, signature=signature)
-            return _with_form(found, wire.reasoning(found), part)
-        kinds = [key for key in names if key != "thought"]
-        if kinds:
-            return Opaque(NAME, kinds[0], part)
-        return _with_form(Text(""), {"text": ""}, part)
-
-    def _text(self, part: dict[str, Any], text: str) -> Part:
-        """A text, or a thought; but what a user says is no thought, whatever it is marked as."""
-        signature = _signature(part)
-        thought = part.get("thought") is True or (signature and not text)
-        if thought and not self._step_over:
-            found = Reasoning(NAME, text=text, signature=signature)
-            return _with_form(found, wire.reasoning(found), part)
-        return _with_form(Text(text), {"text": text}, part)
-
-    def _call(self, part: dict[str, Any], inner: dict[str, Any]) -> Part:
-        name, wire_id, arguments = _string(inner, "name"), _string(inner, "id"), inner.get("args")
-        call_id = wire_id or f"{name}-{len(self._calls) + 1}"
-        self._calls.append(_Call(call_id, wire_id, name))
-        held = is_finite_json(arguments)
-        bare = held and arguments is not None and not isinstance(arguments, dict)
-        call = ToolCall(
-            id=call_id,
-            name=name,
-            arguments={} if arguments is None else arguments if held else None,
-            raw=None if held else compact_json(arguments),
-            signature=_signature(part),
-            provider=NAME,
-            form=Form(NAME, "bare") if bare else None,
-        )
-        if not held:  # NaN is no JSON: it is kept as text, and never sent as it was
-            part = {**part, "functionCall": {**inner, "args": wire.call(call)["functionCall"]["args"]}}
-        return _with_form(call, wire.call(call), part, "bare" if bare else "")
-
-    def _result(self, part: dict[str, Any], inner: dict[str, Any]) -> Part:
-        if not is_finite_json(inner.get("response")):
-            inner = {**inner, "response": {"output": compact_json(inner["response"])}}
-            part = {**part, "functionResponse": inner}
-        nested = inner.get("parts")
-        name, wire_id = _string(inner, "name"), _string(inner, "id")
-        texts, outcome, shape = read_response(inner["response"]) if "response" in inner else ((), "ok", "absent")
-        found = tuple(map(self._nested, nested or ()))
-        call_id = self._answered(wire_id, name)
-        shape = "nested" if found and not shape else shape
-        result = ToolResult(
-            call_id=call_id,
-            name=name,
-            parts=(*texts, *found),
-            outcome=outcome,
-            form=Form(NAME, shape) if shape else None,
-        )
-        # A result must have a name: that it had none is kept in its form.
-        default = wire.result(result, call_id, name or "unnamed", nested or [])
-        return _with_form(result, default, part, shape)
-
-    def _nested(self, entry: dict[str, Any]) -> Media | Opaque:
-        for key in ("inlineData", "fileData"):
-            name = find(entry, key)
-            media = self._media(entry, entry[name]) if entry.get(name) is not None else None
-            if media is not None:
-                return media
-        return Opaque(NAME, "functionResponsePart", entry)
-
-    def _answered(self, wire_id: str, name: str) -> str:
-        """Our id of the call that a result answers: the one with its id, else by name."""
-        waiting = [call for call in self._calls if not call.answered]
-        call = next((call for call in waiting if wire_id and call.wire_id == wire_id), None)
-        if call is None:
-            nameless = [call for call in waiting if not (wire_id and call.wire_id)]
-            call = next((call for call in nameless if call.name == name), None)
-        if call is None:
-            return wire_id
-        call.answered = True
-        return call.id
-
-    def _media(self, part: dict[str, Any], inner: dict[str, Any]) -> Media | None:
-        mime = plain_mime(_string(inner, find(inner, "mimeType")))
-        data, uri = inner.get("data"), inner.get(find(inner, "fileUri"))
-        if isinstance(uri, str) and uri.startswith("data:"):
-            return None  # no file: such an address holds the bytes themselves, which have a place of their own
-        if isinstance(uri, str) and uri:
-            media = file_media(uri, mime)
-            return _with_form(media, wire.media(media, self.blobs.__getitem__), part)
-        raw = decode(data) if isinstance(data, str) else None
-        if raw is None or not isinstance(data, str):
-            return None
-        digest = sha256_hex(raw)
-        self.blobs[digest] = raw
-        shape = spelling_of(data, raw, self.blobs)
-        media = Media(
-            kind=media_kind(mime),
-            mime=mime,
-            sha256=digest,
-            size=len(raw),
-            form=Form(NAME, shape) if shape else None,
-        )
-        return _with_form(media, wire.media(media, self.blobs.__getitem__), part, shape)
+def reasoning_part(part: Reasoning) -> dict[str, Any]:
+    """A thought, or a signature that stands alone (the last piece of a stream often does)."""
+    if part.signature and not part.text:
+        return {"thoughtSignature": part.signature}
+    wire: dict[str, Any] = {"text": part.text, "thought": True}
+    if part.signature:
+        wire["thoughtSignature"] = part.signature
+    return wire
 
 
-def _with_form(part: _P, default: dict[str, Any], seen: dict[str, Any], shape: str = "") -> _P:
-    """`part` with the form that turns its default rendering into what was seen."""
-    form = formed(NAME, default, seen, shape)
-    return msgspec.structs.replace(part, form=form)
+def arguments_of(part: ToolCall) -> Any:
+    """The arguments as an object: free text and what is no object go under `input`."""
+    if isinstance(part.arguments, dict):
+        return part.arguments
+    if FORMS.says(part.form, "bare"):
+        return part.arguments
+    if part.raw is not None and (part.arguments is None or part.kind == "custom"):
+        return {"input": part.raw}
+    return {} if part.arguments is None else {"input": part.arguments}
 
 
-def _signature(part: dict[str, Any]) -> str:
-    return _string(part, find(part, "thoughtSignature"))
+def call_part(part: ToolCall) -> dict[str, Any]:
+    """A call; signed if the signature is Google's, nobody else's, or the documented stand-in."""
+    inner: dict[str, Any] = {"name": part.name, "args": arguments_of(part)}
+    if part.id:
+        inner = {"id": part.id, **inner}
+    wire: dict[str, Any] = {"functionCall": inner}
+    if part.signature and (part.provider in ("", NAME) or part.signature in STAND_INS):
+        wire["thoughtSignature"] = part.signature
+    return wire
 
 
-def _string(holder: dict[str, Any], key: str) -> str:
-    value = holder.get(key)
-    return value if isinstance(value, str) else ""
+def result_part(part: ToolResult, call_id: str, name: str, nested: list[dict[str, Any]]) -> dict[str, Any]:
+    """A result, with the parts (media) that stand inside it."""
+    texts = [inner for inner in part.parts if isinstance(inner, Text)]
+    shape = FORMS.shape(part.form)
+    inner: dict[str, Any] = {"name": name}
+    if texts or shape != "absent" or part.outcome != "ok":
+        inner["response"] = response_of(texts, part.outcome, shape)
+    if call_id:
+        inner = {"id": call_id, **inner}
+    if nested:
+        inner["parts"] = nested
+    return {"functionResponse": inner}
+
+
+def media_part(part: Media, blob: BlobReader) -> dict[str, Any]:
+    """A medium: bytes inline, anything else by URI. Raises BlobMissing."""
+    if part.sha256:
+        data = base64_text(part, blob)
+        return {"inlineData": {"mimeType": mime_of(part), "data": data}}
+    return {"fileData": {"fileUri": file_uri(part.file_id) or part.url, "mimeType": mime_of(part)}}

@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import Struct
 
 from ...log.messages import (
-    Form,
     Media,
     Message,
     Opaque,
@@ -19,19 +18,19 @@ from ...log.messages import (
     ToolCall,
     ToolResult,
     Unknown,
-    extra_keys,
 )
 from ...log.records import Configuration
 from ...models.target import Target
-from ...view.types import Edit, Loss, Shown
+from ...view.types import Edit, Shown
+from ..losses import Losses
 from ..protocol import BlobReader, Rendered
 from ..spelling import spell
-from . import wire
-from .keys import NAME, camel, camel_deep
+from .form import FORMS, NAME, spelled
+from .keys import camel, camel_deep
 from .media import file_uri
+from .parts import call_part, media_part, reasoning_part, result_part, text_part
 from .rules import is_gemini_3
 from .tools import write_tools
-from .wire import own, shape_of, spelled
 
 
 class _Call(Struct):
@@ -52,39 +51,31 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     for shown in view[leading:]:
         writer.add(shown)
     request = _body(writer, system, configuration, target)
-    return Rendered(body=request, losses=tuple(writer.losses), edits=tuple(writer.edits))
+    return Rendered(body=request, losses=tuple(writer.losses.made), edits=tuple(writer.edits))
 
 
 def _is_instruction(message: Message) -> bool:
     """System text belongs to the instruction unless it was seen among the contents."""
-    return message.role == "system" and "content" not in shape_of(message.form).split()
+    return message.role == "system" and not FORMS.says(message.form, "content")
 
 
 def _body(writer: _Writer, system: Any, configuration: Configuration, target: Target) -> dict[str, Any]:
-    words = shape_of(configuration.form).split()
+    words = FORMS.words(configuration.form)
     single = "content-object" in words and len(writer.contents) == 1
     default: dict[str, Any] = {"contents": writer.contents[0] if single else writer.contents}
     if system is not None:
         default["systemInstruction"] = system
-    tools, losses = write_tools(configuration.tools)
-    writer.losses += losses
+    tools = write_tools(configuration.tools, writer.losses)
     if tools:
         default["tools"] = tools[0] if "tools-object" in words and len(tools) == 1 else tools
-    if configuration.provider in ("", NAME):
-        default.update(camel_deep(configuration.settings))
-    else:
-        names = ", ".join(sorted(configuration.settings))
-        if names:
-            writer.losses.append(Loss("setting", f"settings of {configuration.provider} left out: {names}"))
-    default.update({camel(key): value for key, value in target.settings.items()})
+    # A target's settings come last, and may be spelled in the other way: two of a key would be ambiguous.
+    default.update(camel_deep({camel(key): value for key, value in configuration.settings.items()}))
     if "model" in words or "models/" in words:
         default["model"] = ("models/" if "models/" in words else "") + target.model
-    form = own(configuration.form)
-    if form is None or form.delta is None:
-        return default
+    delta = FORMS.delta(configuration.form) or {}
     # What was null or empty when the body was read must not cover what stands there now.
-    added = {key: value for key, value in form.delta.get("+", {}).items() if camel(key) not in default}
-    return spell(default, {**form.delta, "+": added})
+    added = {key: value for key, value in delta.get("+", {}).items() if camel(key) not in default}
+    return spell(default, {**delta, "+": added})
 
 
 class _Writer:
@@ -92,47 +83,33 @@ class _Writer:
 
     def __init__(self, blob: BlobReader, *, nested_media: bool) -> None:
         self.contents: list[dict[str, Any]] = []
-        self.losses: list[Loss] = []
+        self.losses = Losses(NAME)
         self.edits: list[Edit] = []
         self.blob = blob
         self.nested_media = nested_media
-        self.records: tuple[int, ...] = ()
         self.joins = False
         self.step_over = True
         self.calls: list[_Call] = []
         self.waiting: list[_Call] = []
 
-    def lose(self, kind: str, detail: str) -> None:
-        self.losses.append(Loss(kind, detail, self.records))
-
-    def extras(self, form: Form | None, what: str) -> None:
-        """Declares what rides along in another provider's form."""
-        if form is not None and own(form) is None:
-            lost = extra_keys(form)
-            if lost:
-                self.lose("extra", f"{', '.join(lost)} of {what} left out")
-
-    def begin(self, shown: Shown, what: str) -> None:
+    def begin(self, shown: Shown) -> None:
         """Declares what has no place here of a message as a whole."""
-        self.records = shown.records
-        self.extras(shown.message.form, what)
-        if shown.message.name:
-            self.lose("extra", f"the name {shown.message.name!r} of an author left out")
+        self.losses.begin(shown)
+        self.losses.author(shown.message.name)
 
     def system(self, messages: Sequence[Shown]) -> Any:
         """The system instruction: all leading system text, in order; None without any."""
         texts: list[Text] = []
         for shown in messages:
-            self.begin(shown, "a system message")
+            self.begin(shown)
             for part in shown.message.parts:
                 if isinstance(part, Text):
                     texts.append(part)
                 else:  # "only text parts are supported in system_instruction"
                     kind = "media" if isinstance(part, Media) else "opaque"
-                    self.lose(kind, f"{type(part).__name__} in system text left out")
-        forms = [form for form in (own(shown.message.form) for shown in messages) if form is not None]
-        form = forms[0] if forms else None
-        shape = form.shape if form else ""
+                    self.losses.add(kind, f"{type(part).__name__} in system text left out")
+        form = next(filter(None, (FORMS.own(shown.message.form) for shown in messages)), None)
+        shape = FORMS.shape(form)
         if shape == "string" and len(texts) == 1:
             return texts[0].text
         if shape == "strings" and texts:
@@ -146,11 +123,11 @@ class _Writer:
         """One message as one content; results of one step that stand in several join."""
         message = shown.message
         self._follow(message)
-        self.begin(shown, f"a {message.role} message")
+        self.begin(shown)
         parts = [entry for part in message.parts for entry in self.part(part)]
         results = bool(message.parts) and all(isinstance(part, ToolResult) for part in message.parts)
-        words = shape_of(message.form).split()
-        joins, self.joins = self.joins and results and own(message.form) is None, results
+        words = FORMS.words(message.form)
+        joins, self.joins = self.joins and results and FORMS.own(message.form) is None, results
         if joins and parts:
             last = self.contents[-1]
             self.contents[-1] = {**last, "parts": [*_as_list(last.get("parts")), *parts]}
@@ -162,7 +139,7 @@ class _Writer:
             parts = [{"text": ""}]
         role = "model" if message.role == "assistant" else "user"
         if message.role == "system" and "content" not in words:
-            self.lose("place", "system text in mid-conversation shown as a user message")
+            self.losses.add("place", "system text in mid-conversation shown as a user message")
         content = spelled({"role": role}, message.form)
         self.contents.append({**content, **_part_list(parts, " ".join(words))})
 
@@ -180,10 +157,12 @@ class _Writer:
             case Opaque() if part.provider == NAME:
                 return [part.data]
             case Opaque() | Unknown():
-                self.lose("opaque", f"{part.kind} of {getattr(part, 'provider', '') or 'a newer turnlog'} left out")
+                self.losses.add(
+                    "opaque", f"{part.kind} of {getattr(part, 'provider', '') or 'a newer turnlog'} left out"
+                )
                 return []
             case Reasoning() if part.provider != NAME:
-                self.lose("reasoning", f"reasoning of {part.provider} left out")
+                self.losses.add("reasoning", f"reasoning of {part.provider} left out")
                 return []
             case ToolResult():
                 return self._result(part)
@@ -192,17 +171,19 @@ class _Writer:
                 return [{"text": f"[{part.kind} left out]"}] if entry is None else [entry]
             case _:
                 pass
-        self.extras(part.form, f"a {type(part).__name__.lower()}")
+        self.losses.extras(part.form, f"a {type(part).__name__.lower()}")
         if isinstance(part, Text):
-            return [spelled({"text": part.text}, part.form)]
+            return [spelled(text_part(part), part.form)]
         if isinstance(part, Reasoning):
-            return [spelled(wire.reasoning(part), part.form)]
+            return [spelled(reasoning_part(part), part.form)]
         return [self._call(part)]
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
-        entry = spelled(wire.call(call), call.form)
-        if call.signature and "thoughtSignature" not in wire.call(call):
-            self.lose("reasoning", f"signature of {call.provider or 'another provider'} on {call.name!r} left out")
+        entry = spelled(call_part(call), call.form)
+        if call.signature and "thoughtSignature" not in call_part(call):
+            self.losses.add(
+                "reasoning", f"signature of {call.provider or 'another provider'} on {call.name!r} left out"
+            )
         inner = entry.get("functionCall", entry.get("function_call"))
         sent = inner.get("id") if isinstance(inner, dict) else None
         known = _Call(call.id, sent if isinstance(sent, str) else "", call.name)
@@ -212,19 +193,19 @@ class _Writer:
 
     def _result(self, result: ToolResult) -> list[dict[str, Any]]:
         """A result under its call's name; media that cannot stand inside follow it."""
-        self.extras(result.form, f"the result of {result.call_id!r}")
+        self.losses.extras(result.form, f"the result of {result.call_id!r}")
         call = self._answered(result)
         name = result.name or (call.name if call else "") or "unknown_tool"
-        if not result.name and own(result.form) is not None:
+        if not result.name and FORMS.own(result.form) is not None:
             rule = "function_response.name: Name cannot be empty."
-            self.edits.append(Edit("name", f"result without a name named {name!r}", self.records, rule))
+            self.edits.append(Edit("name", f"result without a name named {name!r}", self.losses.records, rule))
         call_id = call.sent_id if call else result.call_id
-        inside = self.nested_media or own(result.form) is not None
+        inside = self.nested_media or FORMS.own(result.form) is not None
         nested: list[Any] = []
         beside: list[dict[str, Any]] = []
         for inner in result.parts:
             if isinstance(inner, Text):
-                self.extras(inner.form, "a text of a result")
+                self.losses.extras(inner.form, "a text of a result")
             elif isinstance(inner, Media):
                 entry = self._media(inner)
                 if entry is not None:
@@ -232,8 +213,8 @@ class _Writer:
             else:
                 nested += self.part(inner)
         if beside:
-            self.lose("place", f"media of the result of {name!r} shown behind it")
-        default = wire.result(result, call_id, name, nested)
+            self.losses.add("place", f"media of the result of {name!r} shown behind it")
+        default = result_part(result, call_id, name, nested)
         return [spelled(default, result.form), *beside]
 
     def _answered(self, result: ToolResult) -> _Call | None:
@@ -244,23 +225,23 @@ class _Writer:
         return next((call for call in reversed(self.calls) if call.id == result.call_id), None)
 
     def _media(self, media: Media) -> dict[str, Any] | None:
-        self.extras(media.form, f"a {media.kind}")
+        self.losses.extras(media.form, f"a {media.kind}")
         if media.name:
-            self.lose("extra", f"the name {media.name!r} of a {media.kind} left out")
+            self.losses.add("extra", f"the name {media.name!r} of a {media.kind} left out")
         if media.file_id and media.provider != NAME:
-            self.lose("media", f"a file of {media.provider or 'another provider'} cannot be sent to Google")
+            self.losses.add("media", f"a file of {media.provider or 'another provider'} cannot be sent to Google")
             return None
         if media.file_id and not file_uri(media.file_id):
-            self.lose("media", f"file {media.file_id!r} left out: it is no address and no name of a file")
+            self.losses.add("media", f"file {media.file_id!r} left out: it is no address and no name of a file")
             return None
         if not (media.sha256 or media.url or media.file_id):
-            self.lose("media", f"a {media.kind} without bytes, URL or file id left out")
+            self.losses.add("media", f"a {media.kind} without bytes, URL or file id left out")
             return None
         found = _DATA_URL.match(media.url)
         if found:
             entry = {"inlineData": {"mimeType": media.mime or found[1], "data": media.url[found.end() :]}}
             return spelled(entry, media.form)
-        return spelled(wire.media(media, self.blob), media.form)
+        return spelled(media_part(media, self.blob), media.form)
 
 
 def _as_list(parts: Any) -> list[Any]:

@@ -11,8 +11,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ...log.messages import Form, Outcome, Text, compact_json
-from .keys import NAME
+from ...log.messages import Outcome, Text, compact_json
+from .form import FORMS
 
 _WRAPPERS = frozenset({"output", "error", "result", "return_value"})
 """Keys that say nothing of the answer itself; `return_value` is what pydantic-ai sends."""
@@ -26,9 +26,9 @@ def read_response(response: Any) -> tuple[tuple[Text, ...], Outcome, str]:
     if response is None:
         return (), "ok", "null"
     if isinstance(response, str):
-        return (_formed(response, "string"),), "ok", ""
+        return (Text(response, FORMS.shaped("string")),), "ok", ""
     if not isinstance(response, dict):
-        return (_formed(compact_json(response), "value"),), "ok", ""
+        return (Text(compact_json(response), FORMS.shaped("value")),), "ok", ""
     if not response:
         return (), "ok", "empty"
     failed = "error" in response and (bool(response["error"]) or response == {"error": ""})
@@ -39,8 +39,8 @@ def read_response(response: Any) -> tuple[tuple[Text, ...], Outcome, str]:
         if texts is not None:
             default = "error" if failed else "output"
             shape = "" if key == default else key
-            return (_formed(texts[0], shape), *map(Text, texts[1:])), outcome, ""
-    return (_formed(compact_json(response), "json"),), outcome, ""
+            return (Text(texts[0], FORMS.shaped(shape)), *map(Text, texts[1:])), outcome, ""
+    return (Text(compact_json(response), FORMS.shaped("json")),), outcome, ""
 
 
 def _wrapped(value: Any) -> list[str] | None:
@@ -50,10 +50,6 @@ def _wrapped(value: Any) -> list[str] | None:
     if isinstance(value, list) and len(value) > 1 and all(isinstance(item, str) for item in value):
         return value
     return None
-
-
-def _formed(text: str, shape: str) -> Text:
-    return Text(text, form=Form(provider=NAME, shape=shape) if shape else None)
 
 
 def response_of(texts: Sequence[Text], outcome: Outcome, bare: str = "") -> Any:
@@ -66,8 +62,7 @@ def response_of(texts: Sequence[Text], outcome: Outcome, bare: str = "") -> Any:
         if bare in BARE and outcome == "ok":
             return {} if bare == "empty" else None
         return {"error" if outcome != "ok" else "output": ""}
-    form = texts[0].form
-    shape = form.shape if form is not None and form.provider == NAME else ""
+    shape = FORMS.shape(texts[0].form)
     if len(texts) == 1 and shape == "string" and outcome == "ok":
         return texts[0].text
     if len(texts) == 1 and shape in ("json", "value"):

@@ -9,8 +9,8 @@ from typing import Any
 from ...log.messages import ToolCall
 from ...models.target import Target
 from ...view.rules import Rules
-from . import wire
-from .keys import NAME, camel_deep
+from .form import NAME, spelled
+from .parts import call_part
 
 SETTING_PATHS: Mapping[str, tuple[str, ...]] = {
     "max_output_tokens": ("generationConfig", "maxOutputTokens"),
@@ -86,41 +86,5 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
 
 def _without_id(call: ToolCall) -> bool:
     """Whether a call stands without an id, as models of the Gemini API make them."""
-    inner = wire.spelled(wire.call(call), call.form).get("functionCall")
+    inner = spelled(call_part(call), call.form).get("functionCall")
     return not (isinstance(inner, dict) and inner.get("id"))
-
-
-def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The function calling mode in common words; `VALIDATED` lets the model choose, so `auto`."""
-    config = _calling(camel_deep(dict(settings)))
-    names = config.get("allowedFunctionNames")
-    match config.get("mode"):
-        case "AUTO" | "VALIDATED":
-            return "auto"
-        case "NONE":
-            return "none"
-        case "ANY":
-            only = names[0] if isinstance(names, list) and len(names) == 1 else None
-            return f"tool:{only}" if isinstance(only, str) and only else "required"
-        case _:
-            return None
-
-
-def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
-    """`settings` with the mode that `choice` (`auto`, `none`, `required`, `tool:NAME`) stands for."""
-    plain = camel_deep(settings)
-    config = {key: value for key, value in _calling(plain).items() if key != "allowedFunctionNames"}
-    if choice.startswith("tool:"):
-        config |= {"mode": "ANY", "allowedFunctionNames": [choice.removeprefix("tool:")]}
-    else:
-        config["mode"] = {"none": "NONE", "required": "ANY"}.get(choice, "AUTO")
-    return {**plain, "toolConfig": {**_object(plain, "toolConfig"), "functionCallingConfig": config}}
-
-
-def _calling(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return _object(_object(settings, "toolConfig"), "functionCallingConfig")
-
-
-def _object(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = holder.get(key)
-    return value if isinstance(value, dict) else {}

@@ -10,8 +10,8 @@ from ..edits import Edits, Object, at, changed, sanitizer
 from ..schema import fit
 from .keys import find
 from .rules import is_gemini_3
-from .sanitize_contents import finished, mended
 from .sanitize_ids import with_matching_ids
+from .sanitize_messages import finished, mended
 from .schema import BODY, SCHEMA
 from .tools import lower_types
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...log.messages import Tool, extra_keys, free_text
-from ...view.types import Loss
-from ..spelling import formed
-from .keys import NAME, camel, find
-from .wire import own, shape_of, spelled
+from ...log.messages import Tool, free_text
+from ..losses import Losses
+from ..reading import string
+from .form import FORMS, NAME, spelled
+from .keys import camel, find
 
 
 def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
@@ -42,7 +42,7 @@ def _declares(key: str, value: Any) -> bool:
 
 def _hosted(key: str, entry: dict[str, Any], first: bool) -> Tool:
     data = {key: entry[key]} if key else {}
-    form = formed(NAME, {}, {}, "" if first else "joined")
+    form = FORMS.shaped("" if first else "joined")
     return Tool(name=camel(key), kind="hosted", provider=NAME, data=data, form=form)
 
 
@@ -68,32 +68,27 @@ def _function(seen: dict[str, Any], words: list[str]) -> Tool:
             lowered = lower_types(schema)
             words.append("schema" if _upper_types(lowered) == schema else "plain")
             schema = lowered if words[-1] == "schema" else schema
-    name, description = seen.get("name"), seen.get("description")
-    tool = Tool(
-        name=name if isinstance(name, str) else "",
-        description=description if isinstance(description, str) else "",
-        parameters=schema if isinstance(schema, dict) else None,
-    )
-    shape = " ".join(words)
-    form = formed(NAME, _declaration(tool, shape), seen, shape)
-    return Tool(name=tool.name, description=tool.description, parameters=tool.parameters, form=form)
+    parameters = schema if isinstance(schema, dict) else None
+    tool = Tool(string(seen, "name"), description=string(seen, "description"), parameters=parameters)
+    return FORMS.formed(tool, _declaration, seen, *words)
 
 
-def _declaration(tool: Tool, shape: str) -> dict[str, Any]:
+def _declaration(tool: Tool) -> dict[str, Any]:
     """The default rendering of a function declaration."""
     wire: dict[str, Any] = {"name": tool.name}
     if tool.description:
         wire["description"] = tool.description
     if tool.parameters is not None:
-        words = shape.split()
+        words = FORMS.words(tool.form)
         key = "parameters" if "schema" in words or "plain" in words else "parametersJsonSchema"
         wire[key] = _upper_types(tool.parameters) if "schema" in words else tool.parameters
     return wire
 
 
-def write_tools(tools: Sequence[Tool]) -> tuple[list[dict[str, Any]], list[Loss]]:
-    """The `tools` of a body, and what could not be declared."""
-    writer = _Writer()
+def write_tools(tools: Sequence[Tool], losses: Losses) -> list[dict[str, Any]]:
+    """The `tools` of a body."""
+    losses.records = ()
+    writer = _Writer(losses)
     for tool in tools:
         if tool.kind == "hosted":
             writer.hosted(tool)
@@ -103,32 +98,32 @@ def write_tools(tools: Sequence[Tool]) -> tuple[list[dict[str, Any]], list[Loss]
         for key, value in writer.entries[i].items():
             if camel(key) == "functionDeclarations" and len(value) == 1:
                 writer.entries[i][key] = value[0]
-    return writer.entries, writer.losses
+    return writer.entries
 
 
 class _Writer:
     """Tool objects as they grow; `group` is the open list of declarations, `single` the indices of
     objects that were seen with one declaration instead of a list."""
 
-    def __init__(self) -> None:
+    def __init__(self, losses: Losses) -> None:
         self.entries: list[dict[str, Any]] = []
-        self.losses: list[Loss] = []
+        self.losses = losses
         self.group: list[dict[str, Any]] | None = None
         self.single: set[int] = set()
 
     def hosted(self, tool: Tool) -> None:
         if tool.provider != NAME:
-            self.losses.append(Loss("tool", f"{tool.name!r} is run by {tool.provider or 'nobody'}: not declared"))
+            self.losses.add("tool", f"{tool.name!r} is run by {tool.provider or 'nobody'}: not declared")
             return
         data = tool.data if isinstance(tool.data, dict) else {tool.name: {}}
-        if "joined" in shape_of(tool.form).split() and self.entries:
+        if "joined" in FORMS.words(tool.form) and self.entries:
             self.entries[-1].update(data)
         else:
             self.entries.append(dict(data))
             self.group = None
 
     def function(self, tool: Tool) -> None:
-        words = shape_of(tool.form).split()
+        words = FORMS.words(tool.form)
         wire = self._declared(tool)
         if self.group is not None and "apart" not in words and "joined" not in words:
             self.group.append(wire)
@@ -143,16 +138,13 @@ class _Writer:
             self.single.add(len(self.entries) - 1)
 
     def _declared(self, tool: Tool) -> dict[str, Any]:
-        if tool.form is not None and own(tool.form) is None:
-            lost = extra_keys(tool.form)
-            if lost:
-                self.losses.append(Loss("extra", f"{', '.join(lost)} of tool {tool.name!r} left out"))
+        self.losses.extras(tool.form, f"tool {tool.name!r}")
         if tool.kind == "function":
-            return spelled(_declaration(tool, shape_of(tool.form)), tool.form)
+            return spelled(_declaration(tool), tool.form)
         detail = f"{tool.kind} tool {tool.name!r} declared as a function with one text, `input`"
-        self.losses.append(Loss("tool", detail))
+        self.losses.add("tool", detail)
         plain = Tool(name=tool.name, description=tool.description, parameters=free_text())
-        return _declaration(plain, "")
+        return _declaration(plain)
 
 
 _NESTED = ("items", "additionalProperties", "additional_properties", "not")

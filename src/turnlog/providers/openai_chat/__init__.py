@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ..protocol import OPENAI_SETTINGS, Provider
-from .choice import tool_choice, with_tool_choice
+from .form import NAME
 from .known import knows
 from .parse import parse
 from .render import render
 from .response import parse_response
 from .rules import rules
 from .sanitize import sanitize
-from .schema import NAME
-from .stream import ChatAssembler
+from .stream import StreamAssembler
+from .tool_choice import tool_choice, with_tool_choice
 
 __all__ = ["PROVIDER"]
 
@@ -30,7 +30,7 @@ PROVIDER = Provider(
     older_paths={"max_output_tokens": ("max_tokens",)},
     parse=parse,
     parse_response=parse_response,
-    assembler=ChatAssembler,
+    assembler=StreamAssembler,
     rules=rules,
     render=render,
     sanitize=sanitize,

@@ -1,15 +1,14 @@
-"""Forms of this provider: reading their words, and spelling a default rendering their way.
+"""Forms of this provider: the words that their shapes hold.
 
-`Form.shape` holds words, separated by spaces:
-    list, null, empty, absent   content that was a list of one plain text, null, [], not there
-    developer, legacy, named    the role `developer`; a `function_call` or `function` message; a
-                                tool message with a name
-    function                    a `function` message that answers no call: a user's text
-    object, null, absent        a call's arguments that were an object, null, not there
-    refusal, refusal-field      a text that was a refusal part, or the message's `refusal`
-    transcript                  a text that was said aloud: sent only where the audio is not
-    reasoning                   reasoning under the key `reasoning`, not `reasoning_content`
-    plain, literal:HASH         an image_url that was a string; the wire text, kept as a blob
+list, null, empty, absent   content that was a list of one plain text, null, [], not there
+developer, legacy, named    the role `developer`; a `function_call` or `function` message; a
+                            tool message with a name
+function                    a `function` message that answers no call: a user's text
+object, null, absent        a call's arguments that were an object, null, not there
+refusal, refusal-field      a text that was a refusal part, or the message's `refusal`
+transcript                  a text that was said aloud: sent only where the audio is not
+reasoning                   reasoning under the key `reasoning`, not `reasoning_content`
+plain, literal=HASH         an image_url that was a string; the wire text, kept as a blob
 """
 
 from __future__ import annotations
@@ -18,21 +17,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...log.messages import Form
-from ..spelling import spell
-from .schema import NAME
+from ..spelling import Forms, spell
 
+NAME = "openai-chat"
+"""The public name of this provider."""
 
-def words(form: Form | None) -> list[str]:
-    """The words of this provider's form, none if it is another's."""
-    return form.shape.split() if form is not None and form.provider == NAME else []
+FORMS = Forms(NAME)
 
 
 def spelled(default: dict[str, Any], form: Form | None) -> dict[str, Any]:
     """`default` as this provider's `form` had it. What `default` itself says is never overridden:
     a repair may have changed it since the form was taken."""
-    if form is None or form.provider != NAME or form.delta is None:
-        return default
-    return spell(default, _additions(form.delta, default))
+    delta = FORMS.delta(form)
+    return default if delta is None else spell(default, _additions(delta, default))
 
 
 def _additions(delta: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from ...log.messages import Form, Media, media_kind, sha256_hex
+from ...log.messages import Media, media_kind
+from ..media_bytes import decode_base64, encode_base64, keep, keep_text, kept_text
 from ..protocol import BlobReader
-from ..spelling import formed
-from .form import spelled, words
-from .schema import NAME
+from .form import FORMS, NAME, spelled
 
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
 _AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
@@ -26,14 +23,13 @@ _AUDIO_FORMATS = {
     "audio/mp3": "mp3",
 }
 _EXTENSIONS = {"application/pdf": "pdf", "text/plain": "txt"}
-_LITERAL = "literal:"
 
 
 def media_wire(media: Media, blob: BlobReader) -> dict[str, Any] | None:
     """The content part of `media`, or None where this API has no place for it: audio and files by
     URL, files of another provider, video."""
-    held = words(media.form)
-    text = next((_blob_text(word, blob) for word in held if word.startswith(_LITERAL)), None)
+    literal = FORMS.value(media.form, "literal")
+    text = kept_text(literal, blob) if literal else None
     match media.kind:
         case "image":
             if text and not _declares(text, media.mime):  # its bytes turned out to be of another type
@@ -41,11 +37,13 @@ def media_wire(media: Media, blob: BlobReader) -> dict[str, Any] | None:
             url = media.url or text or _data_url(media, "image/png", blob)
             if not url:
                 return None
-            return spelled({"type": "image_url", "image_url": url if "plain" in held else {"url": url}}, media.form)
+            return spelled(
+                {"type": "image_url", "image_url": url if FORMS.says(media.form, "plain") else {"url": url}}, media.form
+            )
         case "audio":
             if not media.sha256:
                 return None
-            sound = {"data": text or _base64(media, blob), "format": _audio_format(media.mime)}
+            sound = {"data": text or encode_base64(blob(media.sha256)), "format": _audio_format(media.mime)}
             return spelled({"type": "input_audio", "input_audio": sound}, media.form)
         case "document" | "file":
             file = _file(media, text, blob)
@@ -73,16 +71,15 @@ def read_media(part: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None
     default = media_wire(found, blobs.__getitem__)
     if default is None:
         return None
-    shape = found.form.shape if found.form else ""
-    return msgspec.structs.replace(found, form=formed(NAME, default, part, shape))
+    return msgspec.structs.replace(found, form=FORMS.made(default, part, FORMS.shape(found.form)))
 
 
 def _image(url: Any, blobs: dict[str, bytes], *, plain: bool) -> Media | None:
     if not isinstance(url, str) or not url:
         return None
-    shape = ["plain"] if plain else []
+    shape = "plain" if plain else ""
     if not url.startswith("data:"):
-        return Media(kind="image", url=url, form=_form(shape))
+        return Media(kind="image", url=url, form=FORMS.shaped(shape))
     return _from_data_url("image", url, blobs, shape)
 
 
@@ -93,8 +90,8 @@ def _audio(box: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None:
     data = decode_base64(text)
     if data is None:
         return None
-    media = Media(kind="audio", mime=_AUDIO_MIMES.get(kind, f"audio/{kind}"), sha256=_keep(data, blobs), size=len(data))
-    return _with_literal(media, text, base64.b64encode(data).decode(), blobs, [])
+    media = Media(kind="audio", mime=_AUDIO_MIMES.get(kind, f"audio/{kind}"), sha256=keep(data, blobs), size=len(data))
+    return _with_literal(media, text, encode_base64(data), blobs)
 
 
 def _read_file(box: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None:
@@ -104,7 +101,7 @@ def _read_file(box: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None:
         return Media(kind="document", file_id=file_id, provider=NAME, name=name)
     if not isinstance(text, str) or not text or file_id:
         return None
-    media = _from_data_url("file", text, blobs, [])
+    media = _from_data_url("file", text, blobs)
     if media is None:
         return None
     kind = "document" if media_kind(media.mime) == "document" else "file"
@@ -121,27 +118,22 @@ def _file(media: Media, text: str | None, blob: BlobReader) -> dict[str, Any] | 
     return {"file_data": data, "filename": media.name or _default_name(media.mime)}
 
 
-def _from_data_url(kind: Any, url: str, blobs: dict[str, bytes], shape: list[str]) -> Media | None:
+def _from_data_url(kind: Any, url: str, blobs: dict[str, bytes], *words: str) -> Media | None:
     """Media of a data URL, or of bare base64 (which some clients send as file data)."""
     found = _DATA_URL.fullmatch(url)
     mime, payload = (found[1], found[2]) if found else ("", url)
     data = decode_base64(payload)
     if data is None or (found is None and url.startswith("data:")):
         return None
-    media = Media(kind=kind, mime=mime, sha256=_keep(data, blobs), size=len(data))
-    ours = f"data:{mime};base64,{base64.b64encode(data).decode()}" if mime else ""
-    return _with_literal(media, url, ours, blobs, shape)
+    media = Media(kind=kind, mime=mime, sha256=keep(data, blobs), size=len(data))
+    ours = f"data:{mime};base64,{encode_base64(data)}" if mime else ""
+    return _with_literal(media, url, ours, blobs, *words)
 
 
-def _with_literal(media: Media, seen: str, ours: str, blobs: dict[str, bytes], shape: list[str]) -> Media:
+def _with_literal(media: Media, seen: str, ours: str, blobs: dict[str, bytes], *words: str) -> Media:
     """`media`, with the wire text kept as a blob where the bytes do not encode to it again."""
-    if seen != ours:
-        shape = [*shape, _LITERAL + _keep(seen.encode("utf-8", "surrogatepass"), blobs)]
-    return msgspec.structs.replace(media, form=_form(shape))
-
-
-def _form(shape: list[str]) -> Form | None:
-    return Form(provider=NAME, shape=" ".join(shape)) if shape else None
+    literal = "" if seen == ours else f"literal={keep_text(seen, blobs)}"
+    return msgspec.structs.replace(media, form=FORMS.shaped(*words, literal))
 
 
 def _declares(url: str, mime: str) -> bool:
@@ -149,22 +141,8 @@ def _declares(url: str, mime: str) -> bool:
     return found is not None and found[1] == mime
 
 
-def _keep(data: bytes, blobs: dict[str, bytes]) -> str:
-    digest = sha256_hex(data)
-    blobs[digest] = data
-    return digest
-
-
-def _blob_text(word: str, blob: BlobReader) -> str:
-    return blob(word.removeprefix(_LITERAL)).decode("utf-8", "surrogatepass")
-
-
-def _base64(media: Media, blob: BlobReader) -> str:
-    return base64.b64encode(blob(media.sha256)).decode("ascii")
-
-
 def _data_url(media: Media, otherwise: str, blob: BlobReader) -> str:
-    return f"data:{media.mime or otherwise};base64,{_base64(media, blob)}" if media.sha256 else ""
+    return f"data:{media.mime or otherwise};base64,{encode_base64(blob(media.sha256))}" if media.sha256 else ""
 
 
 def _audio_format(mime: str) -> str:
@@ -174,15 +152,3 @@ def _audio_format(mime: str) -> str:
 def _default_name(mime: str) -> str:
     """A file needs a name with the extension of its type."""
     return f"file.{_EXTENSIONS.get(mime, mime.rpartition('/')[2] or 'bin')}"
-
-
-def decode_base64(text: str) -> bytes | None:
-    """The bytes of base64 text; line breaks, the URL alphabet and missing padding are forgiven."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        bare = "".join(text.split()).rstrip("=").replace("-", "+").replace("_", "/")
-        try:
-            return base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)
-        except (binascii.Error, ValueError):
-            return None

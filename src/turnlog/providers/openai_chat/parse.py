@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from ...errors import FormatError
 from ...log.messages import (
-    Form,
     Media,
     Message,
     Opaque,
@@ -24,11 +21,12 @@ from ...log.messages import (
 from ...log.records import Configuration
 from ..edits import brief
 from ..protocol import Parsed
+from ..reading import string, without
 from ..schema import check_types
-from ..spelling import formed
+from .form import FORMS, NAME
 from .media import read_media
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
-from .schema import BODY, MEDIA_TYPES, MESSAGE, NAME, OPAQUE_FIELDS, REASONING_FIELDS, TEXT_TYPES
+from .schema import BODY, MEDIA_TYPES, MESSAGE, OPAQUE_FIELDS, REASONING_FIELDS, TEXT_TYPES
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -72,9 +70,9 @@ class MessageReader:
         if role == "tool" or (role == "function" and self._answers()):
             return Message("user", (self._result(wire, legacy=role == "function"),))
         parts, shape = self._content(wire)
-        name = _string(wire, "name")
-        held = [shape, role if role in ("developer", "function") else ""]
-        form = _form(envelope(role, name=name), _without(wire, "content"), held)
+        name = string(wire, "name")
+        spelling = role if role in ("developer", "function") else ""
+        form = FORMS.made(envelope(role, name=name), without(wire, "content"), shape, spelling)
         return Message("user" if role in ("user", "function") else "system", tuple(parts), name, form)
 
     def _answers(self) -> bool:
@@ -86,15 +84,15 @@ class MessageReader:
         taken = {"content"}
         parts: list[Part] = []
         for key in REASONING_FIELDS:
-            if _string(wire, key):
+            if string(wire, key):
                 taken.add(key)
-                form = Form(NAME, shape=key) if key != REASONING_FIELDS[0] else None
-                parts.append(Reasoning(NAME, text=wire[key], form=form))
+                word = key if key != REASONING_FIELDS[0] else ""
+                parts.append(Reasoning(NAME, text=wire[key], form=FORMS.shaped(word)))
         content, shape = self._content(wire)
         parts += content
-        if _string(wire, "refusal"):
+        if string(wire, "refusal"):
             taken.add("refusal")
-            parts.append(Text(wire["refusal"], Form(NAME, shape="refusal-field")))
+            parts.append(Text(wire["refusal"], FORMS.shaped("refusal-field")))
         for key in OPAQUE_FIELDS:
             if wire.get(key) is not None:
                 taken.add(key)
@@ -108,9 +106,9 @@ class MessageReader:
             parts += self._tool_calls(wire["tool_calls"])
         if shape == "null" and taken & {"tool_calls", "function_call", "refusal", "audio"}:
             shape = ""
-        name = _string(wire, "name")
+        name = string(wire, "name")
         return Message(
-            "assistant", tuple(parts), name, _form(envelope("assistant", name=name), _without(wire, *taken), [shape])
+            "assistant", tuple(parts), name, FORMS.made(envelope("assistant", name=name), without(wire, *taken), shape)
         )
 
     def _tool_calls(self, entries: Sequence[Any]) -> list[Part]:
@@ -122,17 +120,17 @@ class MessageReader:
 
     def _result(self, wire: Mapping[str, Any], *, legacy: bool) -> ToolResult:
         parts, shape = self._content(wire)
-        call_id = "" if legacy else _string(wire, "tool_call_id")
-        said = _string(wire, "name")
+        call_id = "" if legacy else string(wire, "tool_call_id")
+        said = string(wire, "name")
         call = self._calls.get(call_id)
-        held = [shape, "legacy" if legacy else "", "named" if said and not legacy else ""]
+        kind = "legacy" if legacy else "named" if said else ""
         default = envelope("function" if legacy else "tool", tool_call_id=call_id, name=said)
         return ToolResult(
             call_id,
             said or (call.name if call and not legacy else ""),
             tuple(part for part in parts if isinstance(part, (Text, Media, Opaque))),
             kind=call.kind if call else "function",
-            form=_form(default, _without(wire, "content"), held),
+            form=FORMS.made(default, without(wire, "content"), shape, kind),
         )
 
     def _content(self, wire: Mapping[str, Any]) -> tuple[list[Part], str]:
@@ -155,8 +153,7 @@ class MessageReader:
         key = "text" if kind in TEXT_TYPES else kind
         if key in ("text", "refusal") and isinstance(wire.get(key), str):
             shape = "refusal" if key == "refusal" else ""
-            bare = Text(wire[key], Form(NAME, shape=shape) if shape else None)
-            return Text(wire[key], formed(NAME, text_wire(bare), wire, shape))
+            return FORMS.formed(Text(wire[key]), text_wire, wire, shape)
         media = read_media(wire, self.blobs) if kind in MEDIA_TYPES else None
         return Opaque(NAME, kind, wire) if media is None else media
 
@@ -168,24 +165,21 @@ def read_call(entry: Mapping[str, Any]) -> ToolCall | None:
     body = entry.get(kind)
     if not isinstance(body, Mapping):
         return None
-    call_id, name = _string(entry, "id"), _string(body, "name")
+    call_id, name = string(entry, "id"), string(body, "name")
     if kind == "custom":
         if not isinstance(body.get("input"), str):
             return None
-        call = ToolCall(call_id, name, raw=body["input"], kind="custom")
+        call, shape = ToolCall(call_id, name, raw=body["input"], kind="custom"), ""
     else:
         arguments, raw, shape = _arguments(body)
-        call = ToolCall(call_id, name, arguments, raw, form=Form(NAME, shape=shape) if shape else None)
-    form = formed(NAME, call_wire(call, custom=True), entry, call.form.shape if call.form else "")
-    return msgspec.structs.replace(call, form=form)
+        call = ToolCall(call_id, name, arguments, raw)
+    return FORMS.formed(call, lambda call: call_wire(call, custom=True), entry, shape)
 
 
 def _legacy_call(body: Mapping[str, Any]) -> ToolCall:
     """A call of the time before `tool_calls`: it has no id."""
     arguments, raw, shape = _arguments(body)
-    shape = f"legacy {shape}".strip()
-    call = ToolCall("", _string(body, "name"), arguments, raw, form=Form(NAME, shape=shape))
-    return msgspec.structs.replace(call, form=formed(NAME, function_wire(call), body, shape))
+    return FORMS.formed(ToolCall("", string(body, "name"), arguments, raw), function_wire, body, "legacy", shape)
 
 
 def _remember(calls: dict[str, ToolCall], call: ToolCall) -> ToolCall:
@@ -205,16 +199,15 @@ def _arguments(body: Mapping[str, Any]) -> tuple[Any, str | None, str]:
 
 def _configuration(body: Mapping[str, Any]) -> Configuration:
     check_types(body, BODY, "")
-    model = _string(body, "model")
+    model = string(body, "model")
     declared = body.get("tools") or ()
     seen = {key: body[key] for key in ("model", "tools") if key in body and not (key == "tools" and declared)}
-    default = {"model": model}
     return Configuration(
         provider=NAME,
         model=model,
         settings={key: value for key, value in body.items() if key not in ("model", "messages", "tools")},
         tools=tuple(_tool(tool) for tool in declared),
-        form=formed(NAME, default, seen),
+        form=FORMS.made({"model": model}, seen),
     )
 
 
@@ -225,22 +218,9 @@ def _tool(wire: Mapping[str, Any]) -> Tool:
         return Tool(name=kind, kind="hosted", provider=NAME, data=wire)
     parameters = body.get("parameters")
     tool = Tool(
-        name=_string(body, "name"),
-        description=_string(body, "description"),
+        name=string(body, "name"),
+        description=string(body, "description"),
         parameters=parameters if kind == "function" and isinstance(parameters, dict) else None,
         kind=kind,
     )
-    return msgspec.structs.replace(tool, form=formed(NAME, tool_wire(tool, custom=True) or {}, wire))
-
-
-def _form(default: dict[str, Any], seen: dict[str, Any], held: list[str]) -> Form | None:
-    return formed(NAME, default, seen, " ".join(word for word in held if word))
-
-
-def _string(wire: Mapping[str, Any], key: str) -> str:
-    value = wire.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _without(wire: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in wire.items() if key not in keys}
+    return FORMS.formed(tool, lambda tool: tool_wire(tool, custom=True), wire)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...log.messages import Text, Tool, ToolCall, compact_json, free_text
-from .form import spelled, words
-from .schema import NAME
+from .form import FORMS, NAME, spelled
 
 
 def envelope(role: str, **keys: str) -> dict[str, Any]:
@@ -16,7 +15,7 @@ def envelope(role: str, **keys: str) -> dict[str, Any]:
 
 def text_wire(text: Text) -> dict[str, Any]:
     """The content part of a text."""
-    kind = "refusal" if "refusal" in words(text.form) else "text"
+    kind = "refusal" if FORMS.says(text.form, "refusal") else "text"
     return spelled({"type": kind, kind: text.text}, text.form)
 
 
@@ -24,7 +23,7 @@ def function_wire(call: ToolCall) -> dict[str, Any]:
     """Name and arguments of a call. Kinds that this API does not have become functions: free text
     as `input`, actions as they are."""
     named = {"name": call.name} if call.name else {}
-    held = words(call.form)
+    held = FORMS.words(call.form)
     if call.kind == "custom":
         return {**named, "arguments": compact_json({"input": _free_text(call)})}
     if "object" in held and call.raw is None:

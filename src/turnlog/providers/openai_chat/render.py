@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...log.messages import (
-    Form,
     Media,
     Message,
     Opaque,
@@ -17,19 +16,19 @@ from ...log.messages import (
     ToolCall,
     ToolResult,
     Unknown,
-    extra_keys,
     shown_apart,
 )
 from ...log.records import Configuration
 from ...models.target import Target
-from ...view.types import Loss, Shown
+from ...view.types import Shown
+from ..losses import Losses
 from ..protocol import BlobReader, Rendered
 from ..spelling import spell
-from .form import spelled, words
+from .form import FORMS, NAME, spelled
 from .media import media_wire
 from .parts import call_wire, envelope, function_wire, text_wire, tool_wire
 from .rules import takes_custom
-from .schema import NAME, OPAQUE_FIELDS, takes_reasoning
+from .schema import OPAQUE_FIELDS, takes_reasoning
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
@@ -40,37 +39,28 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     for shown in view:
         writer.show(shown)
     writer.flush()
-    losses = writer.losses
     model = target.model or configuration.model
     request: dict[str, Any] = {"model": model} if model else {}
-    form = configuration.form
-    if form is not None and form.provider == NAME:
-        request = spell(request, form.delta)
+    request = spell(request, FORMS.delta(configuration.form))
     request["messages"] = writer.messages
-    tools = _tools(configuration.tools, losses, custom=custom)
+    tools = _tools(configuration.tools, writer.losses, custom=custom)
     if tools:
         request["tools"] = tools
-    if configuration.provider in ("", NAME):
-        request.update(configuration.settings)
-    else:
-        losses += [
-            Loss("setting", f"{key!r} is a setting of {configuration.provider}") for key in configuration.settings
-        ]
-    request.update(target.settings)
-    return Rendered(body=request, losses=tuple(losses))
+    request.update(configuration.settings)
+    return Rendered(body=request, losses=tuple(writer.losses.made))
 
 
-def _tools(tools: Sequence[Tool], losses: list[Loss], *, custom: bool) -> list[dict[str, Any]]:
+def _tools(tools: Sequence[Tool], losses: Losses, *, custom: bool) -> list[dict[str, Any]]:
+    losses.records = ()
     wires: list[dict[str, Any]] = []
     for tool in tools:
         wire = tool_wire(tool, custom=custom)
         if wire is None:
-            losses.append(Loss("tool", f"tool {tool.name!r} runs at {tool.provider or 'its provider'} only"))
+            losses.add("tool", f"tool {tool.name!r} runs at {tool.provider or 'its provider'} only")
             continue
         if tool.kind == "custom" and not custom:
-            losses.append(Loss("tool", f"custom tool {tool.name!r} declared as a function of one text `input`"))
-        if tool.form is not None and tool.form.provider != NAME:
-            losses += [Loss("extra", f"{key!r} of tool {tool.name!r}") for key in extra_keys(tool.form)]
+            losses.add("tool", f"custom tool {tool.name!r} declared as a function of one text `input`")
+        losses.extras(tool.form, f"tool {tool.name!r}")
         wires.append(wire)
     return wires
 
@@ -81,17 +71,15 @@ class _Writer:
 
     def __init__(self, blob: BlobReader, *, custom: bool, details: bool) -> None:
         self.messages: list[dict[str, Any]] = []
-        self.losses: list[Loss] = []
+        self.losses = Losses(NAME, apart=True)
         self._blob = blob
         self._custom = custom
         self._details = details
         self._waiting: list[dict[str, Any]] = []
-        self._records: tuple[int, ...] = ()
 
     def show(self, shown: Shown) -> None:
         message = shown.message
-        self._records = shown.records
-        self._extras(message.form, f"{message.role} message")
+        self.losses.begin(shown)
         if message.role == "user":
             self._user(message)
             return
@@ -99,7 +87,7 @@ class _Writer:
         if message.role == "assistant":
             self._assistant(message)
             return
-        role = "developer" if "developer" in words(message.form) else "system"
+        role = "developer" if FORMS.says(message.form, "developer") else "system"
         contents = self._contents(message.parts, "system message")
         self._add(envelope(role, name=message.name), contents, message)
 
@@ -113,7 +101,7 @@ class _Writer:
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         rest = [part for part in message.parts if not isinstance(part, ToolResult)]
         if results and any(not isinstance(part, ToolResult) for part in message.parts[: len(results)]):
-            self._lose("place", "tool results stand ahead of what was said before them")
+            self.losses.add("place", "tool results stand ahead of what was said before them")
         if not results:
             self.flush()
         for result in results:
@@ -122,21 +110,21 @@ class _Writer:
             return
         contents = self._contents(rest, "user message", media=True)
         moved, self._waiting = self._waiting, []
-        role = "function" if "function" in words(message.form) and not moved else "user"
+        role = "function" if FORMS.says(message.form, "function") and not moved else "user"
         self._add(envelope(role, name=message.name), [*moved, *contents], message)
 
     def _result(self, result: ToolResult) -> None:
-        self._extras(result.form, f"result of call {result.call_id}")
-        held = words(result.form)
+        self.losses.extras(result.form, f"result of call {result.call_id}")
+        held = FORMS.words(result.form)
         legacy = "legacy" in held and not result.call_id
         named = legacy or "named" in held
         media = [part for part in result.parts if isinstance(part, Media)]
         contents = self._contents([part for part in result.parts if not isinstance(part, Media)], "tool result")
         if result.outcome != "ok" and not result.synthetic:  # that one says so itself
-            self._lose("outcome", f"call {result.call_id} {result.outcome}: only the text of its result can say so")
+            self.losses.add("outcome", f"call {result.call_id} {result.outcome}: only its text can say so")
         if media:
             kinds = " and ".join(sorted({part.kind for part in media}))
-            self._lose("place", f"{kinds} of the result of call {result.call_id} shown in a user message after it")
+            self.losses.add("place", f"{kinds} of the result of call {result.call_id} shown in a user message after it")
             label, instead = shown_apart(result)
             self._waiting += [{"type": "text", "text": label}, *(self._media(part) for part in media)]
             contents = contents or [{"type": "text", "text": instead}]
@@ -155,24 +143,24 @@ class _Writer:
         for part in message.parts:
             match part:
                 case ToolCall():
-                    self._extras(part.form, f"call {part.id}")
+                    self.losses.extras(part.form, f"call {part.id}")
                     if part.signature:
-                        self._lose("reasoning", f"{part.provider} signature of call {part.id!r} left out")
-                    if "legacy" in words(part.form) and not part.id and "function_call" not in wire:
+                        self.losses.add("reasoning", f"{part.provider} signature of call {part.id!r} left out")
+                    if FORMS.says(part.form, "legacy") and not part.id and "function_call" not in wire:
                         wire["function_call"] = spelled(function_wire(part), part.form)
                     else:
                         calls.append(call_wire(part, custom=self._custom))
                 case Opaque(kind="tool_call") if part.provider == NAME:
                     calls.append(part.data)
-                case Text() if "refusal-field" in words(part.form):
+                case Text() if FORMS.says(part.form, "refusal-field"):
                     wire["refusal"] = f"{wire['refusal']}\n{part.text}" if "refusal" in wire else part.text
-                case Text() if sounds and "transcript" in words(part.form):
+                case Text() if sounds and FORMS.says(part.form, "transcript"):
                     pass
                 case _ if self._field(part, wire):
                     pass
                 case _:
                     if calls:
-                        self._lose("place", "text after a tool call stands before it")
+                        self.losses.add("place", "text after a tool call stands before it")
                     texts.append(part)
         if calls:
             wire["tool_calls"] = calls
@@ -182,24 +170,24 @@ class _Writer:
         """Write a part that is a key of the assistant message; whether it was one."""
         if isinstance(part, Reasoning):
             if part.provider != NAME:
-                self._lose("reasoning", f"reasoning of {part.provider} left out")
+                self.losses.add("reasoning", f"reasoning of {part.provider} left out")
                 return True
             if not part.text:
                 return True
-            key = (words(part.form) or ["reasoning_content"])[0]
+            key = (FORMS.words(part.form) or ["reasoning_content"])[0]
             wire[key] = f"{wire[key]}\n{part.text}" if key in wire else part.text
             return True
         if not isinstance(part, Opaque) or part.provider != NAME:
             return False
         if part.kind == "reasoning_details" and not self._details:
-            self._lose("opaque", "reasoning_details left out: this model's server takes none back")
+            self.losses.add("opaque", "reasoning_details left out: this model's server takes none back")
             return True
         if part.kind in wire and part.kind in OPAQUE_FIELDS:  # of two messages that were joined
             both = isinstance(part.data, list) and isinstance(wire[part.kind], list)
             if both:
                 wire[part.kind] = [*wire[part.kind], *part.data]
             else:
-                self._lose("opaque", f"a second {part.kind} of one message left out")
+                self.losses.add("opaque", f"a second {part.kind} of one message left out")
         elif part.kind == "audio" and isinstance(part.data, dict):
             # When it ends and which blob it is are known to us, and not asked for.
             wire["audio"] = {key: value for key, value in part.data.items() if key not in ("expires_at", "sha256")}
@@ -213,7 +201,7 @@ class _Writer:
         if not contents and message.parts and not own and wire.keys() <= {"role", "name"}:
             return
         bare = bool(wire.keys() & {"tool_calls", "function_call", "refusal", "audio"})
-        whole = _with_content(wire, contents, words(message.form), bare=bare)
+        whole = _with_content(wire, contents, FORMS.words(message.form), bare=bare)
         self.messages.append(spelled(whole, message.form))
 
     def _contents(self, parts: Sequence[Part], where: str, *, media: bool = False) -> list[Any]:
@@ -221,41 +209,33 @@ class _Writer:
         for part in parts:
             match part:
                 case Text():
-                    self._extras(part.form, f"text of a {where}")
+                    self.losses.extras(part.form, f"text of a {where}")
                     contents.append(text_wire(part))
                 case Media() if media:
                     contents.append(self._media(part))
                 case Media():
-                    self._lose("media", f"{part.kind} in a {where} left out")
+                    self.losses.add("media", f"{part.kind} in a {where} left out")
                 case Opaque() if part.provider == NAME:
                     contents.append(part.data)
                 case Opaque():
-                    self._lose("opaque", f"{part.kind} of {part.provider} left out")
+                    self.losses.add("opaque", f"{part.kind} of {part.provider} left out")
                 case Unknown():
-                    self._lose("unknown", f"part of unknown kind {part.kind!r} left out")
+                    self.losses.add("unknown", f"part of unknown kind {part.kind!r} left out")
                 case _:
-                    self._lose("place", f"{type(part).__name__} has no place in a {where}")
+                    self.losses.add("place", f"{type(part).__name__} has no place in a {where}")
         return contents
 
     def _media(self, media: Media) -> dict[str, Any]:
         """The content part of media, or a text in place of what this API cannot take."""
-        self._extras(media.form, media.kind)
+        self.losses.extras(media.form, media.kind)
         if media.name and media.kind not in ("document", "file"):
-            self._lose("extra", f"name {media.name!r} of {media.kind} left out")
+            self.losses.add("extra", f"name {media.name!r} of {media.kind} left out")
         wire = media_wire(media, self._blob)
         if wire is not None:
             return wire
         label = media.name or media.url or media.file_id or media.mime or media.kind
-        self._lose("media", f"{media.kind} {label} cannot be sent to this API")
+        self.losses.add("media", f"{media.kind} {label} cannot be sent to this API")
         return {"type": "text", "text": f"[{media.kind} left out: {label}]"}
-
-    def _extras(self, form: Form | None, where: str) -> None:
-        if form is not None and form.provider != NAME:
-            for key in extra_keys(form):
-                self._lose("extra", f"{key!r} of {where} is {form.provider}'s own")
-
-    def _lose(self, kind: str, detail: str) -> None:
-        self.losses.append(Loss(kind, detail, self._records))
 
 
 def _with_content(wire: dict[str, Any], contents: list[Any], held: list[str], *, bare: bool) -> dict[str, Any]:

@@ -9,15 +9,17 @@ from typing import Any
 import msgspec
 
 from ...errors import FormatError
-from ...log.messages import Form, Message, Opaque, Part, Text, ToolCall, sha256_hex
+from ...log.messages import Message, Opaque, Part, Text, ToolCall
 from ...log.records import Usage, tokens_billed
+from ..error_bodies import refuse_error
+from ..media_bytes import decode_base64, keep
 from ..protocol import Reply
-from ..refusals import refuse_error
+from ..reading import inner
 from ..schema import check_types
 from ..sdk_objects import plain
-from .media import decode_base64
+from .form import FORMS, NAME
 from .parse import MessageReader
-from .schema import NAME, OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN
+from .schema import OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN
 
 _ANSWER_KEYS = ("content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS, *OPAQUE_FIELDS)
 _PADDED = re.compile("[^=]+=*")
@@ -138,11 +140,10 @@ def _audio(wire: Any, blobs: dict[str, bytes]) -> list[Part]:
     pieces = [decode_base64(piece) for piece in _PADDED.findall(wire.get("data") or "")]
     data = b"".join(piece for piece in pieces if piece)
     if data:
-        kept["sha256"] = sha256_hex(data)
-        blobs[kept["sha256"]] = data
+        kept["sha256"] = keep(data, blobs)
     parts: list[Part] = [Opaque(NAME, "audio", kept)] if kept.get("id") else []
     if isinstance(wire.get("transcript"), str) and wire["transcript"]:
-        parts.append(Text(wire["transcript"], Form(NAME, shape="transcript")))
+        parts.append(Text(wire["transcript"], FORMS.shaped("transcript")))
     return parts
 
 
@@ -150,17 +151,12 @@ def usage_of(raw: Any) -> Usage | None:
     """Usage in common terms. `prompt_tokens` includes cached ones, `completion_tokens` reasoning."""
     if not isinstance(raw, Mapping):
         return None
-    details = raw.get("prompt_tokens_details") or {}
-    answered = raw.get("completion_tokens_details") or {}
+    details, answered = inner(raw, "prompt_tokens_details"), inner(raw, "completion_tokens_details")
     return Usage(
-        input=_count(raw, "prompt_tokens"),
-        output=_count(raw, "completion_tokens"),
+        input=tokens_billed(raw.get("prompt_tokens")),
+        output=tokens_billed(raw.get("completion_tokens")),
         # DeepSeek reports its cache beside the details.
-        cached=_count(details, "cached_tokens") or _count(raw, "prompt_cache_hit_tokens"),
-        cache_write=_count(details, "cache_write_tokens"),
-        reasoning=_count(answered, "reasoning_tokens"),
+        cached=tokens_billed(details.get("cached_tokens")) or tokens_billed(raw.get("prompt_cache_hit_tokens")),
+        cache_write=tokens_billed(details.get("cache_write_tokens")),
+        reasoning=tokens_billed(answered.get("reasoning_tokens")),
     )
-
-
-def _count(raw: Any, key: str) -> int:
-    return tokens_billed(raw.get(key)) if isinstance(raw, Mapping) else 0

@@ -13,7 +13,8 @@ from typing import Any
 
 from ...models.target import Target
 from ...view.rules import Rules
-from .schema import NAME, TOOLS_MAX, takes_reasoning
+from .form import NAME
+from .schema import TOOLS_MAX, takes_reasoning
 
 # Custom tools came with GPT-5; models before it refuse them. An unknown name may be an alias or a
 # deployment of a new model and is taken to know them.

@@ -7,8 +7,6 @@ from functools import lru_cache
 
 from ..schema import ANY, OBJECT, STRING, Each, Either, Many, Read, Record, Shape, Tagged, Value, record, words
 
-NAME = "openai-chat"
-
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Keys of an assistant message under which compatible servers show reasoning as a text:
 `reasoning_content` (DeepSeek, Moonshot, vLLM), `reasoning` (OpenRouter, Groq, newer vLLM)."""

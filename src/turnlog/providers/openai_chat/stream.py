@@ -14,7 +14,7 @@ from .response import error_text, first_choice, read_answer, usage_of
 from .schema import DELTA
 
 
-class ChatAssembler:
+class StreamAssembler:
     """Collects chunks into the message that the whole response would have held.
 
     The end of the stream is the chunk with a finish reason: SDKs do not show the `[DONE]` line. Usage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..protocol import OPENAI_SETTINGS, Provider
+from .form import NAME
 from .known import knows
 from .parse import parse
 from .render import render
@@ -10,8 +11,7 @@ from .response import parse_response
 from .rules import rules
 from .sanitize import sanitize
 from .stream import StreamAssembler
-from .tools import choice_in_common_words, choice_on_the_wire
-from .wire import NAME
+from .tool_choice import tool_choice, with_tool_choice
 
 __all__ = ["PROVIDER"]
 
@@ -32,6 +32,6 @@ PROVIDER = Provider(
     render=render,
     sanitize=sanitize,
     knows=knows,
-    tool_choice=choice_in_common_words,
-    with_tool_choice=choice_on_the_wire,
+    tool_choice=tool_choice,
+    with_tool_choice=with_tool_choice,
 )

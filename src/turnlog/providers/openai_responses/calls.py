@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
-
-from msgspec.structs import replace
 
 from ...errors import FormatError
 from ...log.messages import (
-    Form,
     Media,
     Message,
     Opaque,
@@ -23,9 +21,10 @@ from ...log.messages import (
     text_of,
 )
 from ..protocol import BlobReader
-from ..spelling import formed, spell
+from ..spelling import spell
+from .form import FORMS, NAME
+from .item_types import CALLS, RESULTS
 from .parts import read_content, write_content, write_part
-from .wire import CALLS, NAME, RESULTS, has_word, own_delta, words
 
 
 def is_client_call(item: Mapping[str, Any]) -> bool:
@@ -79,10 +78,8 @@ def read_call(item: Mapping[str, Any], linked: tuple[str, ...], path: str) -> To
         arguments = {key: item[key] for key in spec.action if key in item}
     if spec.action:
         shape = kind
-    shape = words(shape, *linked)
     call = ToolCall(call_id, name, arguments, raw, spec.kind, provider=NAME if item_id else "", item_id=item_id)
-    default = _default_call(replace(call, form=Form(NAME, shape)), kind)
-    return replace(call, form=formed(NAME, default, item, shape))
+    return FORMS.formed(call, lambda call: _default_call(call, kind), item, shape, *linked)
 
 
 def call_type(call: ToolCall, told: frozenset[str]) -> str:
@@ -95,7 +92,7 @@ def call_type(call: ToolCall, told: frozenset[str]) -> str:
     if call.kind == "custom":
         return "custom_tool_call"
     for kind, spec in CALLS.items():
-        if spec.action and has_word(call.form, kind) and spec.kind == call.kind:
+        if spec.action and FORMS.says(call.form, kind) and spec.kind == call.kind:
             return "function_call" if kind == "computer_call" and call.id in told else kind
     return "function_call"
 
@@ -104,8 +101,8 @@ def write_call(call: ToolCall, kind: str) -> dict[str, Any]:
     """The item of a call, of type `kind`."""
     default = _default_call(call, kind)
     usual = kind == ("custom_tool_call" if call.kind == "custom" else "function_call")
-    same_type = has_word(call.form, kind) if CALLS[kind].action else usual and call.kind in ("function", "custom")
-    return spell(default, own_delta(call.form) if same_type else None)
+    same_type = FORMS.says(call.form, kind) if CALLS[kind].action else usual and call.kind in ("function", "custom")
+    return spell(default, FORMS.delta(call.form) if same_type else None)
 
 
 def _default_call(call: ToolCall, kind: str) -> dict[str, Any]:
@@ -120,7 +117,7 @@ def _default_call(call: ToolCall, kind: str) -> dict[str, Any]:
     if kind == "function_call":
         item["arguments"] = _function_arguments(call)
     elif kind == "custom_tool_call":
-        item["input"] = parse_arguments(call.raw or "")[0] if has_word(call.form, "json") else call.raw_arguments
+        item["input"] = parse_arguments(call.raw or "")[0] if FORMS.says(call.form, "json") else call.raw_arguments
     elif len(spec.action) == 1:
         item[spec.action[0]] = call.arguments
     else:
@@ -135,7 +132,7 @@ def _default_call(call: ToolCall, kind: str) -> dict[str, Any]:
 
 def _function_arguments(call: ToolCall) -> Any:
     if call.kind == "function":
-        return call.arguments if has_word(call.form, "json") and call.raw is None else call.raw_arguments
+        return call.arguments if FORMS.says(call.form, "json") and call.raw is None else call.raw_arguments
     if call.raw is not None:
         return compact_json({"input": call.raw})
     return compact_json(call.arguments)
@@ -160,10 +157,10 @@ def read_result(
     name = call.name if call is not None else item.get("name")
     result_kind = call.kind if call is not None else RESULTS[kind]
     parts, shape = _read_output(item, kind, f"{path}.output", blobs)
-    shape = words("" if RESULTS[kind] == result_kind == "function" else kind, shape)
+    unusual = "" if RESULTS[kind] == result_kind == "function" else kind
     result = ToolResult(call_id, name if isinstance(name, str) else "", parts, _outcome(item), result_kind)
-    default, _ = _default_result(replace(result, form=Form(NAME, shape)), kind, blobs.__getitem__)
-    return replace(result, form=formed(NAME, default, item, shape))
+    default = partial(_default_result, kind=kind, blob=blobs.__getitem__)
+    return FORMS.formed(result, lambda result: default(result)[0], item, unusual, shape)
 
 
 def _outcome(item: Mapping[str, Any]) -> Outcome:
@@ -193,14 +190,14 @@ def result_type(result: ToolResult, answered: str) -> str:
 
 def said_type(result: ToolResult) -> str:
     """The item type that a result was read from, or nothing if it was the usual one."""
-    return next((kind for kind in RESULTS if has_word(result.form, kind)), "")
+    return next((kind for kind in RESULTS if FORMS.says(result.form, kind)), "")
 
 
 def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
     """The item of a result, of type `kind`, and the parts that it has no place for."""
     default, lost = _default_result(result, kind, blob)
-    same_type = has_word(result.form, kind) or (kind == "function_call_output" == _plain_type(result))
-    delta = own_delta(result.form) if same_type else None
+    same_type = FORMS.says(result.form, kind) or (kind == "function_call_output" == _plain_type(result))
+    delta = FORMS.delta(result.form) if same_type else None
     if delta and result.parts and "output" in (*delta.get("+", ()), *delta.get("-", ())):
         # The output was null or absent when it was read, and is neither now.
         delta = {
@@ -212,7 +209,7 @@ def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[
 
 
 def _plain_type(result: ToolResult) -> str:
-    named = any(has_word(result.form, kind) for kind in RESULTS)
+    named = any(FORMS.says(result.form, kind) for kind in RESULTS)
     return "" if named else "function_call_output"
 
 
@@ -243,7 +240,7 @@ def _read_stream(entry: Any, path: str) -> tuple[Text, Text]:
     if not isinstance(out, str) or not isinstance(err, str):
         raise FormatError("expected strings in stdout and stderr", path=path)
     default = {"stdout": out, "stderr": err, "outcome": {"type": "exit", "exit_code": 0}}
-    return Text(out, formed(NAME, default, entry, "stdout")), Text(err, Form(NAME, "stderr"))
+    return Text(out, FORMS.made(default, entry, "stdout")), Text(err, FORMS.shaped("stderr"))
 
 
 def _default_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
@@ -255,10 +252,10 @@ def _default_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[di
     lost: list[Part] = [part for part in parts if not isinstance(part, Text)]
     plain = text_of(Message("user", tuple(texts)))
     if kind in ("function_call_output", "custom_tool_call_output"):
-        if has_word(result.form, "json") and len(texts) == len(parts) == 1:
+        if FORMS.says(result.form, "json") and len(texts) == len(parts) == 1:
             item["output"], lost = parse_arguments(plain)[0], []
         else:
-            item["output"], lost = write_content(parts, "user", blob, has_word(result.form, "list"))
+            item["output"], lost = write_content(parts, "user", blob, FORMS.says(result.form, "list"))
     elif kind == "local_shell_call_output":
         item["output"] = plain
     elif kind == "apply_patch_call_output":
@@ -273,7 +270,7 @@ def _default_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[di
     elif kind == "computer_call_output":
         shot = next((part for part in parts if isinstance(part, Media) and part.kind == "image"), None)
         written = (write_part(shot, "user", blob) if shot else None) or {}
-        if not has_word(shot.form if shot else None, "screenshot"):
+        if not FORMS.says(shot.form if shot else None, "screenshot"):
             written = {key: written[key] for key in ("image_url", "file_id") if key in written}
         item["output"] = {"type": "computer_screenshot", **written}
         lost = [part for part in parts if part is not shot]
@@ -287,13 +284,13 @@ def _write_streams(texts: list[Text], result: ToolResult) -> list[dict[str, Any]
         usual = {"type": "exit", "exit_code": 1}
     chunks: list[dict[str, Any]] = []
     for text in texts:
-        if has_word(text.form, "stderr") and chunks and not chunks[-1]["stderr"]:
+        if FORMS.says(text.form, "stderr") and chunks and not chunks[-1]["stderr"]:
             chunks[-1]["stderr"] = text.text
-        elif has_word(text.form, "stderr"):
+        elif FORMS.says(text.form, "stderr"):
             chunks.append({"stdout": "", "stderr": text.text, "outcome": usual})
         else:
-            known = has_word(text.form, "stdout")
+            known = FORMS.says(text.form, "stdout")
             outcome = {"type": "exit", "exit_code": 0} if known else usual
             chunk = {"stdout": text.text, "stderr": "", "outcome": outcome}
-            chunks.append(spell(chunk, own_delta(text.form) if known else None))
+            chunks.append(spell(chunk, FORMS.delta(text.form) if known else None))
     return chunks

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from ...errors import FormatError
-from ...log.messages import Form, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from ...log.messages import Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ..protocol import BlobReader
+from ..reading import string
 from ..schema import ANY, STRING, check_types
-from ..spelling import formed, spell
+from ..spelling import spell
 from .calls import is_client_call, is_client_result, read_call, read_result
+from .form import FORMS, NAME
+from .item_types import ROLES, item_type, links
 from .parts import read_content, text_part, write_content
 from .schema import ITEM
-from .wire import NAME, ROLES, has_word, item_type, links, own_delta, word_value, words
 
 _CANONICAL_ROLE: dict[str, Role] = {
     "assistant": "assistant",
@@ -84,10 +84,9 @@ def _read_message(item: Mapping[str, Any], linked: tuple[str, ...], path: str, b
     parts, shape = read_content(content, canonical, f"{path}.content", blobs)
     if content in ("", []):  # accepted, and not the same as none
         parts, shape = (Text(""),), "" if content == "" else "empty"
-    shape = words(shape, *linked)
-    message = Message(canonical, parts, form=Form(NAME, shape))
-    default, _ = _default_message(message, blobs.__getitem__)
-    return replace(message, form=formed(NAME, default, item, shape))
+    message = Message(canonical, parts)
+    blob = blobs.__getitem__
+    return FORMS.formed(message, lambda message: _default_message(message, blob)[0], item, shape, *linked)
 
 
 def _read_output_message(
@@ -106,10 +105,10 @@ def _read_output_message(
     first = parts[0]
     seen = {**{key: value for key, value in item.items() if key != "content"}, "role": "assistant"}
     spelled = {"part": dict(content[0]), "item": seen}  # type: ignore[index]
-    refusal = has_word(first.form, "refusal")
+    refusal = FORMS.says(first.form, "refusal")
     default = {"part": text_part(first.text, "assistant", refusal=refusal), "item": _item_head()}
-    shape = words(f"item={len(parts)}", "refusal" if refusal else "", *linked)
-    return [Text(first.text, formed(NAME, default, spelled, shape)), *parts[1:]]
+    form = FORMS.made(default, spelled, f"item={len(parts)}", "refusal" if refusal else "", *linked)
+    return [Text(first.text, form), *parts[1:]]
 
 
 def _item_head() -> dict[str, Any]:
@@ -136,10 +135,7 @@ def _read_part_item(
 
 
 def _opaque(item: Mapping[str, Any], linked: tuple[str, ...]) -> Opaque:
-    kind = item.get("type")
-    return Opaque(
-        NAME, kind if isinstance(kind, str) else "item_reference", dict(item), formed(NAME, {}, {}, words(*linked))
-    )
+    return Opaque(NAME, string(item, "type") or "item_reference", dict(item), FORMS.shaped(*linked))
 
 
 def _read_reasoning(item: Mapping[str, Any], linked: tuple[str, ...]) -> Reasoning | None:
@@ -150,17 +146,14 @@ def _read_reasoning(item: Mapping[str, Any], linked: tuple[str, ...]) -> Reasoni
     if summary is None or content is None:
         return None
     lengths = ",".join(str(len(text)) for text in content)
-    encrypted, item_id = item.get("encrypted_content"), item.get("id")
-    shape = words(f"content={lengths}" if content else "", *linked)
     reasoning = Reasoning(
         provider=NAME,
         text="".join(content),
         summary=tuple(summary),
-        encrypted=encrypted if isinstance(encrypted, str) else "",
-        id=item_id if isinstance(item_id, str) else "",
-        form=Form(NAME, shape),
+        encrypted=string(item, "encrypted_content"),
+        id=string(item, "id"),
     )
-    return replace(reasoning, form=formed(NAME, _default_reasoning(reasoning), item, shape))
+    return FORMS.formed(reasoning, _default_reasoning, item, f"content={lengths}" if content else "", *linked)
 
 
 def _texts(entries: Any, kind: str) -> list[str] | None:
@@ -185,10 +178,10 @@ def write_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any] | 
     default, lost = _default_message(message, blob)
     if lost and not default["content"]:
         return None, lost
-    delta = own_delta(message.form)
+    delta = FORMS.delta(message.form)
     first = message.parts[0] if message.parts else None
-    if isinstance(first, Text) and word_value(first.form, "item"):
-        delta = (own_delta(first.form) or {}).get("~", {}).get("item")
+    if isinstance(first, Text) and FORMS.value(first.form, "item"):
+        delta = (FORMS.delta(first.form) or {}).get("~", {}).get("item")
     elif delta and message.parts:
         # A content that was null or absent when it was read and is neither now must not come back.
         kept = {key: value for key, value in delta.get("+", {}).items() if key != "content"}
@@ -198,9 +191,9 @@ def write_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any] | 
 
 def _default_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
     first = message.parts[0] if message.parts else None
-    opens = isinstance(first, Text) and bool(word_value(first.form, "item"))
-    content, lost = write_content(message.parts, message.role, blob, opens or has_word(message.form, "list"))
-    if content == "" and has_word(message.form, "empty"):
+    opens = isinstance(first, Text) and bool(FORMS.value(first.form, "item"))
+    content, lost = write_content(message.parts, message.role, blob, opens or FORMS.says(message.form, "list"))
+    if content == "" and FORMS.says(message.form, "empty"):
         content = []
     head = _item_head() if opens else {"role": message.role}
     return {**head, "content": content}, lost
@@ -208,7 +201,7 @@ def _default_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any]
 
 def write_reasoning(reasoning: Reasoning) -> dict[str, Any]:
     """The item of this provider's reasoning."""
-    return spell(_default_reasoning(reasoning), own_delta(reasoning.form))
+    return spell(_default_reasoning(reasoning), FORMS.delta(reasoning.form))
 
 
 def _default_reasoning(reasoning: Reasoning) -> dict[str, Any]:
@@ -216,7 +209,7 @@ def _default_reasoning(reasoning: Reasoning) -> dict[str, Any]:
     if reasoning.id:
         item["id"] = reasoning.id
     item["summary"] = [{"type": "summary_text", "text": text} for text in reasoning.summary]
-    lengths = word_value(reasoning.form, "content")
+    lengths = FORMS.value(reasoning.form, "content")
     if lengths:
         item["content"] = _cut(reasoning.text, [int(length) for length in lengths.split(",")])
     if reasoning.encrypted:

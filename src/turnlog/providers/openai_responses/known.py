@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from ...log.messages import Opaque
 from ..schema import fits
+from .form import FORMS
+from .item_types import ID_MAY_GO, id_fits, item_type
 from .schema import ITEM
-from .wire import ID_MAY_GO, has_word, id_fits, item_type
 
 
 def knows(part: Opaque) -> bool:
     """Whether an item that was kept whole is of a known type and has what it needs: transcripts hold types
     that only their own program reads, and what redaction left of values. Content parts and reasoning
     are only kept whole where nothing can be made of them."""
-    if has_word(part.form, "part") or part.kind == "reasoning" or not isinstance(part.data, dict):
+    if FORMS.says(part.form, "part") or part.kind == "reasoning" or not isinstance(part.data, dict):
         return False
     item = {**part.data, "type": item_type(part.data)}
     return fits(item, ITEM) and (item["type"] in ID_MAY_GO or id_fits(item))

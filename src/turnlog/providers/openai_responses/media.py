@@ -11,10 +11,10 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec.structs import replace
 
-from ...log.messages import Form, Media, media_kind, sha256_hex
+from ...log.messages import Media, media_kind
+from ..media_bytes import encode_base64, keep, keep_text, kept_text
 from ..protocol import BlobReader
-from ..spelling import formed
-from .wire import NAME, has_word, word_value, words
+from .form import FORMS, NAME
 
 MEDIA_TYPES = frozenset({"input_image", "input_file", "computer_screenshot"})
 
@@ -44,13 +44,13 @@ def read_media(part: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None
     is_file = part["type"] == "input_file"
     key, url_key = ("file_data", "file_url") if is_file else ("image_url", "image_url")
     name = part["filename"] if is_file and isinstance(part.get("filename"), str) else ""
-    shape = "screenshot" if part["type"] == "computer_screenshot" else ""
+    words = ["screenshot" if part["type"] == "computer_screenshot" else ""]
     source = part.get(key)
     if isinstance(source, str) and (is_file or _DATA_URL.match(source)):
         read = _read_data(source, name, is_file, blobs)
         if read is None:
             return None
-        media, shape = read[0], words(shape, read[1])
+        media, words = read[0], [*words, *read[1]]
     elif isinstance(part.get(url_key), str):
         media = Media(_kind("", is_file), url=part[url_key], name=name)
     elif isinstance(part.get("file_id"), str):
@@ -58,23 +58,22 @@ def read_media(part: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None
     else:
         return None
     if is_file and media.kind in ("image", "audio", "video"):
-        shape = words("file", shape)
+        words = ["file", *words]
     if name == _derived_name(media):
         media = replace(media, name="")
-    shaped = replace(media, form=Form(NAME, shape))
-    return replace(media, form=formed(NAME, write_media(shaped, blobs.__getitem__) or {}, part, shape))
+    return FORMS.formed(media, lambda media: write_media(media, blobs.__getitem__), part, *words)
 
 
 def write_media(media: Media, blob: BlobReader) -> dict[str, Any] | None:
     """The default rendering of media in the shape that its form names, or None if no part of an
     input item takes it: sound and film, and another provider's file ids."""
-    if media.kind in ("audio", "video") and not has_word(media.form, "file"):
+    if media.kind in ("audio", "video") and not FORMS.says(media.form, "file"):
         return None
     if media.file_id and media.provider != NAME:
         return None
-    is_file = media.kind != "image" or has_word(media.form, "file")
+    is_file = media.kind != "image" or FORMS.says(media.form, "file")
     part_type = "input_file" if is_file else "input_image"
-    result: dict[str, Any] = {"type": "computer_screenshot" if has_word(media.form, "screenshot") else part_type}
+    result: dict[str, Any] = {"type": "computer_screenshot" if FORMS.says(media.form, "screenshot") else part_type}
     if media.sha256:
         result["file_data" if is_file else "image_url"] = _data_text(media, blob)
     elif media.file_id:
@@ -87,26 +86,22 @@ def write_media(media: Media, blob: BlobReader) -> dict[str, Any] | None:
     return result
 
 
-def _read_data(source: str, name: str, is_file: bool, blobs: dict[str, bytes]) -> tuple[Media, str] | None:
+def _read_data(source: str, name: str, is_file: bool, blobs: dict[str, bytes]) -> tuple[Media, list[str]] | None:
     """Bytes and shape words of a data URL, or of base64 standing alone (the older `file_data`); None
     for a file that is no base64."""
     found = _DATA_URL.match(source)
     header = found[1] if found else ";base64"
     data = _decode(source[found.end() :] if found else source, header)
     mime = header.split(";")[0] if found else _mime_of(name)
-    shape = "" if found else "bare"
-    literal = source.encode("utf-8", "surrogatepass")
+    words = [] if found else ["bare"]
     if data is None and is_file:
         return None
     if data is None:  # no image, as a look at the bytes will show
-        data = literal
-    digest = sha256_hex(data)
-    blobs[digest] = data
-    media = Media(_kind(mime, is_file), mime, digest, len(data), name=name)
-    if source != _data_text(replace(media, form=Form(NAME, shape)), blobs.__getitem__):
-        blobs[sha256_hex(literal)] = literal
-        shape = words(shape, f"literal={sha256_hex(literal)}")
-    return media, shape
+        data = source.encode("utf-8", "surrogatepass")
+    media = Media(_kind(mime, is_file), mime, keep(data, blobs), len(data), name=name)
+    if source != _data_text(replace(media, form=FORMS.shaped(*words)), blobs.__getitem__):
+        words.append(f"literal={keep_text(source, blobs)}")
+    return media, words
 
 
 def _decode(payload: str, header: str) -> bytes | None:
@@ -119,15 +114,15 @@ def _decode(payload: str, header: str) -> bytes | None:
 
 
 def _data_text(media: Media, blob: BlobReader) -> str:
-    literal = word_value(media.form, "literal")
+    literal = FORMS.value(media.form, "literal")
     if literal:
-        seen = blob(literal).decode("utf-8", "surrogatepass")
+        seen = kept_text(literal, blob)
         declared = _DATA_URL.match(seen)
         # Bytes that turned out to be of another type are not sent as what they were declared to be.
         if declared is None or declared[1].split(";")[0] == media.mime:
             return seen
-    text = base64.b64encode(blob(media.sha256)).decode("ascii")
-    return text if has_word(media.form, "bare") else f"data:{media.mime};base64,{text}"
+    text = encode_base64(blob(media.sha256))
+    return text if FORMS.says(media.form, "bare") else f"data:{media.mime};base64,{text}"
 
 
 def _mime_of(name: str) -> str:

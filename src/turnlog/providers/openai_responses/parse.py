@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import FormatError
-from ...log.messages import Form, Message, Text
+from ...log.messages import Message, Text
 from ...log.records import Configuration
 from ..protocol import Parsed
 from ..schema import check_types
+from .form import FORMS, NAME
 from .items import read_items
 from .schema import BODY
 from .tools import read_tools
-from .wire import NAME, words
 
 
 def parse(body: Mapping[str, Any]) -> Parsed:
@@ -37,7 +37,7 @@ def _parsed(body: Mapping[str, Any]) -> Parsed:
     shape = ""
     model = settings.pop("model") if settings.get("model") else ""
     if settings.get("instructions"):
-        messages.append(Message("system", (Text(settings.pop("instructions")),), form=Form(NAME, "instructions")))
+        messages.append(Message("system", (Text(settings.pop("instructions")),), form=FORMS.shaped("instructions")))
     if isinstance(settings.get("input"), str):
         messages.append(Message("user", (Text(settings.pop("input")),)))
         shape = "input=string"
@@ -48,14 +48,12 @@ def _parsed(body: Mapping[str, Any]) -> Parsed:
     else:
         shape = "input=null" if "input" in settings else "input=absent"
         settings.pop("input", None)
-    if "model" not in body:
-        shape = words(shape, "model=absent")
     tools = settings.pop("tools") if settings.get("tools") else []
     configuration = Configuration(
         provider=NAME,
         model=model,
         settings=settings,
         tools=read_tools(tools),
-        form=Form(NAME, shape) if shape else None,
+        form=FORMS.shaped(shape, "" if "model" in body else "model=absent"),
     )
     return Parsed(messages=tuple(messages), configuration=configuration, blobs=blobs)

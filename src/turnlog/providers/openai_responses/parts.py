@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import FormatError
-from ...log.messages import Form, Media, Opaque, Part, Text
+from ...log.messages import Media, Opaque, Part, Text
 from ..protocol import BlobReader
-from ..spelling import formed, spell
+from ..spelling import spell
+from .form import FORMS, NAME
 from .media import MEDIA_TYPES, read_media, write_media
-from .wire import NAME, has_word, own_delta, word_value
 
 _TEXT_TYPES = frozenset({"input_text", "output_text", "text"})
 
@@ -24,27 +24,27 @@ def read_part(part: Any, role: str, path: str, blobs: dict[str, bytes]) -> Text 
         raise FormatError("expected a content part, an object with a 'type'", path=path)
     kind = part["type"]
     if kind in _TEXT_TYPES and isinstance(part.get("text"), str):
-        return Text(part["text"], formed(NAME, text_part(part["text"], role), part))
+        return Text(part["text"], FORMS.made(text_part(part["text"], role), part))
     if kind == "refusal" and isinstance(part.get("refusal"), str):
-        return Text(part["refusal"], formed(NAME, text_part(part["refusal"], role, refusal=True), part, "refusal"))
+        return Text(part["refusal"], FORMS.made(text_part(part["refusal"], role, refusal=True), part, "refusal"))
     if kind in MEDIA_TYPES:
         media = read_media(part, blobs)
         if media is not None:
             return media
-    return Opaque(NAME, kind, part, Form(NAME, "part"))
+    return Opaque(NAME, kind, part, FORMS.shaped("part"))
 
 
 def write_part(part: Part, role: str, blob: BlobReader) -> dict[str, Any] | None:
     """A content part of the wire, or None if this provider has no place for `part`."""
     if isinstance(part, Text):
-        delta = own_delta(part.form)
-        if word_value(part.form, "item"):  # it opens an output message, whose keys stand beside it
+        delta = FORMS.delta(part.form)
+        if FORMS.value(part.form, "item"):  # it opens an output message, whose keys stand beside it
             delta = (delta or {}).get("~", {}).get("part")
-        return spell(text_part(part.text, role, refusal=has_word(part.form, "refusal")), delta)
+        return spell(text_part(part.text, role, refusal=FORMS.says(part.form, "refusal")), delta)
     if isinstance(part, Media):
         media = write_media(part, blob)
-        return None if media is None else spell(media, own_delta(part.form))
-    if isinstance(part, Opaque) and part.provider == NAME and has_word(part.form, "part"):
+        return None if media is None else FORMS.spelled(media, part.form)
+    if isinstance(part, Opaque) and part.provider == NAME and FORMS.says(part.form, "part"):
         return dict(part.data)
     return None
 
@@ -94,6 +94,6 @@ def plain_texts(parts: tuple[Part, ...]) -> str | None:
     if not parts:
         return ""
     first = parts[0]
-    if len(parts) == 1 and isinstance(first, Text) and (first.form is None or first.form.provider != NAME):
+    if len(parts) == 1 and isinstance(first, Text) and FORMS.own(first.form) is None:
         return first.text
     return None

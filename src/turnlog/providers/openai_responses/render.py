@@ -18,19 +18,20 @@ from ...log.messages import (
     ToolCall,
     ToolResult,
     Unknown,
-    extra_keys,
 )
 from ...log.records import Configuration
 from ...models.target import Target
-from ...view.types import Edit, Loss, Shown
+from ...view.types import Edit, Shown
+from ..losses import Losses
 from ..protocol import BlobReader, Rendered
 from ..schema import fits
 from .calls import call_type, result_type, said_type, write_call, write_result
+from .form import FORMS, NAME
+from .item_ids import Entry, without_refused_ids
+from .item_types import CALLS, ID_MAY_GO, id_fits
 from .items import write_message, write_reasoning
 from .schema import ITEM
-from .settle import Entry, settle
-from .tools import tool_extras, write_tool
-from .wire import CALLS, ID_MAY_GO, NAME, has_word, id_fits, word_value
+from .tools import write_tool
 
 # Content that is no longer what the provider keeps under an item's id must not go by that id.
 _EDITED = frozenset({"cut", "masked", "placeholder", "replaced", "summarised", "synthetic"})
@@ -44,57 +45,50 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
     `instructions` is written where a leading message was read from there, or says so in its form.
     """
     writer = _Writer(view, blob)
-    named = target.model and not has_word(configuration.form, "model=absent")
+    named = target.model and not FORMS.says(configuration.form, "model=absent")
     body: dict[str, Any] = {"model": target.model} if named else {}
     body.update(configuration.settings)
     rest = list(view)
-    if rest and _is_instructions(rest[0].message) and "instructions" not in target.settings:
+    if rest and _is_instructions(rest[0].message) and not configuration.settings.get("instructions"):
         first = rest.pop(0).message.parts[0]
         assert isinstance(first, Text)
         body["instructions"] = first.text
     for shown in rest:
         writer.add(shown)
-    losses = writer.losses
-    stored = {**body, **target.settings}.get("store") is not False
-    items = [entry.item for entry in settle(writer.entries, losses, stored=stored)]
+    stored = body.get("store") is not False
+    items = [entry.item for entry in without_refused_ids(writer.entries, writer.losses.made, stored=stored)]
     _put_input(body, items, configuration.form)
-    tools = _write_tools(configuration, losses)
+    tools = _write_tools(configuration, writer.losses)
     if tools:
         body["tools"] = tools
-    body.update(target.settings)
-    return Rendered(body=body, losses=tuple(losses), edits=tuple(writer.edits))
+    return Rendered(body=body, losses=tuple(writer.losses.made), edits=tuple(writer.edits))
 
 
 def _is_instructions(message: Message) -> bool:
-    return has_word(message.form, "instructions") and len(message.parts) == 1 and isinstance(message.parts[0], Text)
+    return FORMS.says(message.form, "instructions") and len(message.parts) == 1 and isinstance(message.parts[0], Text)
 
 
 def _put_input(body: dict[str, Any], items: list[dict[str, Any]], form: Form | None) -> None:
     plain = len(items) == 1 and items[0].keys() == {"role", "content"} and items[0]["role"] == "user"
-    if has_word(form, "input=string") and plain and isinstance(items[0]["content"], str):
+    if FORMS.says(form, "input=string") and plain and isinstance(items[0]["content"], str):
         body["input"] = items[0]["content"]
-    elif items or not (has_word(form, "input=null") or has_word(form, "input=absent")):
+    elif items or not (FORMS.says(form, "input=null") or FORMS.says(form, "input=absent")):
         body["input"] = items
-    elif has_word(form, "input=null"):
+    elif FORMS.says(form, "input=null"):
         body["input"] = None
 
 
-def _write_tools(configuration: Configuration, losses: list[Loss]) -> list[dict[str, Any]]:
+def _write_tools(configuration: Configuration, losses: Losses) -> list[dict[str, Any]]:
+    losses.records = ()
     tools: list[dict[str, Any]] = []
     for tool in configuration.tools:
         written = write_tool(tool)
         if written is None:
-            losses.append(Loss("tool", f"tool {tool.name!r} left out: {tool.provider} runs it"))
+            losses.add("tool", f"tool {tool.name!r} left out: {tool.provider} runs it")
             continue
-        extras = tool_extras(tool)
-        if extras:
-            losses.append(Loss("extra", f"tool {tool.name!r}: {', '.join(extras)} of {_maker(tool.form)} left out"))
+        losses.extras(tool.form, f"tool {tool.name!r}")
         tools.append(written)
     return tools
-
-
-def _maker(form: Form | None) -> str:
-    return form.provider if form is not None else "another provider"
 
 
 class _Writer:
@@ -102,7 +96,7 @@ class _Writer:
 
     def __init__(self, view: Sequence[Shown], blob: BlobReader) -> None:
         self.entries: list[Entry] = []
-        self.losses: list[Loss] = []
+        self.losses = Losses(NAME)
         self.edits: list[Edit] = []
         self._blob = blob
         self._called: dict[str, str] = {}
@@ -118,9 +112,8 @@ class _Writer:
     def add(self, shown: Shown) -> None:
         """Add the items of one message."""
         message = shown.message
-        self._note_extras(message.form, "message", shown)
-        if message.name:
-            self._lose("extra", f"author name {message.name!r} left out: items have none", shown)
+        self.losses.begin(shown)
+        self.losses.author(message.name)
         if not message.parts:
             self._add_message(message, shown)
         run: list[Part] = []
@@ -146,10 +139,10 @@ class _Writer:
     def _add_message(self, message: Message, shown: Shown) -> None:
         item, lost = write_message(message, self._blob)
         for part in lost:
-            self._lose_part(part, shown)
+            self._lose_part(part)
         for part in message.parts:
-            self._note_extras(getattr(part, "form", None), "part", shown)
-            self._note_name(part, shown)
+            self.losses.extras(getattr(part, "form", None), "part")
+            self._note_name(part)
         if item is None:
             self._mark_open()
             return
@@ -160,11 +153,11 @@ class _Writer:
         self._push(item, form, shown, edited=size not in (0, len(message.parts)))
 
     def _add_part(self, part: Part, shown: Shown) -> None:
-        self._note_extras(getattr(part, "form", None), "part", shown)
+        self.losses.extras(getattr(part, "form", None), "part")
         if isinstance(part, Reasoning) and part.provider == NAME:
             self._push(write_reasoning(part), part.form, shown)
         elif isinstance(part, Reasoning):
-            self._lose("reasoning", f"reasoning of {part.provider} left out", shown)
+            self.losses.add("reasoning", f"reasoning of {part.provider} left out")
         elif isinstance(part, ToolCall):
             self._add_call(part, shown)
         elif isinstance(part, ToolResult):
@@ -172,32 +165,32 @@ class _Writer:
         elif isinstance(part, Opaque) and part.provider == NAME and isinstance(part.data, dict):
             self._push(dict(part.data), part.form, shown)
         else:
-            self._lose_part(part, shown)
+            self._lose_part(part)
             self._mark_open()
 
     def _add_call(self, call: ToolCall, shown: Shown) -> None:
         if call.signature:
-            self._lose("reasoning", f"{call.provider} signature of call {call.id!r} left out", shown)
+            self.losses.add("reasoning", f"{call.provider} signature of call {call.id!r} left out")
         kind = call_type(call, self._told)
         item = write_call(call, kind)
         own = fits(item, ITEM) and (kind in ID_MAY_GO or id_fits(item))
         if kind == "local_shell_call":  # its output goes by the call's id alone
             own = own and id_fits({"type": CALLS[kind].results[0], "id": call.id})
         if CALLS[kind].action and not own:
-            self._lose("extra", f"{kind} {call.id} shown as a function call: it lacks what such items must have", shown)
+            self.losses.add("extra", f"{kind} {call.id} shown as a function call: it lacks what such items must have")
             kind = "function_call"
             item = write_call(call, kind)
         elif kind == "local_shell_call" and call.id == item.get("id"):
-            self._lose("extra", f"id {call.id} of a {kind} item left out: its output goes by it", shown)
+            self.losses.add("extra", f"id {call.id} of a {kind} item left out: its output goes by it")
             item = {key: value for key, value in item.items() if key != "id"}
         self._called[call.id] = kind
         self._push(item, call.form, shown)
 
     def _add_result(self, result: ToolResult, shown: Shown) -> None:
-        unreadable = [part for part in result.parts if isinstance(part, Opaque) and has_word(part.form, "part")]
+        unreadable = [part for part in result.parts if isinstance(part, Opaque) and FORMS.says(part.form, "part")]
         if unreadable:
             for strange in unreadable:
-                self._lose_part(strange, shown)
+                self._lose_part(strange)
             result = replace(result, parts=tuple(part for part in result.parts if part not in unreadable))
         kind = result_type(result, self._called.get(result.call_id, ""))
         said = said_type(result)
@@ -208,62 +201,56 @@ class _Writer:
             )
         item, lost = write_result(result, kind, self._blob)
         for part in lost:
-            self._lose_part(part, shown)
+            self._lose_part(part)
         for part in result.parts:
-            self._note_extras(getattr(part, "form", None), "part of a result", shown)
-            self._note_name(part, shown)
+            self.losses.extras(getattr(part, "form", None), "part of a result")
+            self._note_name(part)
         if (
             result.outcome != "ok"
             and not result.synthetic
             and kind not in ("apply_patch_call_output", "shell_call_output")
         ):
-            self._lose("outcome", f"result of {result.call_id}: {result.outcome!r} has no place of its own", shown)
+            self.losses.add("outcome", f"result of {result.call_id}: {result.outcome!r} has no place of its own")
         self._push(item, result.form, shown)
 
     def _push(self, item: dict[str, Any], form: Form | None, shown: Shown, *, edited: bool = False) -> None:
         edited = edited or shown.treatment in _EDITED
         edited = edited and item.get("type") in (None, "message", *CALLS) and "id" in item
         if edited:
-            self._lose("extra", f"id {item['id']} left out: the item is not shown as it was", shown)
+            self.losses.add("extra", f"id {item['id']} left out: the item is not shown as it was")
             item = {key: value for key, value in item.items() if key != "id"}
-        first = word_value(form, "first")
-        self.entries.append(Entry(item, shown.records, first or word_value(form, "after"), bool(first), renamed=edited))
+        first = FORMS.value(form, "first")
+        self.entries.append(
+            Entry(item, shown.records, first or FORMS.value(form, "after"), bool(first), renamed=edited)
+        )
 
     def _mark_open(self) -> None:
         if self.entries:
             self.entries[-1].open_end = True
 
-    def _note_extras(self, form: Form | None, what: str, shown: Shown) -> None:
-        extras = extra_keys(form) if form is not None and form.provider != NAME else ()
-        if extras:
-            self._lose("extra", f"{what}: {', '.join(extras)} of {_maker(form)} left out", shown)
+    def _note_name(self, part: Part) -> None:
+        if isinstance(part, Media) and part.name and part.kind == "image" and not FORMS.says(part.form, "file"):
+            self.losses.add("extra", f"name {part.name!r} of an image left out")
 
-    def _note_name(self, part: Part, shown: Shown) -> None:
-        if isinstance(part, Media) and part.name and part.kind == "image" and not has_word(part.form, "file"):
-            self._lose("extra", f"name {part.name!r} of an image left out", shown)
-
-    def _lose_part(self, part: Part, shown: Shown) -> None:
+    def _lose_part(self, part: Part) -> None:
         if isinstance(part, Media):
             what = part.mime or part.kind
-            self._lose("media", f"{what} left out: this place takes none", shown)
+            self.losses.add("media", f"{what} left out: this place takes none")
         elif isinstance(part, Opaque):
-            self._lose("opaque", f"{part.kind} of {part.provider} left out", shown)
+            self.losses.add("opaque", f"{part.kind} of {part.provider} left out")
         elif isinstance(part, Unknown):
-            self._lose("opaque", f"{part.kind}, written by a newer turnlog, left out", shown)
+            self.losses.add("opaque", f"{part.kind}, written by a newer turnlog, left out")
         else:
-            self._lose("place", f"a {type(part).__name__} left out: this place takes none", shown)
-
-    def _lose(self, kind: str, detail: str, shown: Shown) -> None:
-        self.losses.append(Loss(kind, detail, shown.records))
+            self.losses.add("place", f"a {type(part).__name__} left out: this place takes none")
 
 
 def _item_size(part: Part) -> int:
     """How many parts the output message had that this part opened, 0 if it opened none."""
-    size = word_value(part.form, "item") if isinstance(part, Text) else ""
+    size = FORMS.value(part.form, "item") if isinstance(part, Text) else ""
     return int(size) if size.isdecimal() else 0
 
 
 def _is_content(part: Part) -> bool:
     if isinstance(part, Opaque):
-        return part.provider == NAME and has_word(part.form, "part")
+        return part.provider == NAME and FORMS.says(part.form, "part")
     return isinstance(part, (Text, Media))

@@ -8,14 +8,16 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
 from ...log.records import Usage, tokens_billed
+from ..error_bodies import refuse_error
 from ..protocol import Reply
-from ..refusals import refuse_error
+from ..reading import inner, string
 from ..schema import fits
 from ..sdk_objects import plain
 from .calls import read_call
+from .form import NAME
+from .item_types import CALLS, RESULTS
 from .items import check_item, read_output
 from .schema import ITEM
-from .wire import CALLS, NAME, RESULTS
 
 # Keys of output items that no input item takes: what the SDK's `parse` adds, and who made an item.
 _RESPONSE_ONLY = frozenset({"parsed_arguments", "parsed", "created_by"})
@@ -40,14 +42,12 @@ def parse_response(response: Any) -> Reply:
 
 def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), error: str = "") -> Reply:
     """The reply of a response's dict. `error` says why nothing more came, where that is known."""
-    status = whole.get("status")
     blobs: dict[str, bytes] = {}
     items, halves = _split(whole["output"])
     parts: list[Part] = read_output(items, blobs)
-    stop = status if isinstance(status, str) else ""
-    details = whole.get("incomplete_details")
-    if stop == "incomplete" and isinstance(details, dict) and isinstance(details.get("reason"), str):
-        stop = details["reason"]
+    stop = string(whole, "status")
+    if stop == "incomplete":
+        stop = string(inner(whole, "incomplete_details"), "reason") or stop
     error = error or _error_text(whole.get("error"))
     if not error and stop in ("failed", "cancelled", "in_progress", "queued"):
         error = f"the response is {stop}"
@@ -56,9 +56,9 @@ def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), er
         message=Message("assistant", tuple(parts)),
         usage=_usage(usage) if isinstance(usage, dict) else None,
         raw_usage=usage,
-        model=_text(whole.get("model")),
+        model=string(whole, "model"),
         stop=stop,
-        response_id=_text(whole.get("id")),
+        response_id=string(whole, "id"),
         complete=not error,
         error=error,
         fragments=(*halves, *fragments),
@@ -143,10 +143,7 @@ def _half_call(item: dict[str, Any], i: int) -> ToolCall:
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
     """`input_tokens` includes the cached ones, `output_tokens` the reasoning (wire-format notes)."""
-    read = usage.get("input_tokens_details")
-    wrote = usage.get("output_tokens_details")
-    read = read if isinstance(read, dict) else {}
-    wrote = wrote if isinstance(wrote, dict) else {}
+    read, wrote = inner(usage, "input_tokens_details"), inner(usage, "output_tokens_details")
     return Usage(
         input=tokens_billed(usage.get("input_tokens")),
         output=tokens_billed(usage.get("output_tokens")),
@@ -156,11 +153,7 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _error_text(error: Any) -> str:
     if isinstance(error, dict):
-        return ": ".join(part for part in (_text(error.get("code")), _text(error.get("message"))) if part)
-    return _text(error)
+        return ": ".join(filter(None, (string(error, "code"), string(error, "message"))))
+    return error if isinstance(error, str) else ""

@@ -8,9 +8,10 @@ from typing import Any
 
 from ...models.target import Target
 from ...view.rules import Rules
+from .form import NAME
+from .item_types import CALLS, ELSEWHERE
 from .media import DOCUMENT_ENDINGS
 from .schema_tools import TOOLS_MAX
-from .wire import CALLS, ELSEWHERE, NAME
 
 SHOWS_REASONING = re.compile(r"(^|/)gpt-oss")
 """Open models, whose reasoning text is replayed as such; OpenAI's own take none: `Invalid

@@ -8,10 +8,10 @@ from typing import Any
 from ...models.target import Target
 from ..edits import Edits, Object, changed, sanitizer
 from ..schema import fit
+from .item_types import ELSEWHERE
 from .rules import FIXED_SAMPLING
-from .sanitize_items import finished, mended
+from .sanitize_messages import finished, mended
 from .schema import BODY
-from .wire import ELSEWHERE
 
 
 @sanitizer

@@ -14,10 +14,11 @@ from ...errors import FormatError
 from ...log.messages import Opaque, Part, Reasoning, ToolCall
 from ..protocol import Reply
 from ..sdk_objects import plain
+from .form import NAME
+from .item_types import CALLS
 from .items import check_item
 from .parts import text_part
 from .response import check_output, read_response
-from .wire import CALLS, NAME
 
 _CUT = "the stream ended before the response did"
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import ToolCall, compact_json
-from .keys import NAME
+from .form import NAME
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
 _ESCAPED = re.compile(r"\\(['\"\\/])")

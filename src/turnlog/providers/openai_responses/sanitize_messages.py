@@ -10,9 +10,9 @@ from typing import Any
 
 from ...log.messages import compact_json
 from ..edits import Edits, Object, changed
+from .item_types import ID_MAY_GO, ID_PREFIX, id_fits, item_type
 from .rules import SHOWS_REASONING
 from .schema import ANSWER_PARTS, INPUT_PARTS
-from .wire import ID_MAY_GO, ID_PREFIX, id_fits, item_type
 
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXT_PARTS = ("text", "input_text", "output_text")

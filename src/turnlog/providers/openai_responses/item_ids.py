@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...view.types import Loss
-from .wire import ID_MAY_GO, RESULTS, id_fits, item_type
+from .item_types import ID_MAY_GO, RESULTS, id_fits, item_type
 
 
 class Entry(Struct):
@@ -49,7 +49,7 @@ class Entry(Struct):
         return item_type(self.item)
 
 
-def settle(entries: list[Entry], losses: list[Loss], *, stored: bool) -> list[Entry]:
+def without_refused_ids(entries: list[Entry], losses: list[Loss], *, stored: bool) -> list[Entry]:
     """The entries without ids that would be refused; each one gone is a loss. `stored` says whether
     the provider keeps what the request answers to."""
     kept = _without_duplicates(entries, losses)

@@ -5,16 +5,16 @@ Pairing, order and limits are repair's; what stands here is each content as such
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable
 from typing import Any
 
 from ...view.repair.sniff import image_type
 from ..edits import Edits, Object, changed
+from ..media_bytes import decode_base64, encode_base64
 from .keys import DATA, camel, find, role_of
-from .media import decode, file_media, mime_of
-from .wire import STAND_INS
+from .media import file_media, mime_of
+from .parts import STAND_INS
 
 _ROLES = ("user", "model", "function", None)
 _STAND_IN = "skip_thought_signature_validator"
@@ -107,9 +107,9 @@ def _inline(inline: Object, path: str, edits: Edits) -> Object:
     data, key = inline.get("data"), find(inline, "mimeType")
     if not isinstance(data, str):
         return inline
-    raw = decode(data)
+    raw = decode_base64(data)
     if raw is not None and not _is_base64(data):
-        again = base64.b64encode(raw).decode("ascii")
+        again = encode_base64(raw)
         inline = edits.put(inline, "data", again, _NO_BASE64, path=path, detail="encoded again", kind="media")
     typed = isinstance(inline.get(key), str) and inline[key]
     found = "" if typed or raw is None else image_type(raw)

@@ -1,4 +1,4 @@
-"""Names of the wire: item types, which result answers which call, id prefixes. All of it is data.
+"""Types of items: which result answers which call, what their ids begin with, which belong together.
 
 Source: `openai.types.responses.ResponseInputItemParam` (openai 3.54.0) and recorded traffic.
 """
@@ -10,11 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-
-from ...log.messages import Form
-
-NAME = "openai-responses"
-
 
 ELSEWHERE = ("previous_response_id", "conversation", "prompt")
 """Settings that name input which lies at the provider."""
@@ -115,32 +110,6 @@ def id_fits(item: Mapping[str, Any]) -> bool:
     if not isinstance(item_id, str):
         return True
     return _ID.fullmatch(item_id) is not None and item_id.startswith(ID_PREFIX.get(item_type(item), ""))
-
-
-def words(*parts: str) -> str:
-    """Shape words of a form, in one string."""
-    return " ".join(part for part in parts if part)
-
-
-def has_word(form: Form | None, word: str) -> bool:
-    """Whether this provider's form says `word`."""
-    return form is not None and form.provider == NAME and word in form.shape.split(" ")
-
-
-def word_value(form: Form | None, key: str) -> str:
-    """The value of the word `key=value` in this provider's form, or nothing."""
-    if form is not None and form.provider == NAME:
-        for word in form.shape.split(" "):
-            if word.startswith(key + "="):
-                return word[len(key) + 1 :]
-    return ""
-
-
-def own_delta(form: Form | None) -> dict[str, Any] | None:
-    """The delta of this provider's form; another provider's is not ours to read. This API has one
-    spelling of each key: one in camelCase is another key, and takes no value from ours."""
-    delta = form.delta if form is not None and form.provider == NAME else None
-    return {sign: entry for sign, entry in delta.items() if sign != "="} if delta and "=" in delta else delta
 
 
 def links(items: list[Any]) -> list[tuple[str, ...]]:

@@ -22,7 +22,7 @@ def refuse_error(body: Mapping[str, Any]) -> None:
         raise FormatError(f"this is an error, not an answer: {_said(error)}", path="response")
 
 
-def is_refusal(answer: Any) -> bool:
+def is_error_body(answer: Any) -> bool:
     """Whether this is a body that is nothing but an error, as it came: a mapping."""
     return isinstance(answer, Mapping) and _error_in(answer) is not None
 

@@ -1,0 +1,91 @@
+"""How a canonical part is written as a content block by default.
+
+The parser compares what it saw with these blocks and keeps only the difference; the renderer
+starts from them and lays that difference back over. Block types: Messages API reference and the
+`*BlockParam` types of the anthropic SDK 2.12.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...log.messages import Reasoning, Text, Tool, ToolCall, ToolResult, free_text
+from .form import FORMS
+
+NO_OUTPUT = "[no output]"
+"""What a failed result without text says: the API refuses an error without content
+("content cannot be empty if `is_error` is true"; known from use, not among the recorded refusals)."""
+
+
+def text_block(part: Text) -> dict[str, Any]:
+    """A text; or the search result whose only text it is (shape `search_result`)."""
+    text = {"type": "text", "text": part.text}
+    if FORMS.says(part.form, "search_result"):
+        return {"type": "search_result", "source": "", "title": "", "content": [text]}
+    return text
+
+
+def reasoning_block(part: Reasoning) -> dict[str, Any]:
+    """Thinking with its signature, or redacted thinking where there is only the encrypted form."""
+    hidden = part.encrypted and not part.signature and not part.text
+    if hidden or FORMS.says(part.form, "redacted"):
+        return {"type": "redacted_thinking", "data": part.encrypted}
+    return {"type": "thinking", "thinking": part.text, "signature": part.signature}
+
+
+def call_block(part: ToolCall) -> dict[str, Any]:
+    """A call. The API takes objects only, so anything else is wrapped as `{"input": ...}`, unless
+    the call was seen bare."""
+    given: Any = part.arguments
+    if isinstance(given, dict) or FORMS.says(part.form, "bare"):
+        arguments = given
+    elif part.raw is not None:
+        arguments = {"input": part.raw}
+    else:
+        arguments = {} if given is None else {"input": given}
+    return {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments}
+
+
+def result_block(part: ToolResult) -> dict[str, Any]:
+    """A result without its content."""
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": part.call_id}
+    if part.outcome != "ok":
+        block["is_error"] = True
+    return block
+
+
+def result_content(blocks: Sequence[dict[str, Any]], failed: bool) -> dict[str, Any]:
+    """The content of a result by default, as `{"content": ...}` or, for nothing, `{}`."""
+    if not blocks:
+        return {"content": NO_OUTPUT} if failed else {}
+    return {"content": plain_content(blocks)}
+
+
+def plain_content(blocks: Sequence[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """A single plain text as a string, anything else as a list of blocks."""
+    if len(blocks) == 1 and blocks[0].keys() == {"type", "text"} and blocks[0]["type"] == "text":
+        text = blocks[0]["text"]
+        if isinstance(text, str):
+            return text
+    return list(blocks)
+
+
+def content_word(holder: Mapping[str, Any], default: Mapping[str, Any]) -> str:
+    """The shape word that says how `holder` spells its content, empty if as `default` does."""
+    seen, ours = (_word(side) for side in (holder, default))
+    return "" if seen == ours else seen
+
+
+def _word(holder: Mapping[str, Any]) -> str:
+    if "content" not in holder:
+        return "absent"
+    content = holder["content"]
+    return "null" if content is None else "string" if isinstance(content, str) else "list"
+
+
+def tool_block(tool: Tool) -> dict[str, Any]:
+    """A function; free text is taken as its one argument."""
+    schema = free_text() if tool.kind == "custom" else tool.parameters
+    block: dict[str, Any] = {"name": tool.name, "input_schema": schema or {"type": "object", "properties": {}}}
+    return {**block, "description": tool.description} if tool.description else block

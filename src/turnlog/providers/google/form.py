@@ -1,0 +1,48 @@
+"""Forms of this provider: the words that their shapes hold.
+
+string, strings, object      a system instruction that was a text or several; a single part instead of a list
+absent, null, empty          parts, or a response, that were not there, null, [] or {}
+content, apart               system text that stood among the contents; results that did not join those before
+bare                         a call's arguments that were no object
+nested                       a result with media inside it
+json, value, result, ...     a response that was another object or no object; the key of its text
+urlsafe, unpadded, literal=HASH  how base64 was spelled; a text of its own, kept as a blob
+models/, model, tools-object how a body spelled its model and its tools
+apart, joined, snake, schema how a tool was declared, see `tools`
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...log.messages import Form
+from ..spelling import Forms, spell
+
+NAME = "google"
+"""The public name of this provider."""
+
+FORMS = Forms(NAME, two_spellings=True)
+
+_SIGNATURE = ("thoughtSignature", "thought_signature")
+
+
+def spelled(default: dict[str, Any], form: Form | None) -> dict[str, Any]:
+    """`default` as our own form spells it.
+
+    Ids are optional here: one that was not on the wire is of our own making and stays off it. A
+    signature that was not on the wire is repair's and stays.
+    """
+    delta = FORMS.delta(form)
+    if delta is None:
+        return default
+    for key, inner in delta.get("~", {}).items():
+        if "id" in inner.get("-", ()) or "id" in inner.get("+", {}):
+            default = {**default, key: {name: item for name, item in default[key].items() if name != "id"}}
+    added = delta.get("+", {})
+    if "thoughtSignature" not in default or any(added.get(key) for key in _SIGNATURE):
+        return spell(default, delta)
+    shown = {
+        "+": {key: value for key, value in added.items() if key not in _SIGNATURE},
+        "-": [key for key in delta.get("-", ()) if key != "thoughtSignature"],
+    }
+    return spell(default, {**delta, **shown})

@@ -1,0 +1,178 @@
+"""Read one part of a content."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from ...log.messages import (
+    Media,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    compact_json,
+    is_finite_json,
+    media_kind,
+)
+from ..media_bytes import decode_base64, keep
+from ..reading import string
+from .form import FORMS, NAME
+from .keys import DATA, camel, find
+from .media import base64_words, file_media, plain_mime
+from .parts import call_part, media_part, reasoning_part, result_part, text_part
+from .results import read_response
+
+
+class _Call(Struct):
+    """A call of the step being read: our id of it, Google's (may be empty), whether answered."""
+
+    id: str
+    wire_id: str
+    name: str
+    answered: bool = False
+
+
+class PartReader:
+    """Reads parts in order; knows the calls of the current step, so that results without an id find
+    theirs. Media bytes gather in `blobs`."""
+
+    def __init__(self) -> None:
+        self.blobs: dict[str, bytes] = {}
+        self._calls: list[_Call] = []
+        self._step_over = True
+
+    def answering(self) -> None:
+        """What follows is the model's: a new step, unless it is still the same one."""
+        if self._step_over:
+            self._calls = []
+            self._step_over = False
+
+    def asking(self) -> None:
+        """What follows is not the model's."""
+        self._step_over = True
+
+    def read(self, part: dict[str, Any]) -> Part:
+        """One part, as the schema has them. What has no canonical kind is opaque; an empty part is an empty text."""
+        names = {camel(key): key for key, value in part.items() if value is not None}
+        data = [key for key in DATA if key in names]
+        if len(data) > 1:
+            return Opaque(NAME, "part", part)
+        if not data:
+            return self._without_data(part, names)
+        value = part[names[data[0]]]
+        found: Part | None = None
+        match data[0]:
+            case "text":
+                found = self._text(part, value)
+            case "functionCall":
+                found = self._call(part, value)
+            case "functionResponse":
+                found = self._result(part, value)
+            case "inlineData" | "fileData":
+                found = self._media(part, value)
+            case _:
+                pass
+        return Opaque(NAME, data[0], part) if found is None else found
+
+    def _without_data(self, part: dict[str, Any], names: dict[str, str]) -> Part:
+        signature = _signature(part)
+        if signature and not self._step_over:
+            found = Reasoning(NAME, signature=signature)
+            return FORMS.formed(found, reasoning_part, part)
+        kinds = [key for key in names if key != "thought"]
+        if kinds:
+            return Opaque(NAME, kinds[0], part)
+        return FORMS.formed(Text(""), text_part, part)
+
+    def _text(self, part: dict[str, Any], text: str) -> Part:
+        """A text, or a thought; but what a user says is no thought, whatever it is marked as."""
+        signature = _signature(part)
+        thought = part.get("thought") is True or (signature and not text)
+        if thought and not self._step_over:
+            found = Reasoning(NAME, text=text, signature=signature)
+            return FORMS.formed(found, reasoning_part, part)
+        return FORMS.formed(Text(text), text_part, part)
+
+    def _call(self, part: dict[str, Any], inner: dict[str, Any]) -> Part:
+        name, wire_id, arguments = string(inner, "name"), string(inner, "id"), inner.get("args")
+        call_id = wire_id or f"{name}-{len(self._calls) + 1}"
+        self._calls.append(_Call(call_id, wire_id, name))
+        held = is_finite_json(arguments)
+        bare = held and arguments is not None and not isinstance(arguments, dict)
+        call = ToolCall(
+            id=call_id,
+            name=name,
+            arguments={} if arguments is None else arguments if held else None,
+            raw=None if held else compact_json(arguments),
+            signature=_signature(part),
+            provider=NAME,
+        )
+        if not held:  # NaN is no JSON: it is kept as text, and never sent as it was
+            part = {**part, "functionCall": {**inner, "args": call_part(call)["functionCall"]["args"]}}
+        return FORMS.formed(call, call_part, part, "bare" if bare else "")
+
+    def _result(self, part: dict[str, Any], inner: dict[str, Any]) -> Part:
+        if not is_finite_json(inner.get("response")):
+            inner = {**inner, "response": {"output": compact_json(inner["response"])}}
+            part = {**part, "functionResponse": inner}
+        nested = inner.get("parts")
+        name, wire_id = string(inner, "name"), string(inner, "id")
+        texts, outcome, shape = read_response(inner["response"]) if "response" in inner else ((), "ok", "absent")
+        found = tuple(map(self._nested, nested or ()))
+        call_id = self._answered(wire_id, name)
+        shape = "nested" if found and not shape else shape
+        result = ToolResult(
+            call_id=call_id,
+            name=name,
+            parts=(*texts, *found),
+            outcome=outcome,
+        )
+
+        def default(result: ToolResult) -> dict[str, Any]:  # it must have a name: that it had none is kept in its form
+            return result_part(result, call_id, name or "unnamed", nested or [])
+
+        return FORMS.formed(result, default, part, shape)
+
+    def _nested(self, entry: dict[str, Any]) -> Media | Opaque:
+        for key in ("inlineData", "fileData"):
+            name = find(entry, key)
+            media = self._media(entry, entry[name]) if entry.get(name) is not None else None
+            if media is not None:
+                return media
+        return Opaque(NAME, "functionResponsePart", entry)
+
+    def _answered(self, wire_id: str, name: str) -> str:
+        """Our id of the call that a result answers: the one with its id, else by name."""
+        waiting = [call for call in self._calls if not call.answered]
+        call = next((call for call in waiting if wire_id and call.wire_id == wire_id), None)
+        if call is None:
+            nameless = [call for call in waiting if not (wire_id and call.wire_id)]
+            call = next((call for call in nameless if call.name == name), None)
+        if call is None:
+            return wire_id
+        call.answered = True
+        return call.id
+
+    def _media(self, part: dict[str, Any], inner: dict[str, Any]) -> Media | None:
+        mime = plain_mime(string(inner, find(inner, "mimeType")))
+        data, uri = inner.get("data"), inner.get(find(inner, "fileUri"))
+        if isinstance(uri, str) and uri.startswith("data:"):
+            return None  # no file: such an address holds the bytes themselves, which have a place of their own
+        if isinstance(uri, str) and uri:
+            return FORMS.formed(file_media(uri, mime), self._default_media, part)
+        raw = decode_base64(data) if isinstance(data, str) else None
+        if raw is None or not isinstance(data, str):
+            return None
+        media = Media(kind=media_kind(mime), mime=mime, sha256=keep(raw, self.blobs), size=len(raw))
+        return FORMS.formed(media, self._default_media, part, *base64_words(data, raw, self.blobs))
+
+    def _default_media(self, media: Media) -> dict[str, Any]:
+        return media_part(media, self.blobs.__getitem__)
+
+
+def _signature(part: dict[str, Any]) -> str:
+    return string(part, find(part, "thoughtSignature"))

@@ -1,0 +1,209 @@
+"""Put a streamed response together.
+
+A stream is a sequence of responses: texts in pieces, calls whole (Vertex can stream arguments, see
+`partial_calls.py`), usage cumulative, `finishReason` on the last piece, and no end marker.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from ...errors import FormatError
+from ...log.messages import Message, Part, Reasoning, Text, ToolCall
+from ...log.records import Usage, tokens_billed
+from ..protocol import Reply
+from ..reading import inner
+from ..schema import check_types
+from ..sdk_objects import plain
+from .form import NAME
+from .keys import FREE, camel, check_json
+from .parse_parts import PartReader
+from .partial_calls import PartialCall, starts_partial
+from .schema import RESPONSE
+
+_KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "modelVersion", "responseId"})
+_BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"})
+"""What else a response holds. A chunk of a stream may hold nothing but that, or nothing at all."""
+NO_RESPONSE = "no candidates: this is no generateContent response"
+_SOURCES = ("citationMetadata", "groundingMetadata", "urlContextMetadata")
+"""Where a candidate says what its words rest on: what was searched for and found, quoted, and fetched."""
+_PARTS = ("text", "thought")
+_CANDIDATE = "response.candidates[0]"
+_UNREADABLE_CALL = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
+"""Reasons of stopping at a call that the service could not read, or has no tool for: what the model said of it stands
+in `finishMessage` alone."""
+_URLSAFE = str.maketrans("-_", "+/")
+
+
+class StreamAssembler:
+    """Puts a streamed answer together. Only the first candidate counts."""
+
+    def __init__(self) -> None:
+        self._reader = PartReader()
+        self._parts: list[Part] = []
+        self._partial: PartialCall | None = None
+        self._cut: list[Part] = []
+        self._sources: dict[str, list[Mapping[str, Any]]] = {}
+        self._usage: dict[str, Any] = {}
+        self._model = ""
+        self._response_id = ""
+        self._stop = ""
+        self._error = ""
+        self.begun = False
+        """Whether anything of an answer has come."""
+        self._reader.answering()
+
+    def feed(self, chunk: Any) -> None:
+        """Take the next chunk: an SDK object, its JSON, or a list of either. Raises FormatError."""
+        if isinstance(chunk, list):
+            for item in chunk:
+                self.feed(item)
+            return
+        wire = _plain(chunk)
+        if _KNOWN & wire.keys():
+            self.begun = True
+        elif not self.begun and not wire.keys() <= _BESIDE:
+            raise FormatError(NO_RESPONSE, path="response")
+        self._model = wire.get("modelVersion") or self._model
+        self._response_id = wire.get("responseId") or self._response_id
+        self._usage.update(inner(wire, "usageMetadata"))
+        error = wire.get("error")
+        if error and not self._error:
+            said = inner(wire, "error").get("message") or error
+            self._error = said if isinstance(said, str) else "the service answered with an error"
+        blocked = inner(wire, "promptFeedback").get("blockReason")
+        if isinstance(blocked, str) and blocked:
+            self._stop = blocked
+        for candidate in wire.get("candidates", []):
+            if not candidate.get("index"):
+                self._candidate(candidate)
+
+    def _candidate(self, candidate: dict[str, Any]) -> None:
+        content = candidate.get("content") or {}
+        parts = content.get("parts") or []
+        for j, part in enumerate(parts if isinstance(parts, list) else [parts]):
+            self._part(part, f"{_CANDIDATE}.content.parts[{j}]")
+        for key in _SOURCES:
+            told = inner(candidate, key)
+            if told and told not in self._sources.get(key, ()):
+                self._sources.setdefault(key, []).append(told)
+        reason = candidate.get("finishReason")
+        if reason in _UNREADABLE_CALL and reason != self._stop:
+            said = candidate.get("finishMessage") or ""
+            if said or not any(isinstance(part, ToolCall) for part in self._parts):
+                self._cut.append(ToolCall(id="", name="", raw=said, provider=NAME))
+        if reason and reason != "FINISH_REASON_UNSPECIFIED":
+            self._stop = reason
+
+    def _part(self, part: dict[str, Any], path: str) -> None:
+        clean = {key: _standard(key, value) for key, value in part.items() if value is not False}
+        inner = clean.get("functionCall")
+        if isinstance(inner, dict) and (self._partial is not None or starts_partial(inner)):
+            whole = self._partial_call(clean, inner, f"{path}.functionCall")
+            if whole is None:
+                return
+            clean = whole
+        if clean.get("text") == "" and clean.keys() <= set(_PARTS):
+            return
+        self._append(self._reader.read(clean))
+
+    def _partial_call(self, part: dict[str, Any], inner: dict[str, Any], path: str) -> dict[str, Any] | None:
+        """The whole call as soon as its last piece has come."""
+        if self._partial is not None and inner.get("name") and self._partial.name:  # cut off
+            self._cut.append(self._partial.fragment())
+            self._partial = None
+        self._partial = self._partial or PartialCall()
+        self._partial.feed(part, inner, path)
+        if not self._partial.complete:
+            return None
+        whole, self._partial = self._partial.part(), None
+        return whole
+
+    def _append(self, part: Part) -> None:
+        """Pieces of one text become one part; what is signed stays as it came, since a signature
+        holds for its own part alone."""
+        last = self._parts[-1] if self._parts else None
+        joined: Part | None = None
+        if isinstance(part, Text) and isinstance(last, Text) and part.form is None and last.form is None:
+            joined = Text(last.text + part.text)
+        elif isinstance(part, Reasoning) and isinstance(last, Reasoning) and _plain_thought(part, last):
+            joined = Reasoning(NAME, text=last.text + part.text)
+        if joined is not None:
+            self._parts[-1] = joined
+        else:
+            self._parts.append(part)
+
+    def reply(self) -> Reply:
+        """The answer so far; complete once a finish reason (or the prompt's block reason) was seen."""
+        complete = bool(self._stop) and not self._error and self._partial is None
+        error = self._error
+        if not complete and not error:
+            error = "the stream ended before a finishReason"
+        return Reply(
+            message=Message("assistant", tuple(self._parts)),
+            usage=_usage(self._usage) if self._usage else None,
+            raw_usage=dict(self._usage) if self._usage else None,
+            model=self._model,
+            stop=self._stop,
+            response_id=self._response_id,
+            complete=complete,
+            error=error,
+            fragments=(*self._cut, *(() if self._partial is None else (self._partial.fragment(),))),
+            beside={key: told[0] if len(told) == 1 else [*told] for key, told in self._sources.items()},
+            blobs=dict(self._reader.blobs),
+        )
+
+
+def _plain_thought(part: Reasoning, last: Reasoning) -> bool:
+    return not (part.signature or last.signature) and part.form is None and last.form is None
+
+
+def _plain(chunk: Any) -> dict[str, Any]:
+    """A response as a dict in camelCase."""
+    wire = plain(chunk, "response")
+    check_json(wire, "response")
+    clean = {camel(key): _clean(camel(key), value) for key, value in wire.items() if value is not None}
+    check_types(clean, RESPONSE, "response")
+    return clean
+
+
+def _clean(key: str, value: Any) -> Any:
+    """A value as REST spells it: camelCase, without nulls, and what SDK objects hold in Python's own
+    types (enums, bytes) as text. Arguments and results are the user's and stay as they are."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, list):
+        return [_clean(key, item) for item in value]
+    if isinstance(value, dict) and key not in FREE:
+        return {camel(name): _clean(camel(name), item) for name, item in value.items() if item is not None}
+    return value
+
+
+def _standard(key: str, value: Any) -> Any:
+    """Base64 in the alphabet that REST answers in; SDK objects write the other one."""
+    if key == "thoughtSignature" and isinstance(value, str):
+        return value.translate(_URLSAFE)
+    if key == "inlineData" and isinstance(value, dict) and isinstance(value.get("data"), str):
+        return {**value, "data": value["data"].translate(_URLSAFE)}
+    return value
+
+
+def _usage(raw: dict[str, Any]) -> Usage:
+    """Prompt tokens include cached ones; candidates exclude thoughts; what tools of Google's put in
+    front of the model is counted apart (usageMetadata of generateContent)."""
+
+    def count(key: str) -> int:
+        return tokens_billed(raw.get(key))
+
+    thoughts = count("thoughtsTokenCount")
+    return Usage(
+        input=count("promptTokenCount") + count("toolUsePromptTokenCount"),
+        output=count("candidatesTokenCount") + thoughts,
+        cached=count("cachedContentTokenCount"),
+        reasoning=thoughts,
+    )

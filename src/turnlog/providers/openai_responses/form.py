@@ -1,0 +1,23 @@
+"""Forms of this provider: the words that their shapes hold.
+
+instructions                    a system message that was `instructions`
+list, empty, json               content that was a list of one plain text, []; a value kept as its JSON
+refusal, part                   a text that was a refusal; a content part that was kept whole
+item=N                          the first text of an output message of N parts
+first=ID, after=ID              the reasoning item that an item directly followed, or that came before
+content=N,N                     the lengths of the texts of reasoning
+function_call_output, ...       the type of an item that is not the usual one
+stdout, stderr                  what a shell's text was printed on
+file, screenshot, bare          a medium that was a file part; a screenshot; base64 without a data URL
+literal=HASH                    its text on the wire, kept as a blob
+input=string, model=absent, ... how a body spelled its input, and that it named no model
+"""
+
+from __future__ import annotations
+
+from ..spelling import Forms
+
+NAME = "openai-responses"
+"""The public name of this provider."""
+
+FORMS = Forms(NAME)

@@ -1,0 +1,29 @@
+"""The tool choice, in common words and in this API's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def tool_choice(settings: Mapping[str, Any]) -> str | None:
+    """The tool choice of a request's settings; see `Provider.tool_choice`."""
+    choice = settings.get("tool_choice")
+    if isinstance(choice, str):
+        return choice if choice in ("auto", "none", "required") else None
+    if not isinstance(choice, dict):
+        return None
+    if choice.get("type") in ("function", "custom") and isinstance(choice.get("name"), str) and choice["name"]:
+        return f"tool:{choice['name']}"
+    if choice.get("type") == "allowed_tools" and choice.get("mode") in ("auto", "required"):
+        return str(choice["mode"])
+    return None
+
+
+def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
+    """`settings` with a tool choice; one that they hold in other words already is left as it is."""
+    if tool_choice(settings) == choice:
+        return settings
+    if choice.startswith("tool:"):
+        return {**settings, "tool_choice": {"type": "function", "name": choice.removeprefix("tool:")}}
+    return {**settings, "tool_choice": choice}
