@@ -14,7 +14,7 @@ from transcripts import jsonl, messages_of, of_kind
 
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, openhands, read_file
-from turnlog.importers.drafting import result_text
+from turnlog.importers.repeats import result_text
 from turnlog.log.messages import Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
 from turnlog.log.records import Approval, Configuration, Decision, MessageRecord, Note, Record, Usage, UsageRecord
 from turnlog.view.fold import select

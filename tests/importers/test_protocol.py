@@ -13,9 +13,11 @@ from transcripts import claude
 from turnlog.errors import ImportFailed
 from turnlog.export import FORMATS
 from turnlog.importers import IMPORTERS, Damage, detect, read_file
-from turnlog.importers.drafting import as_utc, title_from, without_repeats
-from turnlog.importers.lines import Line, json_lines
+from turnlog.importers.drafting import as_utc
 from turnlog.importers.protocol import session_id_of
+from turnlog.importers.repeats import without_repeats
+from turnlog.importers.titles import title_from
+from turnlog.importers.transcript import Line, Transcript
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft, check_session_id
@@ -38,8 +40,8 @@ def test_two_foreign_ids_stay_two(one: str, other: str) -> None:
 
 def read_lines(data: bytes) -> tuple[list[Line], list[Damage]]:
     """The values and the damage of JSON lines."""
-    warnings: list[Damage] = []
-    return list(json_lines(data, "f", warnings)), warnings
+    file = Transcript(data)
+    return list(file.lines()), file.warnings
 
 
 def test_marks_and_line_ends_are_no_damage() -> None:

@@ -14,7 +14,7 @@ from transcripts import messages_of, of_kind
 
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file, swe_agent
-from turnlog.importers.drafting import result_text
+from turnlog.importers.repeats import result_text
 from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.log.records import Configuration, MessageRecord, Note, ToolFinished
 

@@ -13,7 +13,7 @@ import msgspec
 from ..config.settings import SOURCES
 from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..export import dollars, visible
-from ..importers.drafting import title_from
+from ..importers.titles import title_from
 from ..log.bills import Bills, total_usage
 from ..log.store import SessionInfo, Store
 from ..models.pricing import total_cost

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import FormatError
-from ..log.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, text_of
+from ..log.messages import Message, Opaque, ToolCall
 from ..log.records import Configuration, MessageRecord, Usage, UsageRecord, tokens_billed
 from ..log.texts import strings_in
 from ..providers.openai_chat import PROVIDER
 from ..providers.openai_chat.response import usage_of
-from ..redaction import cut_title
-from .drafting import Drafting, result_text, without_repeats
+from .drafting import Drafting
+from .json_values import items, mapping, without
+from .repeats import texts_of, without_repeats
 
 _READ = frozenset({"id", "object", "created", "model", "usage", "choices"})
 _READ_OF_CHOICE = frozenset({"message", "index", "finish_reason"})
@@ -55,21 +56,15 @@ def add_answer(response: Any, source: str, log: Drafting) -> Answer | None:
     )
     number = log.add(body)
     if reply.usage is not None:
-        log.add(usage_record(reply.model, reply.raw_usage))
+        add_usage(reply.model, reply.raw_usage, log)
     if details:
         log.note(_DETAILS, details[0], source)
     if reply.fragments:
         log.note("fragments", [call.raw for call in reply.fragments if isinstance(call, ToolCall)], source)
-    rest = {key: value for key, value in response.items() if key not in _READ}
-    choices = response.get("choices")
-    for index, choice in enumerate(choices if isinstance(choices, list) else ()):
-        if isinstance(choice, dict):
-            rest[f"choice {index}"] = {
-                key: value for key, value in choice.items() if key not in _READ_OF_CHOICE or index
-            }
-    rest = without_repeats(rest, (), {})
-    if rest is not None:
-        log.note_changes("answer", rest)
+    rest = without(response, _READ)
+    for index, choice in enumerate(items(response.get("choices"))):
+        rest[f"choice {index}"] = without(mapping(choice), () if index else _READ_OF_CHOICE)
+    log.note_changes("answer", without_repeats(rest, (), {}) or {})
     return Answer(number, reply.response_id, message)
 
 
@@ -85,13 +80,13 @@ def _is_echo(part: Opaque, said: list[str]) -> bool:
     return part.kind == _DETAILS or (part.kind == "response" and {*strings_in(part.data)} <= {*said, "text"})
 
 
-def usage_record(model: str, raw: Any) -> UsageRecord:
-    """The record of a response's own usage object. What is no usage is kept, with no tokens counted."""
+def add_usage(model: str, raw: Any, log: Drafting) -> None:
+    """Record a response's own usage object. What is no usage is kept, with no tokens counted."""
     usage = usage_of(raw) or Usage()
-    written = tokens_billed(raw.get("cache_creation_input_tokens")) if isinstance(raw, Mapping) else 0
+    written = tokens_billed(mapping(raw).get("cache_creation_input_tokens"))
     if written and not usage.cache_write:  # LiteLLM, for Anthropic's models
         usage = replace(usage, cache_write=written)
-    return UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=raw)
+    log.add(UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=raw))
 
 
 def add_configuration(model: Any, settings: Any, tools: Any, log: Drafting) -> Configuration:
@@ -102,43 +97,15 @@ def add_configuration(model: Any, settings: Any, tools: Any, log: Drafting) -> C
     body: dict[str, Any] = {"messages": []}
     if isinstance(model, str) and model:
         body["model"] = model
-    if isinstance(settings, Mapping):
-        body |= {key: settings[key] for key in _SETTINGS if settings.get(key) not in (None, [], "")}
+    known = mapping(settings)
+    body |= {key: known[key] for key in _SETTINGS if known.get(key) not in (None, [], "")}
     if isinstance(tools, list) and tools and all(isinstance(tool, dict) and "function" in tool for tool in tools):
         body["tools"] = tools
     try:
         parsed = PROVIDER.parse(body)
     except FormatError:  # tools that no request could have
-        parsed = PROVIDER.parse({key: item for key, item in body.items() if key != "tools"})
+        parsed = PROVIDER.parse(without(body, ("tools",)))
     configuration = replace(parsed.configuration, form=None)
     if configuration != Configuration(provider=PROVIDER.name):
         log.add(configuration)
     return configuration
-
-
-def texts_of(message: Message) -> list[str]:
-    """Every text that a message holds, those inside the arguments of its calls included."""
-    texts: list[str] = []
-    for part in message.parts:
-        if isinstance(part, (Text, Reasoning)):
-            texts.append(part.text)
-        elif isinstance(part, ToolResult):
-            texts.append(result_text(part.parts))
-        elif isinstance(part, ToolCall):
-            texts += [part.raw_arguments, *strings_in(part.arguments)]
-    return [text for text in texts if text]
-
-
-def task_title(messages: Iterable[Message]) -> str:
-    """A title from the first user message of an agent's run.
-
-    Its prompt comes from a template: markup, paths, and lines that lead to the task ("... the
-    following issue:") say nothing. At most 80 characters.
-    """
-    asked = (text_of(message) for message in messages if message.role == "user")
-    lines = next((text for text in asked if text), "").splitlines()
-    plain = [line.strip().lstrip("#").strip() for line in lines]
-    plain = [line for line in plain if line and not line.startswith("<")]
-    told = [line for line in plain if not line.endswith(":") and not line.startswith("/")]
-    title = next(iter(told or plain), "")
-    return cut_title(title)

@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ..errors import FormatError, ImportFailed
-from ..log.messages import Message, compact_json, sha256_hex
+from ..log.messages import Message
 from ..log.records import Configuration, MessageRecord
 from ..providers import PROVIDERS
 from ..providers.protocol import Provider
 from .apis import LIST_KEYS, api_of, api_of_messages, is_body, is_message
-from .drafting import Drafting, title_from
-from .lines import Line, json_document, json_lines
-from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from .drafting import Drafting
+from .json_values import within, without, word
+from .protocol import Imported, Origin, digest_of, with_own_ids
+from .titles import title_from
+from .transcript import Line, Transcript
 
 _MARKS = re.compile(rb'"(messages|contents|input|role|traj)"\s*:')
 _WRAPPERS = ("request", "body")
@@ -63,56 +64,43 @@ class Bodies:
 
     def read(self, origin: Origin) -> list[Imported]:
         """One session for each conversation, in order."""
-        data, file = contents(origin), origin_name(origin)
-        warnings: list[Damage] = []
-        found = list(_conversations(data, file, warnings))
-        if not found:
+        file = Transcript(origin)
+        sessions: list[Imported] = []
+        for conversation in list(_conversations(file)):
+            log = Drafting(file, beside=bool(sessions))
+            title = _draft(conversation, log)
+            own = _own_id(conversation.around) or digest_of(conversation.begins)[:12]
+            sessions.append(log.imported(own, conversation.api, title))
+        if not sessions:
             raise ImportFailed(
-                f"{file}: no conversation in it, though it {_looks(data)}; expected a request body with messages, "
+                f"{file.name}: no conversation in it, though it {_looks(file)}; expected a request body with messages, "
                 "input or contents, a list of messages, or JSON lines of either"
             )
-        sessions: list[Imported] = []
-        for index, conversation in enumerate(found, 1):
-            begins = compact_json(conversation.begins).encode("utf-8", "surrogatepass")
-            own = _own_id(conversation.around) or sha256_hex(begins)[:12]
-            log = Drafting(file, warnings if index == 1 else [])
-            title = _draft(conversation, log)
-            sessions.append(
-                Imported(
-                    session_id=session_id_of(own),
-                    format=conversation.api,
-                    title=title,
-                    drafts=log.finished(),
-                    blobs=log.blobs,
-                    warnings=tuple(log.warnings),
-                    files=(file,),
-                )
-            )
-        return _told_apart(sessions)
+        return with_own_ids(sessions)
 
 
 IMPORTER = Bodies()
 
 
-def _looks(data: bytes) -> str:
+def _looks(file: Transcript) -> str:
     """What a file without a conversation looks like, for people."""
-    for line in json_lines(data, "", []):
+    for line in file.lines():
         if isinstance(line.value, dict):
             keys = ", ".join(list(line.value)[:8])
             return f"looks like JSON lines or an object with the keys {keys or '(none)'}"
-    return f"begins {data[:40]!r}"
+    return f"begins {file.data[:40]!r}"
 
 
-def _conversations(data: bytes, file: str, warnings: list[Damage]) -> Iterator[_Conversation]:
+def _conversations(file: Transcript) -> Iterator[_Conversation]:
     try:
-        value = json_document(data)
+        value = file.document()
     except ValueError:
-        lines = list(json_lines(data, file, warnings))
+        lines = list(file.lines())
     else:
-        lines = [Line(0, value)] if not isinstance(value, list) else [Line(0, item) for item in value]
+        lines = [Line(0, item) for item in value] if isinstance(value, list) else [Line(0, value)]
     messages = [line for line in lines if is_message(line.value)]
     if messages and not any(is_body(line.value) for line in lines):
-        yield _of_messages(messages, lines, file, warnings)
+        yield _of_messages(messages, lines, file)
         return
     for index, line in enumerate(lines):
         place = f"line {line.number}" if line.number else f"[{index}]" if len(lines) > 1 else ""
@@ -120,13 +108,13 @@ def _conversations(data: bytes, file: str, warnings: list[Damage]) -> Iterator[_
         if conversation is not None:
             yield conversation
         else:
-            warnings.append(Damage(file, line.number, f"{place or 'the document'} left out, no conversation in it"))
+            file.warn(line.number, f"{place or 'the document'} left out, no conversation in it")
 
 
-def _of_messages(messages: list[Line], lines: list[Line], file: str, warnings: list[Damage]) -> _Conversation:
+def _of_messages(messages: list[Line], lines: list[Line], file: Transcript) -> _Conversation:
     for index, line in enumerate(lines):
         if not is_message(line.value):
-            warnings.append(Damage(file, line.number, f"entry {index} left out, no message"))
+            file.warn(line.number, f"entry {index} left out, no message")
     values = [line.value for line in messages]
     api = api_of_messages(values)
     numbers = tuple(line.number for line in messages if line.number)
@@ -136,49 +124,32 @@ def _of_messages(messages: list[Line], lines: list[Line], file: str, warnings: l
 
 def _asked(messages: list[Any]) -> list[Any]:
     """The messages up to the user's first."""
-    said = (i for i, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user")
+    said = (i for i, message in enumerate(messages) if within(message, "role") == "user")
     return messages[: next(said, 0) + 1]
 
 
 def _conversation(line: Line, place: str) -> _Conversation | None:
     value = line.value
+    if isinstance(value, list) and value and all(map(is_message, value)):
+        api = api_of_messages(value)
+        return _Conversation(place, line.number, api, {LIST_KEYS[api]: value}, {}, _asked(value))
     if not isinstance(value, dict):
-        if isinstance(value, list) and value and all(is_message(item) for item in value):
-            api = api_of_messages(value)
-            return _Conversation(place, line.number, api, {LIST_KEYS[api]: value}, {}, _asked(value))
         return None
     if is_body(value):
         return _Conversation(place, line.number, api_of(value), value, {}, value)
     for key in _WRAPPERS:
         if is_body(value.get(key)):
-            around = {name: item for name, item in value.items() if name != key}
-            return _Conversation(place, line.number, api_of(value[key]), value[key], around, value)
+            return _Conversation(place, line.number, api_of(value[key]), value[key], without(value, (key,)), value)
     run = value.get("traj")
     if isinstance(run, list) and run and is_message(run[0]):
         api = api_of_messages(run)
-        around = {name: item for name, item in value.items() if name != "traj"}
-        return _Conversation(place, line.number, api, {LIST_KEYS[api]: run}, around, value)
+        return _Conversation(place, line.number, api, {LIST_KEYS[api]: run}, without(value, ("traj",)), value)
     return None
 
 
 def _own_id(around: Mapping[str, Any]) -> str:
-    named = next((around[key] for key in _ID_KEYS if isinstance(around.get(key), str) and around[key]), "")
-    if named:
-        return str(named)
     run = [f"{key.removesuffix('_id')}-{around[key]}" for key in _RUN_ID_KEYS if isinstance(around.get(key), int)]
-    return "-".join(run)
-
-
-def _told_apart(sessions: list[Imported]) -> list[Imported]:
-    """With a number after ids that come more than once."""
-    seen: dict[str, int] = {}
-    result: list[Imported] = []
-    for session in sessions:
-        count = seen[session.session_id] = seen.get(session.session_id, 0) + 1
-        if count > 1:
-            session = replace(session, session_id=session_id_of(f"{session.session_id}-{count}"))
-        result.append(session)
-    return result
+    return next(filter(None, (word(around.get(key)) for key in _ID_KEYS)), "-".join(run))
 
 
 def _draft(conversation: _Conversation, log: Drafting) -> str:
@@ -200,29 +171,27 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
         messages = [(message, conversation.source(index - leading)) for index, message in enumerate(parsed.messages)]
     for message, source in messages:
         log.add(MessageRecord(message=message, source=source))
-    return next((title for message, _ in messages if message.role == "user" and (title := title_from(message))), "")
+    return next(filter(None, (title_from(message) for message, _ in messages if message.role == "user")), "")
 
 
 def _one_by_one(conversation: _Conversation, provider: Provider, log: Drafting) -> list[tuple[Message, str]]:
     """Every message that can be read by itself; the others become notes and warnings."""
     key = LIST_KEYS[conversation.api]
     body = conversation.body
-    rest = {name: item for name, item in body.items() if name != key}
+    rest = without(body, (key,))
     found: list[tuple[Message, str]] = []
     try:
         parsed = provider.parse({**rest, key: []})
         log.add(parsed.configuration)
         found.extend((message, conversation.source(-1)) for message in parsed.messages)
     except FormatError as error:
-        log.warn(conversation.line, f"settings could not be read ({error}); they are kept as a note")
-        log.note("unreadable", rest)
+        log.unreadable(conversation.line, f"settings ({error})", rest)
     wire = body.get(key)
     for index, item in enumerate(wire if isinstance(wire, list) else [wire]):
         try:
             parsed = provider.parse({key: [item]})
         except FormatError as error:
-            log.warn(conversation.line, f"{key}[{index}] could not be read ({error}); it is kept as a note")
-            log.note("unreadable", item)
+            log.unreadable(conversation.line, f"{key}[{index}] ({error})", item)
             continue
         log.blobs.update(parsed.blobs)
         found.extend((message, conversation.source(index)) for message in parsed.messages)

@@ -13,19 +13,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
-from .._platform.encoding import plain_utf8
-from ..errors import FormatError, ImportFailed
+from ..errors import FormatError
 from ..log.messages import text_of
-from ..log.records import MessageRecord, PartialAnswer
+from ..log.records import MessageRecord
 from ..providers.anthropic import PROVIDER
+from ..providers.protocol import Assembler
 from .claude_code.conversation import draft_conversation
 from .claude_code.steps import Entry, Steps
 from .drafting import Drafting
-from .lines import Line, json_lines
-from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name, session_id_of
-from .salvage import document_or_rest
+from .json_values import objects, within, without, word
+from .protocol import Imported, Origin, hashed_id
+from .transcript import Line, Transcript
 
 _FORMAT = "claude-stream-json"
 
@@ -53,48 +51,36 @@ class ClaudeStream:
 
     def read(self, origin: Origin) -> list[Imported]:
         """The session, then its subagents."""
-        data, file = plain_utf8(contents(origin)), origin_name(origin)
-        warnings: list[Damage] = []
-        lines = _records(data, file, warnings)
+        file = Transcript(origin)
+        lines = _records(file)
         if not any(_is_kind(line.value) for line in lines):
-            reason = f" ({warnings[0].message})" if warnings else ""
-            raise ImportFailed(
-                f"{file}: no record of Claude's stream-json output in it{reason}; "
-                "give what `claude -p --output-format stream-json --verbose` printed"
-            )
+            printed = "what `claude -p --output-format stream-json --verbose` printed"
+            raise file.refused("record of Claude's stream-json output", f"give {printed}")
         own = _session_of(lines) or hashed_id("claude", lines[0].value)
         chains: dict[str, list[Line]] = {"": []}
         for line in lines:
             chains.setdefault(_chain(line.value), []).append(line)
-        return [
-            _imported(chain, file, own, agent, [] if agent else warnings)
-            for agent, chain in chains.items()
-            if chain or not agent
-        ]
+        return [_imported(chain, own, agent, Drafting(file, beside=bool(agent))) for agent, chain in chains.items()]
 
 
 IMPORTER = ClaudeStream()
 
 
-def _records(data: bytes, file: str, warnings: list[Damage]) -> list[Line]:
+def _records(file: Transcript) -> list[Line]:
     """The records of lines, or of a recording, in which their place counts from 1."""
     # A recording stands over many lines; of a stream, the first line is a record already.
-    recorded = _RECORDING.search(data[:_HEAD])
-    value = document_or_rest(data, "messages", file, warnings) if recorded else None
-    messages = value.get("messages") if isinstance(value, dict) else None
+    recorded = _RECORDING.search(file.data[:_HEAD])
+    messages = within(file.document_or_rest("messages"), "messages") if recorded else None
+    found = file.lines()
     if isinstance(messages, list):
-        found = [
+        found = (
             Line(number, entry.get("message") if isinstance(entry, dict) and "direction" in entry else entry)
             for number, entry in enumerate(messages, 1)
-        ]
-    else:
-        found = list(json_lines(data, file, warnings))
+        )
     kept: list[Line] = []
     said: list[Any] = []
-    for line in found:
-        if not isinstance(line.value, dict) or not line.value:
-            warnings.append(Damage(file, line.number, "left out, no record: a JSON object was expected"))
-        elif not (line.value.get("isReplay") is True and line.value.get("message") in said):
+    for line in file.objects("record", found):
+        if not (line.value.get("isReplay") is True and line.value.get("message") in said):
             kept.append(line)
             if line.value.get("type") == "user":
                 said.append(line.value.get("message"))
@@ -102,37 +88,26 @@ def _records(data: bytes, file: str, warnings: list[Damage]) -> list[Line]:
 
 
 def _is_kind(value: Mapping[str, Any]) -> bool:
-    kind = value.get("type")
-    return isinstance(kind, str) and kind in _KINDS and not any(key in value for key in _OURS)
+    return word(value.get("type")) in _KINDS and not any(key in value for key in _OURS)
 
 
 def _session_of(lines: Iterable[Line]) -> str:
     """The first id that Claude gave the session; what is sent to it may call it "default"."""
-    ids = [line.value.get("session_id") for line in lines]
-    return next((own for own in ids if isinstance(own, str) and own not in ("", "default")), "")
+    ids = (word(line.value.get("session_id")) for line in lines)
+    return next((own for own in ids if own not in ("", "default")), "")
 
 
 def _chain(record: Mapping[str, Any]) -> str:
     """The call that started the subagent a record is of; "" for the main conversation."""
-    agent = record.get("parent_tool_use_id")
-    return agent if isinstance(agent, str) and record.get("type") in (*_CONVERSATION, "stream_event") else ""
+    return word(record.get("parent_tool_use_id")) if record.get("type") in (*_CONVERSATION, "stream_event") else ""
 
 
-def _imported(lines: list[Line], file: str, own: str, agent: str, warnings: list[Damage]) -> Imported:
-    log = Drafting(file, warnings)
+def _imported(lines: list[Line], own: str, agent: str, log: Drafting) -> Imported:
     entries = _in_claude_codes_words([line for line in lines if line.value.get("type") != "stream_event"])
     title = draft_conversation(Steps(entries), log)
     _streamed(lines, log)
-    return Imported(
-        session_id=session_id_of(f"{own}.agent-{agent}" if agent else own),
-        format=_FORMAT,
-        title=title,
-        parent=session_id_of(own) if agent else "",
-        drafts=log.finished(),
-        blobs=log.blobs,
-        warnings=tuple(log.warnings),
-        files=(file,),
-    )
+    session, parent = (f"{own}.agent-{agent}", own) if agent else (own, "")
+    return log.imported(session, _FORMAT, title, parent=parent)
 
 
 def _in_claude_codes_words(lines: Iterable[Line]) -> list[Entry]:
@@ -151,13 +126,11 @@ def _in_claude_codes_words(lines: Iterable[Line]) -> list[Entry]:
                 # After a compaction Claude writes the summary in the user's name.
                 entry["isCompactSummary" if compacted else "isMeta"] = True
                 compacted = False
-            error = record.get("error")
-            if isinstance(error, str) and error:
-                entry["isApiErrorMessage"] = True
-                entry["error"] = error
+            if error := word(record.get("error")):
+                entry |= {"isApiErrorMessage": True, "error": error}
             answer = _text(record["message"]) if kind == "assistant" else answer
         else:
-            rest = {key: item for key, item in record.items() if key not in _ENVELOPE}
+            rest = without(record, _ENVELOPE)
             if kind == "result" and rest.get("result") == answer:
                 del rest["result"]
             entry = {key: record[key] for key in ("type", "subtype", "uuid", "timestamp") if key in record}
@@ -165,8 +138,7 @@ def _in_claude_codes_words(lines: Iterable[Line]) -> list[Entry]:
             if subtype == "compact_boundary":
                 compacted = True
                 entry["compactMetadata"] = record.get("compact_metadata")
-            asked = rest.get("request")
-            call_id = asked.get("tool_use_id") if isinstance(asked, dict) else None
+            call_id = within(rest, "request", "tool_use_id")
             if isinstance(call_id, str):
                 entry["toolUseID"] = call_id
         entries.append(Entry(line.number, entry))
@@ -174,24 +146,20 @@ def _in_claude_codes_words(lines: Iterable[Line]) -> list[Entry]:
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    texts = [block.get("text") for block in objects(message.get("content")) if block.get("type") == "text"]
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _streamed(lines: Iterable[Line], log: Drafting) -> None:
     """Partial messages (`--include-partial-messages`) repeat what the whole ones say; an answer that
     was cut off before its whole message came stands in them alone."""
-    whole = {
-        draft.body.response_id: text_of(draft.body.message)
-        for draft in log.drafts
-        if isinstance(draft.body, MessageRecord) and draft.body.response_id
-    }
-    assembler, begun = None, 0
+    bodies = [draft.body for draft in log.drafts if isinstance(draft.body, MessageRecord) and draft.body.response_id]
+    whole = {body.response_id: text_of(body.message) for body in bodies}
+    assembler: Assembler | None = None
+    begun = 0
     for line in [line for line in lines if line.value.get("type") == "stream_event"]:
         event = line.value.get("event")
-        if isinstance(event, dict) and event.get("type") == "message_start":
+        if within(event, "type") == "message_start":
             _cut_answer(assembler, begun, whole, log)
             assembler, begun = PROVIDER.assembler(), line.number
         if assembler is None:
@@ -204,19 +172,14 @@ def _streamed(lines: Iterable[Line], log: Drafting) -> None:
     _cut_answer(assembler, begun, whole, log)
 
 
-def _cut_answer(assembler: Any, begun: int, whole: Mapping[str, str], log: Drafting) -> None:
+def _cut_answer(assembler: Assembler | None, begun: int, whole: Mapping[str, str], log: Drafting) -> None:
     if assembler is None:
         return
     reply = assembler.reply()
     said = whole.get(reply.response_id)
-    if said is not None and (reply.complete or text_of(reply.message) in said):
-        return
-    log.blobs.update(reply.blobs)
-    if said is not None:  # blocks that were whole are a message already
+    if said is None:
+        if (reply.complete and not reply.fragments) or reply.message.parts or reply.fragments:
+            log.reply(reply, f"line {begun}", "the stream ended early")
+    elif not reply.complete and text_of(reply.message) not in said:  # blocks that were whole are a message already
+        log.blobs.update(reply.blobs)
         log.note("partial", {"response_id": reply.response_id}, text_of(reply.message))
-    elif reply.complete and not reply.fragments:
-        answered = MessageRecord(reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
-        log.add(replace(answered, source=f"line {begun}"))
-    elif reply.message.parts or reply.fragments:
-        reason = reply.error or "the stream ended early"
-        log.add(PartialAnswer(message=reply.message, reason=reason, fragments=reply.fragments, model=reply.model))

@@ -13,18 +13,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
-from .._platform.encoding import plain_utf8
 from ..errors import ImportFailed
-from ..log.messages import Message, ToolResult, compact_json, sha256_hex
-from ..log.records import MessageRecord, Usage, UsageRecord, tokens_billed
+from ..log.messages import ToolResult, compact_json
+from ..log.records import MessageRecord, UsageRecord
 from ..providers.anthropic import PROVIDER
-from .drafting import Drafting, title_from
-from .lines import json_document
-from .protocol import Damage, Imported, Origin, contents, hashed_id, origin_name, session_id_of
-from .salvage import document_or_rest
-from .wire_message import read_message
+from .drafting import Drafting, billed
+from .json_values import items, mapping, objects, within, without, word
+from .messages import read_message
+from .protocol import Imported, Origin, digest_of, hashed_id
+from .titles import title_from
+from .transcript import Transcript
 
 _FORMAT = "cline-session"
 
@@ -57,113 +57,88 @@ class Cline:
 
     def read(self, origin: Origin) -> list[Imported]:
         """The session that the file is of: its messages file and the facts beside it are one."""
-        file = origin_name(origin)
-        warnings: list[Damage] = []
-        value = _document(origin, file, warnings)
-        files = [file]
+        file = Transcript(origin)
+        value = _document(file)
+        path, files = file.path, []
         facts: Mapping[str, Any] = {}
         if isinstance(value, list):
-            own = origin.parent.name if isinstance(origin, Path) and origin.name == _HISTORY else ""
+            own = path.parent.name if path and path.name == _HISTORY else ""
             value = {"sessionId": own, "messages": value}
         elif "messages" not in value and isinstance(value.get("session_id"), str):
             facts, value = value, {"sessionId": value["session_id"], "messages": []}
-            beside = _messages_of(facts, origin)
+            beside = _messages_of(facts, path) if path else None
             if beside is None:
-                warnings.append(Damage(file, 0, "the session's facts only: no messages file beside it"))
+                file.warn(0, "the session's facts only: no messages file beside it")
             else:
-                value, file = _document(beside, str(beside), warnings), str(beside)
-                files = [str(beside), *files]
-        elif isinstance(origin, Path) and not _compaction_of(value):
-            beside = origin.with_name(origin.name.removesuffix(_MESSAGES) + ".json")
-            if origin.name.endswith(_MESSAGES) and beside.is_file():
-                facts = _facts_of(beside, value, warnings)
-                files += [str(beside)] if facts else []
-        return [_imported(value, facts, file, files, warnings)]
+                files.append(file.name)
+                warnings, file = file.warnings, Transcript(beside)
+                file.warnings += warnings
+                value = _document(file)
+        elif path and path.name.endswith(_MESSAGES) and not _compaction_of(value):
+            beside = path.with_name(path.name.removesuffix(_MESSAGES) + ".json")
+            facts = _facts_of(beside, value, file) if beside.is_file() else {}
+            files += [str(beside)] if facts else []
+        return [_imported(value, facts, file, files)]
 
 
 IMPORTER = Cline()
 
 
-def _document(origin: Origin, file: str, warnings: list[Damage]) -> Any:
-    data = contents(origin)
-    listed = plain_utf8(data).lstrip(b"\0 \t\r\n").startswith(b"[")
-    value = document_or_rest(data, "" if listed else "messages", file, warnings)
-    if isinstance(value, dict) and "sessionId" not in value and (named := _SESSION_ID.search(data)):
+def _document(file: Transcript) -> Any:
+    listed = file.data.lstrip(b"\0 \t\r\n").startswith(b"[")
+    value = file.document_or_rest("" if listed else "messages")
+    if isinstance(value, dict) and "sessionId" not in value and (named := _SESSION_ID.search(file.data)):
         value = {**value, "sessionId": named[1].decode()}  # a broken document still names its session
-    if isinstance(value, list) or (isinstance(value, dict) and ("messages" in value or "session_id" in value)):
+    if isinstance(value, list) or mapping(value).keys() & {"messages", "session_id"}:
         return value
-    raise ImportFailed(f"{file}: no messages of a cline session in it; give a .messages.json of ~/.cline/data/sessions")
+    raise file.refused("messages of a cline session", "give a .messages.json of ~/.cline/data/sessions")
 
 
-def _messages_of(facts: Mapping[str, Any], origin: Origin) -> Path | None:
+def _messages_of(facts: Mapping[str, Any], path: Path) -> Path | None:
     """The messages file that a session's facts belong to: in the same folder, whatever its path was."""
-    if not isinstance(origin, Path):
-        return None
-    named = facts.get("messages_path")
-    names = [named.replace("\\", "/").rpartition("/")[2]] if isinstance(named, str) else []
-    for name in (*names, origin.stem + _MESSAGES):
-        if name.endswith(_MESSAGES) and origin.with_name(name).is_file():
-            return origin.with_name(name)
+    named = word(facts.get("messages_path")).replace("\\", "/").rpartition("/")[2]
+    for name in (named, path.stem + _MESSAGES):
+        if name.endswith(_MESSAGES) and path.with_name(name).is_file():
+            return path.with_name(name)
     return None
 
 
-def _facts_of(beside: Path, value: Mapping[str, Any], warnings: list[Damage]) -> Mapping[str, Any]:
+def _facts_of(beside: Path, value: Mapping[str, Any], file: Transcript) -> Mapping[str, Any]:
+    facts = Transcript(beside)
     try:
-        facts = json_document(contents(beside))
+        found = mapping(facts.document())
     except (ValueError, ImportFailed) as error:
-        warnings.append(Damage(str(beside), 0, f"left out, the session's facts cannot be read ({error})"))
+        facts.warn(0, f"left out, the session's facts cannot be read ({error})")
+        file.warnings += facts.warnings
         return {}
-    same = isinstance(facts, dict) and facts.get("session_id") == value.get("sessionId")
-    return facts if same else {}
+    return found if found.get("session_id") == value.get("sessionId") else {}
 
 
 def _compaction_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """The first message of a file that holds a compacted conversation, else nothing."""
-    messages = value.get("messages")
-    first = messages[0] if isinstance(messages, list) and messages else None
-    metadata = first.get("metadata") if isinstance(first, dict) else None
-    kind = metadata.get("kind") if isinstance(metadata, dict) else None
-    return first if isinstance(kind, str) and kind in _COMPACTED and isinstance(first, dict) else {}
+    first = mapping(next(iter(items(value.get("messages"))), None))
+    return first if word(within(first, "metadata", "kind")) in _COMPACTED else {}
 
 
-def _imported(value: Any, facts: Mapping[str, Any], file: str, files: list[str], warnings: list[Damage]) -> Imported:
-    value = {"messages": value} if isinstance(value, list) else value
-    log = Drafting(file, warnings)
+def _imported(value: Mapping[str, Any], facts: Mapping[str, Any], file: Transcript, files: list[str]) -> Imported:
     messages = value.get("messages")
     if not isinstance(messages, list) or (not messages and not facts):
-        raise ImportFailed(f"{file}: no messages of a cline session in it")
-    own = _word(value.get("sessionId")) or _word(facts.get("session_id"))
-    own = own or hashed_id("cline", messages[:1])
-    session, parent = session_id_of(own), ""
-    compacted = _compaction_of(value)
-    if compacted:
-        mark = sha256_hex(compact_json(compacted).encode("utf-8", "surrogatepass"))[:12]
-        session, parent = session_id_of(f"{own}.compaction-{mark}"), session
-    else:
-        metadata = facts.get("metadata")
-        fork = metadata.get("fork") if isinstance(metadata, dict) else None
-        forked = _word(fork.get("forkedFromSessionId")) if isinstance(fork, dict) else ""
-        parent = session_id_of(forked) if forked else ""
+        raise ImportFailed(f"{file.name}: no messages of a cline session in it")
+    session = word(value.get("sessionId")) or word(facts.get("session_id")) or hashed_id("cline", messages[:1])
+    parent = word(within(facts, "metadata", "fork", "forkedFromSessionId"))
+    if compacted := _compaction_of(value):
+        session, parent = f"{session}.compaction-{digest_of(compacted)[:12]}", session
+    log = Drafting(file)
     title = _draft(value, facts, messages, log)
-    return Imported(
-        session_id=session,
-        format=_FORMAT,
-        title=title,
-        parent=parent,
-        drafts=log.finished(),
-        blobs=log.blobs,
-        warnings=tuple(log.warnings),
-        files=tuple(files),
-    )
+    return log.imported(session, _FORMAT, title, parent=parent, files=files)
 
 
 def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[Any], log: Drafting) -> str:
     """Fill `log`; returns the title. What changes while a session goes on is not kept, so that a file
     that grew begins as before."""
     log.at(facts.get("started_at"))
-    prompt = value.get("system_prompt")
-    if isinstance(prompt, str) and prompt:
-        message = read_message(PROVIDER, {"role": "system", "content": prompt}, log, 0)
+    if prompt := word(value.get("system_prompt")):
+        message = read_message(PROVIDER, {"role": "system", "content": prompt}, log)
         if message is not None:
             log.add(MessageRecord(message=message, source="system_prompt"))
     log.opened(compact_json(facts.get("interactive")), {"true": "interactive", "false": "non-interactive"})
@@ -173,42 +148,38 @@ def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[An
     title = ""
     for index, wire in enumerate(messages):
         if isinstance(wire, dict):
-            message = _message(wire, index, log)
-            if message is not None and message.role == "user":
-                title = title or title_from(message)
+            own = _message(wire, index, log)
+            title = title or own
         else:
             log.warn(0, f"messages[{index}] left out, no message: a JSON object was expected")
-    metadata = facts.get("metadata")
-    named = metadata.get("title") if isinstance(metadata, dict) else None
-    return named if isinstance(named, str) and named else title
+    return word(within(facts, "metadata", "title")) or title
 
 
 _LASTING = ("session_id", "source", "interactive", "cwd", "workspace_root", "team_name", "enable_tools")
 """Facts of a session that stay as they are from its first message on."""
 
 
-def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> Message | None:
+def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> str:
+    """Draft a message; returns what could be a title."""
     log.at(wire.get("ts"))
-    info = wire.get("modelInfo")
-    model = _word(info.get("id")) or _word(info.get("modelId")) if isinstance(info, dict) else ""
+    info = mapping(wire.get("modelInfo"))
+    model = word(info.get("id")) or word(info.get("modelId"))
     if model:
         log.note_changes("model", {"modelInfo": info})
     content = wire.get("content")
     plain = [_block(block) for block in content] if isinstance(content, list) else content
-    message = read_message(PROVIDER, {"role": wire.get("role"), "content": plain}, log, 0)
+    message = read_message(PROVIDER, {"role": wire.get("role"), "content": plain}, log)
     if message is None:
-        return None
-    message = msgspec.structs.replace(message, parts=tuple(_judged(part, content, log) for part in message.parts))
-    own = _word(wire.get("id"))
+        return ""
+    message = log.with_results(message, lambda result: _judged(result, content))
+    own = word(wire.get("id"))
     source = f"messages[{index}]" + (f" id {own}" if own else "")
     log.add(MessageRecord(message=message, model=model, source=source))
-    _usage(wire.get("metrics"), _word(info.get("provider")) if isinstance(info, dict) else "", model, log)
-    rest = {key: item for key, item in wire.items() if key not in _MESSAGE_KEYS}
-    if rest:
-        metadata = rest.get("metadata")
-        kind = metadata.get("kind") if isinstance(metadata, dict) else None
-        log.note("compaction" if isinstance(kind, str) and kind in _COMPACTED else "message", rest)
-    return message
+    _usage(wire.get("metrics"), word(info.get("provider")), model, log)
+    if rest := without(wire, _MESSAGE_KEYS):
+        kind = word(within(rest, "metadata", "kind"))
+        log.note("compaction" if kind in _COMPACTED else "message", rest)
+    return title_from(message) if message.role == "user" else ""
 
 
 def _block(block: Any) -> Any:
@@ -217,31 +188,22 @@ def _block(block: Any) -> Any:
         return block
     kind, content = block.get("type"), block.get("content")
     if kind == "file" and isinstance(content, str):
-        text = f'<file_content path="{_word(block.get("path"))}">\n{content}\n</file_content>'
+        text = f'<file_content path="{word(block.get("path"))}">\n{content}\n</file_content>'
         return {"type": "text", "text": text}
-    if kind == "tool_result":
-        if not isinstance(content, (str, type(None))) and not _are_blocks(content):
-            content = compact_json(content)
-        kept = {key: item for key, item in block.items() if key not in ("name", "content")}
-        return {**kept, "content": content}
-    return block
+    if kind != "tool_result":
+        return block
+    are_blocks = isinstance(content, list) and all(word(within(b, "type")) in _BLOCKS for b in content)
+    if not are_blocks and not isinstance(content, (str, type(None))):
+        content = compact_json(content)
+    return {**without(block, ("name",)), "content": content}
 
 
-def _are_blocks(content: Any) -> bool:
-    return isinstance(content, list) and all(isinstance(b, dict) and b.get("type") in _BLOCKS for b in content)
-
-
-def _judged(part: Any, content: Any, log: Drafting) -> Any:
+def _judged(result: ToolResult, content: Any) -> ToolResult:
     """A tool result with its tool's name, and failed if all that it did failed."""
-    if not isinstance(part, ToolResult):
-        return part
-    blocks = content if isinstance(content, list) else []
-    seen = next((b for b in blocks if isinstance(b, dict) and b.get("tool_use_id") == part.call_id), {})
-    content = seen.get("content")
-    done = content if isinstance(content, list) else []
-    failed = bool(done) and all(isinstance(item, dict) and item.get("success") is False for item in done)
-    name = _word(seen.get("name")) or log.call_name(part.call_id)
-    return msgspec.structs.replace(part, name=name, outcome="failed" if failed else part.outcome)
+    seen = next((block for block in objects(content) if block.get("tool_use_id") == result.call_id), {})
+    done = items(seen.get("content"))
+    failed = bool(done) and all(within(item, "success") is False for item in done)
+    return replace(result, name=word(seen.get("name")), outcome="failed" if failed else result.outcome)
 
 
 def _usage(metrics: Any, provider: str, model: str, log: Drafting) -> None:
@@ -251,14 +213,12 @@ def _usage(metrics: Any, provider: str, model: str, log: Drafting) -> None:
         log.note("usage", metrics)
         return
     # `inputTokens` counts cached ones in.
-    usage = Usage(
-        input=tokens_billed(metrics.get("inputTokens")),
-        output=tokens_billed(metrics.get("outputTokens")),
-        cached=tokens_billed(metrics.get("cacheReadTokens")),
-        cache_write=tokens_billed(metrics.get("cacheWriteTokens")),
-    )
-    log.add(UsageRecord(provider=provider, model=model, usage=usage, raw=metrics))
+    log.add(UsageRecord(provider, model, billed(metrics, _USAGE), metrics))
 
 
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+_USAGE = {
+    "input": "inputTokens",
+    "output": "outputTokens",
+    "cached": "cacheReadTokens",
+    "cache_write": "cacheWriteTokens",
+}

@@ -1,20 +1,34 @@
-"""Drafts of a log that is being imported, and what importers need to fill it."""
+"""The draft of one session: what an importer fills, record by record."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from ..log.messages import Message, ToolCall, ToolResult, sha256_hex
-from ..log.records import Body, MessageRecord, Note, SessionOpened
+from ..log.records import (
+    Body,
+    Decision,
+    MessageRecord,
+    Note,
+    PartialAnswer,
+    SessionOpened,
+    TurnClosed,
+    TurnOpened,
+    Usage,
+    tokens_billed,
+)
 from ..log.store import Draft
-from ..redaction import cut_title
+from ..providers.protocol import Reply
 from .file_changes import ChangedFiles
-from .protocol import Damage
+from .protocol import Damage, Imported, session_id_of
+from .repeats import without_repeats
+from .transcript import Transcript
 
 
 def as_utc(value: Any) -> str:
@@ -35,25 +49,42 @@ def as_utc(value: Any) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class Drafting:
-    """Collects the drafts of one session. `add` returns the record number a draft will have."""
+def billed(counts: Mapping[str, Any], keys: Mapping[str, str]) -> Usage:
+    """What a request cost; `keys` say under which key of `counts` each field of `Usage` stands."""
+    return Usage(**{field: tokens_billed(counts.get(key)) for field, key in keys.items()})
 
-    def __init__(self, file: str, warnings: list[Damage] | None = None) -> None:
-        self.file = file
+
+class Drafting:
+    """Collects the drafts of one session. `add` returns the record number a draft will have.
+
+    The first session of a file has the damage to the file among its `warnings`; one `beside` it only its own. `turn` is
+    the id of the turn that is open, "" if none is.
+    """
+
+    def __init__(self, transcript: Transcript, *, beside: bool = False) -> None:
+        self.transcript = transcript
+        self.warnings = [] if beside else transcript.warnings
         self.drafts: list[Draft] = []
         self.blobs: dict[str, bytes] = {}
-        self.warnings: list[Damage] = [] if warnings is None else warnings
         self.files = ChangedFiles(self.add, self.blob, self.blobs)
+        self.turn = ""
         self._time = ""
-        self._calls: dict[str, tuple[int, str]] = {}
+        self._calls: dict[str, tuple[int, ToolCall]] = {}
         self._is_opened = False
         self._context: dict[str, dict[str, Any]] = {}
         self._echoes: dict[tuple[str, str], str] = {}
+
+    # -- records ---------------------------------------------------------------------------------
 
     @property
     def last(self) -> int:
         """The number of the last record so far."""
         return len(self.drafts)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages so far."""
+        return [draft.body.message for draft in self.drafts if isinstance(draft.body, MessageRecord)]
 
     def at(self, time: Any) -> None:
         """Records added from here on happened at `time`; no time leaves it as it is."""
@@ -62,30 +93,22 @@ class Drafting:
     def add(self, body: Body) -> int:
         """Append a record and return its number."""
         self.drafts.append(Draft(body, self._time))
-        number = len(self.drafts)
         if isinstance(body, MessageRecord):
             for part in body.message.parts:
                 if isinstance(part, ToolCall):
-                    self._calls[part.id] = (number, part.name)
-        return number
+                    self._calls[part.id] = (self.last, part)
+        return self.last
 
-    def blob(self, data: bytes) -> str:
-        """Keep bytes; returns their name."""
-        name = sha256_hex(data)
-        self.blobs[name] = data
-        return name
-
-    def call_record(self, call_id: str) -> int:
-        """The record of the latest call of that id, 0 if there was none."""
-        return self._calls.get(call_id, (0, ""))[0]
-
-    def call_name(self, call_id: str) -> str:
-        """The tool that the latest call of that id named, "" if there was none."""
-        return self._calls.get(call_id, (0, ""))[1]
-
-    def warn(self, line: int, message: str) -> None:
-        """Report damage on a line (0: the whole file)."""
-        self.warnings.append(Damage(self.file, line, message))
+    def reply(self, reply: Reply, source: str, reason: str) -> None:
+        """Append a parsed answer with its media. One that did not come to its end is a partial one, for `reason` if it
+        does not tell one."""
+        self.blobs.update(reply.blobs)
+        if reply.complete and not reply.fragments:
+            message, stop, answer_id = reply.message, reply.stop, reply.response_id
+            self.add(MessageRecord(message, model=reply.model, stop=stop, response_id=answer_id, source=source))
+        else:
+            reason = reply.error or reason
+            self.add(PartialAnswer(reply.message, reason, fragments=reply.fragments, model=reply.model))
 
     def opened(self, said: Any, sources: Mapping[str, str]) -> None:
         """Keep from where the session was opened, once, where the transcript says so in a word of `sources`."""
@@ -94,9 +117,78 @@ class Drafting:
             self._is_opened = True
             self.add(SessionOpened(source))
 
+    def open_turn(self, turn_id: str) -> None:
+        """A turn began."""
+        self.turn = turn_id
+        self.add(TurnOpened(turn_id=turn_id))
+
+    def close_turn(self, status: str, reason: str = "", *, turn_id: str = "") -> None:
+        """The open turn ended. One that began before the file was cut has no id here."""
+        self.add(TurnClosed(turn_id=turn_id or self.turn or "unknown", status=status, reason=reason))
+        self.turn = ""
+
+    def compacted(
+        self, first: int, last: int, reason: str, detail: Mapping[str, Any], shown: Sequence[Message] = ()
+    ) -> int:
+        """From here on the model saw other messages in place of records `first` to `last`; returns the number of the
+        decision. `shown` are those messages, if they do not stand in the log."""
+        if shown:
+            detail = {**detail, "replacement": json.loads(json.dumps(msgspec.to_builtins(shown)))}
+        return self.add(Decision(action="compact", first=first, last=last, why=reason, detail=dict(detail)))
+
+    def rewound(self, first: int, reason: str) -> None:
+        """The user went back to before record `first`."""
+        self.add(Decision(action="rewind", first=first, last=self.last, why=reason))
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    def call(self, call_id: str) -> ToolCall | None:
+        """The latest call of that id, None if there was none."""
+        found = self._calls.get(call_id)
+        return found[1] if found else None
+
+    def call_record(self, call_id: str) -> int:
+        """The record of the latest call of that id, 0 if there was none."""
+        found = self._calls.get(call_id)
+        return found[0] if found else 0
+
+    def call_name(self, call_id: str) -> str:
+        """The tool that the latest call of that id named, "" if there was none."""
+        found = self._calls.get(call_id)
+        return found[1].name if found else ""
+
+    def with_results(self, message: Message, judged: Callable[[ToolResult], ToolResult]) -> Message:
+        """The message with its tool results as `judged` gives them, and with their tools' names."""
+        results = {i: judged(part) for i, part in enumerate(message.parts) if isinstance(part, ToolResult)}
+        named = {i: replace(one, name=one.name or self.call_name(one.call_id)) for i, one in results.items()}
+        return replace(message, parts=tuple(named.get(i, part) for i, part in enumerate(message.parts)))
+
+    # -- what is no conversation -----------------------------------------------------------------
+
+    def blob(self, data: bytes) -> str:
+        """Keep bytes; returns their name."""
+        name = sha256_hex(data)
+        self.blobs[name] = data
+        return name
+
+    def warn(self, line: int, message: str) -> None:
+        """Report damage on a line (0: the whole file)."""
+        self.warnings.append(Damage(self.transcript.name, line, message))
+
+    def unreadable(self, line: int, what: str, value: Any) -> None:
+        """Keep what cannot be read as a note, and report it."""
+        self.warn(line, f"{what} could not be read; it is kept as a note")
+        self.note("unreadable", value)
+
     def note(self, topic: str, data: Any, text: str = "") -> int:
         """Keep something that is no conversation."""
         return self.add(Note(topic=topic, text=text, data=data))
+
+    def note_rest(self, topic: str, values: Any, known: Sequence[str] = (), **about: Any) -> None:
+        """Keep those of `values` that say something which the texts `known` do not, under `about`."""
+        rest = without_repeats(values, known, self.blobs)
+        if rest is not None:
+            self.note(topic, {**about, **rest} if isinstance(rest, dict) else rest)
 
     def note_changes(self, topic: str, values: Mapping[str, Any]) -> None:
         """Keep those of `values` that differ from the last ones noted under that topic."""
@@ -110,75 +202,25 @@ class Drafting:
         """What stands here repeats under `key` a message, which may come after it."""
         self._echoes[self._time, topic] = key
 
-    @property
-    def echoes(self) -> dict[tuple[str, str], str]:
-        """See `Imported.echoes`. Those from before the first known time have that one, as in `finished`."""
-        return {(time or self._first, topic): key for (time, topic), key in self._echoes.items()}
+    # -- the session -----------------------------------------------------------------------------
 
-    @property
-    def _first(self) -> str:
-        return next((draft.time for draft in self.drafts if draft.time), "")
+    def imported(
+        self, session_id: str, form: str, title: str, *, parent: str = "", files: Sequence[str] = ()
+    ) -> Imported:
+        """The session as it is imported, from its transcript and other `files`. The ids are the transcript's own.
 
-    def finished(self) -> tuple[Draft, ...]:
-        """The drafts. Records from before the first known time get that time: imports are
-        deterministic, and an empty time would become the store's clock."""
-        first = self._first
-        return tuple(draft if draft.time else Draft(draft.body, first) for draft in self.drafts)
-
-
-def result_text(parts: Iterable[Any]) -> str:
-    """The text of a tool result's parts, or of a message's results, joined by newlines."""
-    texts: list[str] = []
-    for part in parts:
-        if isinstance(part, ToolResult):
-            texts.append(result_text(part.parts))
-        elif isinstance(getattr(part, "text", None), str):
-            texts.append(part.text)
-    return "\n".join(texts)
-
-
-def title_from(message: Message | str) -> str:
-    """A title from what a user wrote: its first line that is no markup, at most 80 characters."""
-    text = message if isinstance(message, str) else result_text(message.parts)
-    for line in text.splitlines():
-        plain = line.strip().lstrip("#").strip()
-        if plain and not plain.startswith("<"):
-            return cut_title(plain)
-    return ""
-
-
-_REPEAT = 40
-"""Texts shorter than this are kept wherever they stand: leaving them out saves nothing."""
-_BASE64 = re.compile(r"[A-Za-z0-9+/\r\n]{512,}={0,2}\Z")
-
-
-def is_empty(value: Any) -> bool:
-    """Whether a value says nothing: null, false, or an empty text, list or object."""
-    return value is None or value is False or (isinstance(value, (str, list, dict)) and not value)
-
-
-def without_repeats(value: Any, known: Sequence[str], blobs: Mapping[str, bytes]) -> Any:
-    """`value` without long texts that stand in `known` word for word, base64 of known blobs (their
-    hash instead), and what says nothing. None if nothing is left."""
-    if isinstance(value, str):
-        if len(value) >= _REPEAT and any(value in text or value.strip() in text for text in known):
-            return None
-        return _blob_reference(value, blobs)
-    if isinstance(value, dict):
-        kept = {key: without_repeats(item, known, blobs) for key, item in value.items()}
-        kept = {key: item for key, item in kept.items() if not is_empty(item)}
-        return None if not kept or kept.keys() == {"type"} else kept
-    if isinstance(value, list):
-        items = [without_repeats(item, known, blobs) for item in value]
-        return [item for item in items if item is not None] or None
-    return value
-
-
-def _blob_reference(text: str, blobs: Mapping[str, bytes]) -> Any:
-    if len(text) < 512 or not _BASE64.match(text):
-        return text
-    try:
-        name = sha256_hex(base64.b64decode(text))
-    except (binascii.Error, ValueError):
-        return text
-    return {"sha256": name} if name in blobs else text
+        Records from before the first known time get that time: imports are deterministic, and an empty time would
+        become the store's clock.
+        """
+        first = next((draft.time for draft in self.drafts if draft.time), "")
+        return Imported(
+            session_id=session_id_of(session_id),
+            format=form,
+            title=title,
+            parent=session_id_of(parent) if parent else "",
+            drafts=tuple(draft if draft.time else Draft(draft.body, first) for draft in self.drafts),
+            blobs=self.blobs,
+            warnings=tuple(self.warnings),
+            files=(self.transcript.name, *files),
+            echoes={(time or first, topic): key for (time, topic), key in self._echoes.items()},
+        )

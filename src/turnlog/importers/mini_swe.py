@@ -12,15 +12,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import ImportFailed
-from ..log.messages import Message, sha256_hex
+from ..log.messages import sha256_hex
 from ..log.records import MessageRecord
 from ..providers.openai_chat import PROVIDER
-from .answers import add_answer, add_configuration, task_title, texts_of, usage_record
-from .drafting import Drafting, without_repeats
-from .lines import json_document
-from .protocol import Imported, Origin, contents, origin_name, session_id_of
-from .wire_message import read_message
+from .answers import add_answer, add_configuration, add_usage
+from .drafting import Drafting
+from .json_values import items, mapping, within, without, word
+from .messages import read_message
+from .protocol import Imported, Origin
+from .repeats import texts_of
+from .titles import task_title
+from .transcript import Transcript
 
 _FORMAT = "mini-swe-traj"
 
@@ -51,33 +53,15 @@ class MiniSwe:
 
     def read(self, origin: Origin) -> list[Imported]:
         """The one session of the trajectory."""
-        data, file = contents(origin), origin_name(origin)
-        try:
-            document = json_document(data)
-        except ValueError as error:
-            raise ImportFailed(
-                f"{file}: no whole JSON ({error}), which a mini-swe-agent trajectory is; copy the file again"
-            ) from error
+        file = Transcript(origin)
+        document = file.whole_document("mini-swe-agent trajectory")
         run = document if isinstance(document, dict) else {"messages": document}
-        messages = run.get("messages")
-        if not isinstance(messages, list) or not any(_is_message(wire) for wire in messages):
-            raise ImportFailed(
-                f"{file}: no messages in it; give the .traj.json that mini-swe-agent wrote, a list `messages` inside"
-            )
+        if not any(map(_is_message, items(run.get("messages")))):
+            raise file.refused("messages", "give the .traj.json that mini-swe-agent wrote, a list `messages` inside")
         log = Drafting(file)
-        title = _draft(run, messages, log)
-        own = run.get("instance_id")
-        return [
-            Imported(
-                session_id=session_id_of(own if isinstance(own, str) and own else f"mini-swe-{sha256_hex(data)[:16]}"),
-                format=_FORMAT,
-                title=title,
-                drafts=log.finished(),
-                blobs=log.blobs,
-                warnings=tuple(log.warnings),
-                files=(file,),
-            )
-        ]
+        _draft(run, log)
+        own = word(run.get("instance_id")) or f"mini-swe-{sha256_hex(file.data)[:16]}"
+        return [log.imported(own, _FORMAT, task_title(log.messages))]
 
 
 IMPORTER = MiniSwe()
@@ -87,62 +71,49 @@ def _is_message(wire: Any) -> bool:
     return isinstance(wire, dict) and wire.get("role") in _CHAT_ROLES
 
 
-def _draft(run: Mapping[str, Any], messages: list[Any], log: Drafting) -> str:
-    """Fill `log` from a trajectory; returns the title."""
+def _draft(run: Mapping[str, Any], log: Drafting) -> None:
+    """Fill `log` from a trajectory."""
     info = run.get("info")
     info = info if isinstance(info, dict) else {"info": info}
-    about = {key: value for key, value in run.items() if key not in ("info", "messages")}
-    about |= {key: value for key, value in info.items() if key in _RUN}
+    about = without(run, ("info", "messages")) | {key: value for key, value in info.items() if key in _RUN}
     if about:
         log.note("run", about)
-    config = info.get("config")
-    model = config.get("model") if isinstance(config, dict) else None
+    model = within(info, "config", "model")
     if isinstance(model, dict):
         add_configuration(model.get("model_name"), model.get("model_kwargs"), None, log)
-    for index, wire in enumerate(messages):
+    for index, wire in enumerate(run["messages"]):
         _message(wire, f"messages[{index}]", log)
-    said = [draft.body.message for draft in log.drafts if isinstance(draft.body, MessageRecord)]
-    end = {key: value for key, value in info.items() if key not in _RUN}
-    end = without_repeats(end, [text for message in said for text in texts_of(message)], log.blobs)
-    if end is not None:
-        log.note("info", end)
-    return task_title(said)
+    said = [text for message in log.messages for text in texts_of(message)]
+    log.note_rest("info", without(info, _RUN), said)
 
 
 def _message(wire: Any, source: str, log: Drafting) -> None:
     """One message: as the response gave it where that says the same, else as the trajectory has it."""
     if not _is_message(wire):
-        log.note(str(wire["role"]) if isinstance(wire, dict) and "role" in wire else "unknown", wire, source)
+        log.note(str(mapping(wire).get("role", "unknown")), wire, source)
         return
     extra = wire.get("extra")
-    extra = dict(extra) if isinstance(extra, dict) else {"extra": extra}
-    response = extra.get("response")
-    response = response if isinstance(response, dict) else {}
+    extra = extra if isinstance(extra, dict) else {"extra": extra}
+    response = mapping(extra.get("response"))
     log.at(extra.get("timestamp") or response.get("created"))
     answer = add_answer(response, source, log) if _says_the_same(response, wire) else None
+    message = answer.message if answer is not None else None
     if answer is not None:
-        message: Message | None = answer.message
-        extra.pop("response")
+        extra = without(extra, ("response",))
     else:
-        message = read_message(PROVIDER, {key: wire[key] for key in wire if key in _CHAT}, log, 0)
+        message = read_message(PROVIDER, {key: wire[key] for key in wire if key in _CHAT}, log)
         if message is not None:
-            model = response.get("model")
-            model = model if isinstance(model, str) else ""
+            model = word(response.get("model"))
             log.add(MessageRecord(message=message, model=model, source=source))
             if isinstance(response.get("usage"), dict):
-                log.add(usage_record(model, response["usage"]))
-    rest = {key: value for key, value in wire.items() if key not in _CHAT and key != "extra"}
-    known = [] if message is None else texts_of(message)
-    rest = without_repeats({**rest, **extra}, known, log.blobs)
-    if rest is not None:
-        log.note("extra", {"source": source, **rest})
+                add_usage(model, response["usage"], log)
+    rest = {**without(wire, (*_CHAT, "extra")), **extra}
+    log.note_rest("extra", rest, texts_of(message), source=source)
 
 
 def _says_the_same(response: Mapping[str, Any], wire: Mapping[str, Any]) -> bool:
     """Whether the response holds this very message, and not one that was changed afterwards."""
-    choices = response.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    said = first.get("message") if isinstance(first, dict) else None
+    said = within(next(iter(items(response.get("choices"))), None), "message")
     if wire.get("role") != "assistant" or not isinstance(said, dict):
         return False
     return all((said.get(key) or None) == (wire.get(key) or None) for key in ("content", "tool_calls"))

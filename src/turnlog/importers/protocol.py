@@ -1,16 +1,19 @@
 """What an importer is: it recognises a foreign transcript by its content and turns it into drafts.
 
-To add a format, write a module with one instance `IMPORTER` and add it to the tuple in
-`turnlog.importers`. `drafting` and `lines` hold what all importers share.
+To add a format, write a module with one instance `IMPORTER` and add it to the tuple in `turnlog.importers`. Importers
+share `transcript` (a file and its damage), `drafting` (the session to be), `messages` (an API's own messages),
+`json_values` (looks into JSON of which nothing is certain) and `repeats` (what the conversation holds already).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..errors import ImportFailed, SessionIdError
 from ..log.messages import compact_json, sha256_hex
@@ -92,9 +95,30 @@ def contents(origin: Origin) -> bytes:
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
+def digest_of(value: Any) -> str:
+    """The hex SHA-256 of a JSON value."""
+    return sha256_hex(compact_json(value).encode("utf-8", "surrogatepass"))
+
+
 def hashed_id(kind: str, first: Any) -> str:
     """The id of a session whose transcript tells none, by what it begins with: that stays when it grows."""
-    return f"{kind}-{sha256_hex(compact_json(first).encode('utf-8', 'surrogatepass'))[:16]}"
+    return f"{kind}-{digest_of(first)[:16]}"
+
+
+def with_own_ids(sessions: Iterable[Imported]) -> list[Imported]:
+    """Sessions with a number after ids that come more than once."""
+    seen: dict[str, int] = {}
+    result: list[Imported] = []
+    for session in sessions:
+        count = seen[session.session_id] = seen.get(session.session_id, 0) + 1
+        own = session.session_id if count == 1 else session_id_of(f"{session.session_id}-{count}")
+        result.append(replace(session, session_id=own))
+    return result
+
+
+def with_damage(session: Imported, *damage: Damage) -> Imported:
+    """A session with more warnings."""
+    return replace(session, warnings=(*session.warnings, *damage))
 
 
 def session_id_of(own: str) -> str:

@@ -14,18 +14,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
-from ..errors import FormatError, ImportFailed
 from ..log.messages import Message, ToolCall, sha256_hex
 from ..log.records import MessageRecord, ToolFinished
 from ..providers import anthropic
 from ..providers.openai_chat import PROVIDER
-from .answers import add_configuration, task_title, texts_of
-from .drafting import Drafting, is_empty, without_repeats
-from .lines import json_document
-from .protocol import Imported, Origin, contents, origin_name, session_id_of
-from .wire_message import read_message
+from .answers import add_configuration
+from .drafting import Drafting
+from .json_values import items, mapping, within, without, word
+from .messages import read_message, with_thinking
+from .protocol import Imported, Origin
+from .repeats import is_empty, texts_of, without_repeats
+from .titles import task_title
+from .transcript import Transcript, json_document
 
 _FORMAT = "swe-agent-traj"
 
@@ -55,32 +55,14 @@ class SweAgent:
 
     def read(self, origin: Origin) -> list[Imported]:
         """The one session of the trajectory."""
-        data, file = contents(origin), origin_name(origin)
-        try:
-            document = json_document(data)
-        except ValueError as error:
-            raise ImportFailed(
-                f"{file}: no whole JSON ({error}), which a SWE-agent trajectory is; copy the file again"
-            ) from error
-        run = document if isinstance(document, dict) else {}
-        history = run.get("history")
-        if not isinstance(history, list) or not any(_is_message(wire) for wire in history):
-            raise ImportFailed(
-                f"{file}: no messages in it; give the .traj that SWE-agent wrote, a list `history` inside"
-            )
+        file = Transcript(origin)
+        run = mapping(file.whole_document("SWE-agent trajectory"))
+        if not any(map(_is_message, items(run.get("history")))):
+            raise file.refused("messages", "give the .traj that SWE-agent wrote, a list `history` inside")
         log = Drafting(file)
-        title = _Run(run, history, log).draft()
-        return [
-            Imported(
-                session_id=session_id_of(_own_id(run) or f"swe-agent-{sha256_hex(data)[:16]}"),
-                format=_FORMAT,
-                title=title,
-                drafts=log.finished(),
-                blobs=log.blobs,
-                warnings=tuple(log.warnings),
-                files=(file,),
-            )
-        ]
+        title = _Run(run, log).draft()
+        own = word(within(_replay(run), "problem_statement", "id")) or f"swe-agent-{sha256_hex(file.data)[:16]}"
+        return [log.imported(own, _FORMAT, title)]
 
 
 IMPORTER = SweAgent()
@@ -98,74 +80,61 @@ def _replay(run: Mapping[str, Any]) -> dict[str, Any]:
             config = json_document(config.encode("utf-8", "surrogatepass"))
         except ValueError:
             return {}
-    return config if isinstance(config, dict) else {}
-
-
-def _within(value: Any, *path: str) -> Any:
-    """What stands in nested objects, None where there is nothing."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def _own_id(run: Mapping[str, Any]) -> str:
-    own = _within(_replay(run), "problem_statement", "id")
-    return own if isinstance(own, str) else ""
+    return mapping(config)
 
 
 class _Run:
     """One pass over the history, with the steps beside it."""
 
-    def __init__(self, run: Mapping[str, Any], history: list[Any], log: Drafting) -> None:
+    def __init__(self, run: Mapping[str, Any], log: Drafting) -> None:
         self.run = run
-        self.history = history
+        self.history = items(run.get("history"))
         self.log = log
-        steps = run.get("trajectory")
-        self.steps: list[Any] = steps if isinstance(steps, list) else []
+        self.steps = items(run.get("trajectory"))
         self.step = 0
-        self.said = [json.dumps(wire, sort_keys=True) for wire in history]
+        self.said = [json.dumps(wire, sort_keys=True) for wire in self.history]
 
     def draft(self) -> str:
         """Draft everything; returns the title."""
         config = _replay(self.run)
-        about = {key: value for key, value in self.run.items() if key not in ("history", "trajectory", "info")}
+        about = without(self.run, ("history", "trajectory", "info"))
         if about:
             self.log.note("run", {**about, "replay_config": config} if config else about)
-        model = _within(config, "agent", "model")
-        add_configuration(_within(model, "name"), model, None, self.log)
-        messages = [message for index in range(len(self.history)) if (message := self._message(index)) is not None]
+        model = within(config, "agent", "model")
+        add_configuration(within(model, "name"), model, None, self.log)
+        for index in range(len(self.history)):
+            self._message(index)
         self._left_out(len(self.steps))
         if "info" in self.run:
             self.log.note("info", self.run["info"])
-        return task_title(messages)
+        return task_title(self.log.messages)
 
-    def _message(self, index: int) -> Message | None:
+    def _message(self, index: int) -> None:
         wire = self.history[index]
         if not _is_message(wire):
             self.log.note("unknown", wire, f"history[{index}]")
-            return None
+            return
         step = self._step_of(wire)
-        source = self._source(index, wire)
         seen = {key: wire[key] for key in wire if key in _CHAT and not (key == "tool_calls" and not wire[key])}
-        rest = {
-            key: value for key, value in wire.items() if key not in _CHAT and key not in ("message_type", "is_demo")
-        }
+        rest = without(wire, (*_CHAT, "message_type", "is_demo"))
         self.log.note_changes("agent", {"agent": rest.pop("agent", "")})
-        answered = rest.get("tool_call_ids")
-        if wire["role"] == "tool" and isinstance(answered, list) and answered and "tool_call_id" not in seen:
-            seen["tool_call_id"], *others = answered
-            rest["tool_call_ids"] = others
-        message = read_message(PROVIDER, seen, self.log, 0)
+        answered = items(rest.get("tool_call_ids"))
+        if wire["role"] == "tool" and answered and "tool_call_id" not in seen:
+            seen["tool_call_id"], *rest["tool_call_ids"] = answered
+        source = self._source(index, wire)
+        message = read_message(PROVIDER, seen, self.log)
         if message is not None:
-            message = self._with_thinking(message, rest)
+            thought = with_thinking(message, anthropic.PROVIDER, rest.get("thinking_blocks"), self.log)
+            if thought is not None:
+                del rest["thinking_blocks"]
+            message = thought or message
             self.log.add(MessageRecord(message=message, source=source))
-        said = [] if message is None else texts_of(message)
+        said = texts_of(message)
         kept = _unsaid(rest, said)
         if kept:
             self.log.note("message", {"source": source, **kept})
         if step is not None:
             self._step(step, [*said, *_texts_after(self.history, index), *map(str, kept.values())], message)
-        return message
 
     def _source(self, index: int, wire: Mapping[str, Any]) -> str:
         """The place, and what is special about the message."""
@@ -175,18 +144,6 @@ class _Run:
             special.append("is_demo")
         return " ".join([f"history[{index}]", *special])
 
-    def _with_thinking(self, message: Message, rest: dict[str, Any]) -> Message:
-        """The message with its thinking, which SWE-agent keeps as Anthropic's blocks."""
-        blocks = rest.get("thinking_blocks")
-        if message.role != "assistant" or not isinstance(blocks, list) or not blocks:
-            return message
-        try:
-            parsed = anthropic.PROVIDER.parse({"messages": [{"role": "assistant", "content": blocks}]})
-        except FormatError:
-            return message
-        del rest["thinking_blocks"]
-        return replace(message, parts=(*parsed.messages[0].parts, *message.parts))
-
     def _step_of(self, wire: Mapping[str, Any]) -> dict[str, Any] | None:
         """The step that an answer made: the next with its text, else the next with its action.
 
@@ -195,8 +152,8 @@ class _Run:
         if wire["role"] != "assistant" or wire.get("is_demo"):
             return None
         left = range(self.step, len(self.steps))
-        found = next((k for k in left if _within(self.steps[k], "response") == wire.get("content")), -1)
-        if found < 0 and left and wire.get("action") and _within(self.steps[self.step], "action") == wire["action"]:
+        found = next((k for k in left if within(self.steps[k], "response") == wire.get("content")), -1)
+        if found < 0 and left and wire.get("action") and within(self.steps[self.step], "action") == wire["action"]:
             found = self.step
         if found < 0:
             return None
@@ -235,10 +192,9 @@ class _Run:
 def _texts_after(history: list[Any], index: int) -> list[str]:
     """The texts of the message that answers the one at `index`."""
     after = history[index + 1] if index + 1 < len(history) else None
-    content = _within(after, "content")
-    if isinstance(content, list):
-        return [text for part in content if isinstance(text := _within(part, "text"), str)]
-    return [content] if isinstance(content, str) else []
+    content = within(after, "content")
+    texts = [within(part, "text") for part in content] if isinstance(content, list) else [content]
+    return [text for text in texts if isinstance(text, str)]
 
 
 def _unsaid(values: Mapping[str, Any], said: list[str]) -> dict[str, Any]:

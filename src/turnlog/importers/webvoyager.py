@@ -18,10 +18,12 @@ from ..errors import ImportFailed
 from ..log.messages import sha256_hex, text_of
 from ..log.records import MessageRecord
 from ..providers.openai_chat import PROVIDER
-from .drafting import Drafting, title_from
-from .protocol import Imported, Origin, contents, origin_name, session_id_of
-from .salvage import document_or_rest
-from .wire_message import read_message
+from .drafting import Drafting
+from .json_values import items, within, word
+from .messages import read_message
+from .protocol import Imported, Origin, contents
+from .titles import title_from
+from .transcript import Transcript
 
 _NAME = "interact_messages.json"
 _TASK = "Now given a task: "
@@ -46,27 +48,17 @@ class WebVoyager:
 
     def read(self, origin: Origin) -> list[Imported]:
         """The one session of the run."""
-        data, file = contents(origin), origin_name(origin)
+        file = Transcript(origin)
+        messages = items(file.document_or_rest(""))
+        if not any(isinstance(wire, dict) for wire in messages):
+            raise file.refused("messages of a WebVoyager run", f"give its {_NAME}")
         log = Drafting(file)
-        messages = document_or_rest(data, "", file, log.warnings)
-        if not isinstance(messages, list) or not any(isinstance(wire, dict) for wire in messages):
-            raise ImportFailed(f"{file}: no messages of a WebVoyager run in it; give its {_NAME}")
-        run = _Run(log, origin.parent if isinstance(origin, Path) else None)
+        run = _Run(log, file.path.parent if file.path else None)
         for index, wire in enumerate(messages):
             run.draft(wire, index)
-        task = origin.parent.name if isinstance(origin, Path) and origin.name == _NAME else ""
-        own = task if task.startswith("task") else f"webvoyager-{sha256_hex(data)[:16]}"
-        return [
-            Imported(
-                session_id=session_id_of(own),
-                format=self.name,
-                title=run.title,
-                drafts=log.finished(),
-                blobs=log.blobs,
-                warnings=tuple(log.warnings),
-                files=(file, *run.files),
-            )
-        ]
+        task = file.path.parent.name if file.path and file.path.name == _NAME else ""
+        own = task if task.startswith("task") else f"webvoyager-{sha256_hex(file.data)[:16]}"
+        return [log.imported(own, self.name, run.title, files=run.files)]
 
 
 IMPORTER = WebVoyager()
@@ -90,7 +82,7 @@ class _Run:
         if wire.get("role") == "user":
             self.round += 1
             wire = self._with_images(wire, index)
-        message = read_message(PROVIDER, wire, self.log, 0, opaque=False)
+        message = read_message(PROVIDER, wire, self.log, opaque=False)
         if message is None:
             return
         if message.role == "user" and not self.title:
@@ -133,6 +125,5 @@ class _Run:
 
 
 def _url(part: Any) -> str:
-    holder = part.get("image_url") if isinstance(part, dict) else None
-    url = holder.get("url") if isinstance(holder, dict) else holder
-    return url if isinstance(url, str) else ""
+    held = within(part, "image_url")
+    return word(held) or word(within(held, "url"))

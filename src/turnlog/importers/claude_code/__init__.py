@@ -13,12 +13,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from ...errors import ImportFailed
+from ...log.records import Note
+from ...log.store import Draft
 from ..drafting import Drafting
-from ..lines import json_document, json_lines
-from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from ..json_values import within, word
+from ..protocol import Damage, Imported, Origin, with_damage
+from ..transcript import Transcript
 from .conversation import draft_conversation
 from .steps import Entry, Steps, entries_of
 
@@ -46,7 +49,7 @@ class ClaudeCode:
 
     def read(self, origin: Origin) -> list[Imported]:
         """The session, its inline sidechains, and the files of its `subagents/` folder."""
-        found = _read_one(contents(origin), origin_name(origin))
+        found = _read_one(Transcript(origin))
         if not isinstance(origin, Path):
             return found
         folder = origin.with_suffix("") / "subagents"
@@ -54,63 +57,41 @@ class ClaudeCode:
         found[0] = _described(found[0], origin)
         for agent in agents:
             try:
-                children = _read_one(contents(agent), str(agent))
+                children = _read_one(Transcript(agent))
             except ImportFailed as error:
-                found[0] = _with_warning(found[0], Damage(str(agent), 0, f"subagent left out: {error}"))
+                found[0] = with_damage(found[0], Damage(str(agent), 0, f"subagent left out: {error}"))
                 continue
-            parent = found[0].session_id
             children[0] = _described(children[0], agent)
-            found.extend(msgspec.structs.replace(child, parent=child.parent or parent) for child in children)
-        if agents:
-            files = (*found[0].files, *map(str, agents))
-            found[0] = msgspec.structs.replace(found[0], files=files)
+            found += [replace(child, parent=child.parent or found[0].session_id) for child in children]
+        found[0] = replace(found[0], files=(*found[0].files, *map(str, agents)))
         return _once(found)
 
 
 IMPORTER = ClaudeCode()
 
 
-def _read_one(data: bytes, file: str) -> list[Imported]:
+def _read_one(file: Transcript) -> list[Imported]:
     """The sessions of one file: the main chain first, then its inline sidechains."""
-    warnings: list[Damage] = []
-    entries = entries_of(json_lines(data, file, warnings), file, warnings)
+    entries = entries_of(file)
     if not any(isinstance(entry.record.get("type"), str) and entry.record.keys() & _OWN for entry in entries):
-        reason = f" ({warnings[0].message})" if warnings else ""
-        raise ImportFailed(
-            f"{file}: no record of a Claude Code session in it{reason}; give a .jsonl file of ~/.claude/projects"
-        )
-    session = _session_of(entries, file)
+        raise file.refused("record of a Claude Code session", "give a .jsonl file of ~/.claude/projects")
+    session = _session_of(entries, Path(file.name).stem)
     main, sidechains = _by_chain(entries)
     found: list[Imported] = []
-    if main:
-        found.append(_imported(main, file, session_id_of(session), "", warnings))
-    for agent, chain in sidechains.items():
-        name = session_id_of(f"{session}.agent-{agent}")
-        found.append(_imported(chain, file, name, session_id_of(session), [] if found else warnings))
+    for agent, chain in [("", main), *sidechains.items()]:
+        if chain:
+            log = Drafting(file, beside=bool(found))
+            title = draft_conversation(Steps(chain), log)
+            own, parent = (f"{session}.agent-{agent}", session) if agent else (session, "")
+            found.append(log.imported(own, _FORMAT, title, parent=parent))
     return found
 
 
-def _imported(entries: list[Entry], file: str, session: str, parent: str, warnings: list[Damage]) -> Imported:
-    log = Drafting(file, warnings)
-    title = draft_conversation(Steps(entries), log)
-    return Imported(
-        session_id=session,
-        format=_FORMAT,
-        title=title,
-        parent=parent,
-        drafts=log.finished(),
-        blobs=log.blobs,
-        warnings=tuple(log.warnings),
-        files=(file,),
-    )
-
-
-def _session_of(entries: list[Entry], file: str) -> str:
+def _session_of(entries: list[Entry], stem: str) -> str:
     """The session's own id. A resumed session may hold lines of the one before: the file's name
     tells which is meant, if it is one of the ids; else the first."""
     ids = [entry.record["sessionId"] for entry in entries if isinstance(entry.record.get("sessionId"), str)]
-    stem = Path(file).stem
-    return stem if stem in ids else ids[0] if ids else stem
+    return stem if stem in ids or not ids else ids[0]
 
 
 def _by_chain(entries: list[Entry]) -> tuple[list[Entry], dict[str, list[Entry]]]:
@@ -137,24 +118,13 @@ def _described(imported: Imported, path: Path) -> Imported:
     if not meta.is_file():
         return imported
     try:
-        facts: Any = json_document(contents(meta))
+        facts: Any = Transcript(meta).document()
     except (ValueError, ImportFailed):
-        return _with_warning(imported, Damage(str(meta), 0, "left out, no JSON"))
-    log = Drafting(str(path))
-    log.note("agent", facts)
-    title = facts.get("description") if isinstance(facts, dict) else None
+        return with_damage(imported, Damage(str(meta), 0, "left out, no JSON"))
     time = imported.drafts[-1].time if imported.drafts else ""
-    drafts = (*imported.drafts, *(msgspec.structs.replace(draft, time=time) for draft in log.drafts))
-    return msgspec.structs.replace(
-        imported,
-        title=title if isinstance(title, str) and title else imported.title,
-        drafts=drafts,
-        files=(*imported.files, str(meta)),
-    )
-
-
-def _with_warning(imported: Imported, warning: Damage) -> Imported:
-    return msgspec.structs.replace(imported, warnings=(*imported.warnings, warning))
+    note = Draft(Note("agent", data=facts), time)
+    title = word(within(facts, "description")) or imported.title
+    return replace(imported, title=title, drafts=(*imported.drafts, note), files=(*imported.files, str(meta)))
 
 
 def _once(found: list[Imported]) -> list[Imported]:
@@ -167,6 +137,5 @@ def _once(found: list[Imported]) -> list[Imported]:
             kept[imported.session_id] = max((other, imported), key=lambda one: len(one.drafts))
             told = f"session {imported.session_id} is there twice; the longer one was taken"
             repeated.append(Damage(imported.files[0], 0, told))
-    sessions = list(kept.values())
-    warnings = (*sessions[0].warnings, *repeated)
-    return [msgspec.structs.replace(sessions[0], warnings=warnings), *sessions[1:]]
+    first, *others = kept.values()
+    return [with_damage(first, *repeated), *others]

@@ -6,14 +6,14 @@ Claude Code writes each content block of an answer as a record of its own, all w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
 
 from ...log.texts import strings_in
-from ..lines import Line
-from ..protocol import Damage
+from ..json_values import mapping
+from ..transcript import Transcript
 
 
 class Entry(Struct, frozen=True):
@@ -53,32 +53,26 @@ class Step(Struct, frozen=True):
         return f"{place}{hidden}" + (f" uuid {' '.join(uuids)}" if uuids else "")
 
 
-def entries_of(lines: Iterable[Line], file: str, warnings: list[Damage]) -> list[Entry]:
+def entries_of(file: Transcript) -> list[Entry]:
     """The records, without those that repeat an earlier one word for word (same uuid)."""
     entries: list[Entry] = []
     by_uuid: dict[str, Entry] = {}
-    for line in lines:
-        if not isinstance(line.value, dict) or not line.value:
-            warnings.append(Damage(file, line.number, "left out, no record: a JSON object was expected"))
-            continue
+    for line in file.objects("record"):
         entry = Entry(line.number, line.value)
         uuid = line.value.get("uuid")
-        if isinstance(uuid, str):
-            earlier = by_uuid.setdefault(uuid, entry)
-            if earlier is not entry:
-                same = earlier.record == entry.record
-                what = "left out, repeats" if same else "kept, though it has the uuid of"
-                warnings.append(Damage(file, line.number, f"{what} line {earlier.line} (uuid {uuid})"))
-                if same:
-                    continue
-        entries.append(entry)
+        earlier = by_uuid.setdefault(uuid, entry) if isinstance(uuid, str) else entry
+        same = earlier.record == entry.record
+        if earlier is not entry:
+            what = "left out, repeats" if same else "kept, though it has the uuid of"
+            file.warn(line.number, f"{what} line {earlier.line} (uuid {uuid})")
+        if earlier is entry or not same:
+            entries.append(entry)
     return entries
 
 
 def message_of(record: dict[str, Any]) -> dict[str, Any]:
     """The record's API message, or an empty one."""
-    message = record.get("message")
-    return message if isinstance(message, dict) else {}
+    return mapping(record.get("message"))
 
 
 def blocks_of(record: dict[str, Any]) -> list[Any]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
-from ...log.messages import Message, Outcome, ToolResult
+from ...log.messages import Message, ToolResult
 from ...log.records import Approval, ToolFinished
-from ..drafting import Drafting, result_text, without_repeats
+from ..drafting import Drafting
 from ..file_changes import is_patch
+from ..json_values import mapping, objects, within, without
+from ..repeats import result_text, without_repeats
 
 _INTERRUPTED = "[Request interrupted by user"
 _REFUSED = (
@@ -22,15 +24,13 @@ _DURATIONS = {"durationMs": 0.001, "totalDurationMs": 0.001, "durationSeconds": 
 """Where tools say how long they ran, and their units in seconds."""
 
 
-def judged(result: ToolResult, extra: Any, log: Drafting) -> ToolResult:
-    """The result with the outcome that the transcript tells, and the name of its tool."""
+def judged(result: ToolResult, extra: Any) -> ToolResult:
+    """The result with the outcome that the transcript tells."""
     text = result_text(result.parts)
-    outcome: Outcome = result.outcome
-    if text.startswith(_INTERRUPTED) or (isinstance(extra, dict) and extra.get("interrupted") is True):
-        outcome = "aborted"
-    elif outcome == "failed" and _TIMED_OUT in text[:200]:
-        outcome = "timeout"
-    return msgspec.structs.replace(result, outcome=outcome, name=result.name or log.call_name(result.call_id))
+    if text.startswith(_INTERRUPTED) or within(extra, "interrupted") is True:
+        return replace(result, outcome="aborted")
+    timed_out = result.outcome == "failed" and _TIMED_OUT in text[:200]
+    return replace(result, outcome="timeout") if timed_out else result
 
 
 def after_results(message: Message, extra: Any, known: Sequence[str], log: Drafting) -> None:
@@ -56,7 +56,7 @@ def after_results(message: Message, extra: Any, known: Sequence[str], log: Draft
         kept, told = _file_change(extra, log.call_record(call_id), log)
         known += kept
         if told:
-            extra = {key: value for key, value in extra.items() if key != "structuredPatch"}
+            extra = without(extra, ("structuredPatch",))
     elif isinstance(extra, str):
         # An error's text, of which the result already shows all but the word "Error: ".
         extra = extra.removeprefix("Error: ")
@@ -66,11 +66,10 @@ def after_results(message: Message, extra: Any, known: Sequence[str], log: Draft
 
 
 def _seconds(extra: Any) -> float:
-    if isinstance(extra, dict):
-        for key, unit in _DURATIONS.items():
-            value = extra.get(key)
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                return round(value * unit, 6)
+    for key, unit in _DURATIONS.items():
+        value = within(extra, key)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return round(value * unit, 6)
     return 0.0
 
 
@@ -123,20 +122,16 @@ def _is_exact(patch: Any, edits: Sequence[Any]) -> bool:
     lines = "".join(line[1:] for piece in patch for line in piece["lines"])
     if "\t" in lines or "  " not in lines:
         return True
-    texts = "".join(
-        str(edit.get(key)) for edit in edits if isinstance(edit, dict) for key in ("old_string", "new_string")
-    )
+    texts = "".join(str(edit.get(key)) for edit in objects(edits) for key in ("old_string", "new_string"))
     return "  " in texts and "\t" not in texts
 
 
 def _edited(before: str | None, edits: Sequence[Any]) -> str | None:
     """`before` with the edits made; None where one does not fit it."""
     text = before
-    for edit in edits:
-        if text is None or not isinstance(edit, dict):
-            return None
+    for edit in map(mapping, edits):
         old, new = edit.get("old_string"), edit.get("new_string")
-        if not isinstance(old, str) or not isinstance(new, str) or (old and old not in text):
+        if text is None or not isinstance(old, str) or not isinstance(new, str) or (old and old not in text):
             return None
         text = text.replace(old, new) if edit.get("replace_all") else text.replace(old, new, 1)
     return text

@@ -8,15 +8,14 @@ Responses item, after a header line. What the lines mean follows Codex's own pro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ...errors import ImportFailed
 from ...log.messages import sha256_hex
 from ..drafting import Drafting
-from ..lines import Line, json_lines
-from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from ..json_values import word
+from ..protocol import Imported, Origin
+from ..transcript import Transcript
 from .conversation import Entry, draft_rollout
 
 __all__ = ["Codex", "IMPORTER"]
@@ -53,66 +52,42 @@ class Codex:
 
     def read(self, origin: Origin) -> list[Imported]:
         """The one session of the rollout."""
-        data, file = contents(origin), origin_name(origin)
-        warnings: list[Damage] = []
-        entries = _entries_of(json_lines(data, file, warnings), file, warnings)
+        file = Transcript(origin)
+        entries = _entries_of(file)
         if not any(entry.kind in _KINDS for entry in entries):
-            reason = f" ({warnings[0].message})" if warnings else ""
-            raise ImportFailed(
-                f"{file}: no record of a Codex rollout in it{reason}; give a rollout-*.jsonl of ~/.codex/sessions"
-            )
-        log = Drafting(file, warnings)
+            raise file.refused("record of a Codex rollout", "give a rollout-*.jsonl of ~/.codex/sessions")
+        log = Drafting(file)
         facts = draft_rollout(entries, log)
-        return [
-            Imported(
-                session_id=session_id_of(facts.session or f"codex-{sha256_hex(data)[:16]}"),
-                format=_FORMAT,
-                title=facts.title,
-                parent=session_id_of(facts.parent) if facts.parent else "",
-                drafts=log.finished(),
-                blobs=log.blobs,
-                warnings=tuple(log.warnings),
-                files=(file,),
-                echoes=log.echoes,
-            )
-        ]
+        own = facts.session or f"codex-{sha256_hex(file.data)[:16]}"
+        return [log.imported(own, _FORMAT, facts.title, parent=facts.parent)]
 
 
 IMPORTER = Codex()
 
 
-def _entries_of(lines: Iterable[Line], file: str, warnings: list[Damage]) -> list[Entry]:
+def _entries_of(file: Transcript) -> list[Entry]:
     """The lines in the shape of new rollouts, without items written twice (same time, same content)."""
     entries: list[Entry] = []
     timed: dict[tuple[str, str], list[Entry]] = {}
-    for line in lines:
+    for line in file.objects("rollout line"):
         entry = _entry(line.number, line.value)
-        if entry is None:
-            warnings.append(Damage(file, line.number, "left out, no rollout line: a JSON object was expected"))
-            continue
         if entry.kind == "response_item" and str(entry.time)[:1].isdigit():
             alike = timed.setdefault((str(entry.time), str(entry.payload.get("call_id"))), [])
             same = next((other for other in alike if other.payload == entry.payload), None)
             if same is not None:
-                warnings.append(Damage(file, line.number, f"left out, repeats line {same.line}"))
+                file.warn(line.number, f"left out, repeats line {same.line}")
                 continue
             alike.append(entry)
         entries.append(entry)
     return entries
 
 
-def _entry(number: int, value: Any) -> Entry | None:
-    if not isinstance(value, dict) or not value:
-        return None
-    kind, payload = value.get("type"), value.get("payload")
+def _entry(number: int, value: dict[str, Any]) -> Entry:
+    kind, payload, time = value.get("type"), value.get("payload"), value.get("timestamp")
     if isinstance(kind, str) and isinstance(payload, dict):
-        return Entry(number, value.get("timestamp"), kind, payload)
+        return Entry(number, time, kind, payload)
     if isinstance(kind, str) and kind in _ITEM_TYPES:
-        return Entry(number, value.get("timestamp"), "response_item", value)
+        return Entry(number, time, "response_item", value)
     if kind is None and isinstance(value.get("id"), str) and "timestamp" in value:
-        return Entry(number, value["timestamp"], "session_meta", value)
-    return Entry(number, value.get("timestamp"), _word(value.get("record_type"), kind), value)
-
-
-def _word(*choices: Any) -> str:
-    return next((choice for choice in choices if isinstance(choice, str) and choice), "unknown")
+        return Entry(number, time, "session_meta", value)
+    return Entry(number, time, word(value.get("record_type")) or word(kind) or "unknown", value)

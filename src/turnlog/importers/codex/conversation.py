@@ -7,15 +7,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ...errors import FormatError
-from ...log.messages import Message, Outcome, ToolCall, ToolResult, text_of
-from ...log.records import Body, Configuration, Decision, MessageRecord
+from ...log.messages import Message, Outcome, ToolResult, text_of
+from ...log.records import Configuration, MessageRecord
 from ...log.texts import strings_in
 from ...providers.openai_responses import PROVIDER
-from ..drafting import Drafting, result_text, title_from
+from ..drafting import Drafting
+from ..json_values import items, within, without, word
+from ..messages import parse
+from ..repeats import result_text
+from ..titles import title_from
 from .events import IDE_REQUEST, Events
 from .patches import edits_in, record_edits
 
@@ -95,22 +98,17 @@ class _Rollout:
         return ""
 
     def _meta(self, entry: Entry) -> None:
-        meta = dict(entry.payload)
+        meta = entry.payload
         self.log.files.work_in(meta.get("cwd"))
         own = meta.get("id") or meta.get("session_id")
         if not self.session and isinstance(own, str):
             self.session = own
-            source = meta.get("source")
-            spawned = source.get("subagent") if isinstance(source, dict) else None
-            spawn = spawned.get("thread_spawn") if isinstance(spawned, dict) else None
-            named = spawn if isinstance(spawn, dict) else {}
-            origin = meta.get("forked_from_id") or meta.get("parent_thread_id") or named.get("parent_thread_id")
-            self.parent = origin if isinstance(origin, str) and origin != own else ""
-            self.log.opened(source, _SOURCES)
-        base = meta.get("base_instructions")
-        text = base.get("text") if isinstance(base, dict) else None
-        if isinstance(text, str) and text:
-            meta.pop("base_instructions")
+            spawned = within(meta, "source", "subagent", "thread_spawn", "parent_thread_id")
+            parent = word(meta.get("forked_from_id") or meta.get("parent_thread_id") or spawned)
+            self.parent = parent if parent != own else ""
+            self.log.opened(meta.get("source"), _SOURCES)
+        if text := word(within(meta, "base_instructions", "text")):
+            meta = without(meta, ("base_instructions",))
             self._system(text, entry)
         self.log.note("session_meta", meta)
 
@@ -119,7 +117,7 @@ class _Rollout:
         if text == self.instructions:
             return
         self.instructions = text
-        for message in self._parsed({"instructions": text, "input": []}):
+        for message in parse(PROVIDER, {"instructions": text, "input": []}, self.log):
             self.log.add(MessageRecord(message=message, source=f"line {entry.line}"))
 
     def _context(self, entry: Entry) -> None:
@@ -127,45 +125,29 @@ class _Rollout:
         self.log.files.work_in(context.get("cwd"))
         model = context.get("model")
         self.model = model if isinstance(model, str) else self.model
-        reasoning = {
-            key: context[name]
-            for name, key in (("effort", "effort"), ("summary", "summary"))
-            if isinstance(context.get(name), str) and context[name] != "none"
-        }
+        told = {key: context.get(key) for key in ("effort", "summary")}
+        reasoning = {key: value for key, value in told.items() if isinstance(value, str) and value != "none"}
         settings = {"reasoning": reasoning} if reasoning else {}
         body = Configuration(provider=PROVIDER.name, model=self.model, settings=settings)
         if body != self.configuration:
             self.configuration = body
             self.log.add(body)
-        self.log.note_changes("turn_context", {key: item for key, item in context.items() if key != "turn_id"})
-
-    def _parsed(self, body: Mapping[str, Any]) -> tuple[Message, ...]:
-        try:
-            parsed = PROVIDER.parse(body)
-        except FormatError:
-            return ()
-        self.log.blobs.update(parsed.blobs)
-        return parsed.messages
+        self.log.note_changes("turn_context", without(context, ("turn_id",)))
 
     def _item(self, entry: Entry) -> None:
         item = entry.payload
-        kind = _type_of(item)
+        kind = word(item.get("type"))
         if kind in _NO_ITEMS:
             self.log.note(kind, item)
             return
-        messages = self._parsed({"input": [item]}) if kind else ()
+        messages = parse(PROVIDER, {"input": [item]}, self.log) if kind else ()
         if not messages:
-            self.log.warn(entry.line, f"an item of type {kind or None} could not be read; it is kept as a note")
-            self.log.note("unreadable", item)
+            self.log.unreadable(entry.line, f"an item of type {kind or None}", item)
         for message in messages:
             if message.role == "user":
-                message = self._judged(message)
-            body = MessageRecord(
-                message=message,
-                model=self.model if message.role == "assistant" else "",
-                source=f"line {entry.line}",
-            )
-            number = self.log.add(body)
+                message = self.log.with_results(message, lambda one: replace(one, outcome=self._outcome(one)))
+            model = self.model if message.role == "assistant" else ""
+            number = self.log.add(MessageRecord(message=message, model=model, source=f"line {entry.line}"))
             self._patches(message)
             if message.role == "system":
                 self.system_texts.add(text_of(message))
@@ -176,25 +158,9 @@ class _Rollout:
         """What patches did that were applied without an event that tells it."""
         for part in message.parts:
             if isinstance(part, ToolResult) and part.call_id not in self.events.patched and _is_applied(part):
-                number = self.log.call_record(part.call_id)
-                calls = _calls_of(self.log.drafts[number - 1].body) if number else ()
-                for call in calls:
-                    if call.id == part.call_id:
-                        record_edits(edits_in(call), self.log.files, number)
-
-    def _judged(self, message: Message) -> Message:
-        """Tool results with their outcome and tool name."""
-        parts = tuple(
-            msgspec.structs.replace(
-                part,
-                outcome=self._outcome(part),
-                name=part.name or self.log.call_name(part.call_id),
-            )
-            if isinstance(part, ToolResult)
-            else part
-            for part in message.parts
-        )
-        return msgspec.structs.replace(message, parts=parts)
+                call = self.log.call(part.call_id)
+                edits = edits_in(call) if call is not None else []
+                record_edits(edits, self.log.files, self.log.call_record(part.call_id))
 
     def _outcome(self, result: ToolResult) -> Outcome:
         if result.outcome != "ok":
@@ -205,37 +171,33 @@ class _Rollout:
         """From here on the model saw `replacement_history` in place of everything before; older
         versions wrote only the summary, as `message`."""
         last = self.log.last
-        payload = dict(entry.payload)
-        items = payload.pop("replacement_history", None)
-        items = items if isinstance(items, list) else []
-        replacement = [message for item in items for message in self._replacing(item, entry.line)]
-        summary = payload.get("message")
-        if last <= self.compacted or (not replacement and not (isinstance(summary, str) and summary)):
+        replacing = items(entry.payload.get("replacement_history"))
+        shown = [message for item in replacing for message in self._replacing(item, entry.line)]
+        detail = without(entry.payload, ("replacement_history",))
+        summary = word(entry.payload.get("message"))
+        if last <= self.compacted or not (shown or summary):
             self.log.note("compacted", entry.payload)
             return
-        detail: dict[str, Any] = payload
-        if replacement:
-            detail = {**payload, "replacement": json.loads(json.dumps(msgspec.to_builtins(replacement)))}
-        else:
-            detail = {**payload, "message": None, "summary": self.log.last + 2}
         # From the compaction before this one on: what stood in for older messages goes with it.
         first = max(1, self.compacted)
-        decision = Decision(action="compact", first=first, last=last, why="Codex compacted", detail=detail)
-        self.compacted = self.log.add(decision)
-        if not replacement and isinstance(summary, str):
-            item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}
-            for message in self._parsed({"input": [item]}):
-                self.log.add(MessageRecord(message=message, source=f"line {entry.line}"))
+        if shown:
+            self.compacted = self.log.compacted(first, last, "Codex compacted", detail, shown)
+            return
+        detail |= {"message": None, "summary": self.log.last + 2}
+        self.compacted = self.log.compacted(first, last, "Codex compacted", detail)
+        item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}
+        for message in parse(PROVIDER, {"input": [item]}, self.log):
+            self.log.add(MessageRecord(message=message, source=f"line {entry.line}"))
 
     def _replacing(self, item: Any, line: int) -> tuple[Message, ...]:
         """The messages of an item of a replacement history. System text that the log has already
         is left out: a compaction does not hide system messages."""
-        if not isinstance(item, dict) or _type_of(item) in _NO_ITEMS:
+        kind = word(within(item, "type"))
+        if not isinstance(item, dict) or kind in _NO_ITEMS:
             return ()
-        messages = self._parsed({"input": [item]}) if _type_of(item) else ()
+        messages = parse(PROVIDER, {"input": [item]}, self.log) if kind else ()
         if not messages:
-            self.log.warn(line, "an item of a replacement history could not be read; it is kept as a note")
-            self.log.note("unreadable", item)
+            self.log.unreadable(line, "an item of a replacement history", item)
         return tuple(one for one in messages if one.role != "system" or text_of(one) not in self.system_texts)
 
     def _event(self, entry: Entry) -> None:
@@ -254,7 +216,7 @@ class _Rollout:
             return
         first = self.user_messages[max(0, len(self.user_messages) - turns)]
         del self.user_messages[-turns:]
-        self.log.add(Decision(action="rewind", first=first, last=self.log.last, why=f"{turns} turns rolled back"))
+        self.log.rewound(first, f"{turns} turns rolled back")
 
 
 _EXIT = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
@@ -272,10 +234,9 @@ def _outcome_told(text: str) -> Outcome | None:
     code: Any = None
     if head.startswith('{"output":'):
         try:
-            metadata = json.loads(text).get("metadata")
+            code = within(json.loads(text), "metadata", "exit_code")
         except (ValueError, RecursionError):
             return None
-        code = metadata.get("exit_code") if isinstance(metadata, dict) else None
     else:
         found = _EXIT.search(head.partition("\nOutput:")[0])
         code = int(found[1]) if found else None
@@ -284,19 +245,9 @@ def _outcome_told(text: str) -> Outcome | None:
     return "ok" if code == 0 else "timeout" if code == 124 else "failed"
 
 
-def _calls_of(body: Body) -> list[ToolCall]:
-    message = body.message if isinstance(body, MessageRecord) else None
-    return [part for part in message.parts if isinstance(part, ToolCall)] if message is not None else []
-
-
 def _is_applied(result: ToolResult) -> bool:
     """Whether a result is what Codex answers to a patch that it applied (codex-rs/apply-patch/src/lib.rs)."""
     return result.outcome == "ok" and "Success. Updated the following files:" in result_text(result.parts)
-
-
-def _type_of(item: Mapping[str, Any]) -> str:
-    kind = item.get("type")
-    return kind if isinstance(kind, str) else ""
 
 
 def _is_prompt(message: Message) -> bool:
@@ -312,7 +263,5 @@ def _texts_of_items(entries: list[Entry]) -> dict[str, list[str]]:
     known: dict[str, list[str]] = {}
     for entry in entries:
         if entry.kind == "response_item":
-            call_id = entry.payload.get("call_id")
-            key = call_id if isinstance(call_id, str) else ""
-            known.setdefault(key, []).extend(strings_in(entry.payload))
+            known.setdefault(word(entry.payload.get("call_id")), []).extend(strings_in(entry.payload))
     return known

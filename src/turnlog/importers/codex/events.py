@@ -8,19 +8,13 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from ...log.messages import Outcome
-from ...log.records import (
-    Approval,
-    ToolFinished,
-    ToolStarted,
-    TurnClosed,
-    TurnOpened,
-    Usage,
-    UsageRecord,
-    tokens_billed,
-)
+from ...log.records import Approval, ToolFinished, ToolStarted, UsageRecord
 from ...providers.openai_responses import PROVIDER
-from ..drafting import Drafting, is_empty, title_from, without_repeats
+from ..drafting import Drafting, billed
 from ..file_changes import hunks_of, is_patch
+from ..json_values import mapping, within, without, word
+from ..repeats import is_empty, without_repeats
+from ..titles import title_from
 
 _Payload = Mapping[str, Any]
 
@@ -37,6 +31,13 @@ IDE_REQUEST = "## My request for Codex:"
 
 _ECHO_EXTRAS = frozenset({"type", "message", "text", "kind", "phase", "client_id"})
 _CUT = re.compile(r"…\d+ (?:chars|tokens) truncated…")
+_USAGE = {
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cached": "cached_input_tokens",
+    "cache_write": "cache_write_input_tokens",
+    "reasoning": "reasoning_output_tokens",
+}
 _STATUS: dict[str, Outcome] = {"failed": "failed", "declined": "canceled", "timed_out": "timeout"}
 
 
@@ -53,7 +54,6 @@ class Events:
         self.outcomes: dict[str, Outcome] = {}
         self.title = ""
         self.first_prompt = ""
-        self.turn = ""
         self.totals: Any = None
         self.handlers: dict[str, Callable[[_Payload], None]] = {
             "token_count": self._usage,
@@ -88,61 +88,43 @@ class Events:
 
     def _echo(self, kind: str, payload: _Payload) -> None:
         text = payload.get(_ECHOES[kind])
-        if kind == "user_message" and not self.first_prompt and isinstance(text, str):
-            self.first_prompt = title_from(text.rpartition(IDE_REQUEST)[2])
+        if kind == "user_message" and not self.first_prompt:
+            self.first_prompt = title_from(word(text).rpartition(IDE_REQUEST)[2])
         self.log.echo(kind, _ECHOES[kind])
-        repeated = isinstance(text, str) and self._is_said(text.strip())
-        if not repeated:
+        said = text.strip() if isinstance(text, str) else None
+        if said is None or not (said in self.said or any(said in item for item in self.said)):
             self._noted(payload)
             return
         extras = {key: value for key, value in payload.items() if key not in _ECHO_EXTRAS and not is_empty(value)}
-        images = extras.pop("images", None)
-        images = without_repeats(images, self.known.get("", ()), self.log.blobs)
-        if images is not None:
-            extras["images"] = images
+        images = without_repeats(extras.pop("images", None), self.known.get("", ()), self.log.blobs)
+        extras |= {"images": images} if images is not None else {}
         if extras:
             self.log.note(kind, extras)
 
-    def _is_said(self, text: str) -> bool:
-        return text in self.said or any(text in item for item in self.said)
-
     def _usage(self, payload: _Payload) -> None:
         """Codex reports usage again when only its rate limits changed: the totals tell."""
-        info = payload.get("info")
-        last = info.get("last_token_usage") if isinstance(info, dict) else None
-        totals = info.get("total_token_usage") if isinstance(info, dict) else None
+        last = within(payload, "info", "last_token_usage")
+        totals = within(payload, "info", "total_token_usage")
         if not isinstance(last, dict) or (totals is not None and totals == self.totals):
             self.log.note_changes("rate_limits", {"rate_limits": payload.get("rate_limits")})
             return
         self.totals = totals
-        usage = Usage(
-            input=tokens_billed(last.get("input_tokens")),
-            output=tokens_billed(last.get("output_tokens")),
-            cached=tokens_billed(last.get("cached_input_tokens")),
-            cache_write=tokens_billed(last.get("cache_write_input_tokens")),
-            reasoning=tokens_billed(last.get("reasoning_output_tokens")),
-        )
-        self.log.add(UsageRecord(provider=PROVIDER.name, model=self.model, usage=usage, raw=_rest(payload)))
+        self.log.add(UsageRecord(PROVIDER.name, self.model, billed(last, _USAGE), _rest(payload)))
 
     def _opened(self, payload: _Payload) -> None:
-        self.turn = str(payload.get("turn_id") or f"line-{self.line}")
-        self.log.add(TurnOpened(turn_id=self.turn))
-        facts = {key: value for key, value in payload.items() if key not in ("type", "turn_id", "started_at")}
-        self.log.note_changes("task_started", facts)
+        self.log.open_turn(str(payload.get("turn_id") or f"line-{self.line}"))
+        self.log.note_changes("task_started", without(payload, ("type", "turn_id", "started_at")))
 
     def _completed(self, payload: _Payload) -> None:
         self._close(payload, "completed", "")
-        rest = without_repeats(_rest(payload, "turn_id"), self.known.get("", ()), {})
-        if rest is not None:
-            self.log.note("task_complete", rest)
+        self.log.note_rest("task_complete", _rest(payload, "turn_id"), self.known.get("", ()))
 
     def _aborted(self, payload: _Payload) -> None:
         self._close(payload, "cancelled", str(payload.get("reason") or ""))
 
     def _close(self, payload: _Payload, status: str, reason: str) -> None:
-        turn = str(payload.get("turn_id") or self.turn or f"line-{self.line}")
-        self.log.add(TurnClosed(turn_id=turn, status=status, reason=reason))
-        self.turn = ""
+        turn = str(payload.get("turn_id") or self.log.turn or f"line-{self.line}")
+        self.log.close_turn(status, reason, turn_id=turn)
 
     def _started(self, payload: _Payload) -> None:
         call_id = str(payload.get("call_id", ""))
@@ -164,13 +146,10 @@ class Events:
         known = [text for text in self.known.get(call_id, ()) if text]
         known += _unpacked(known)
         fields = {key: None if _is_cut_of(item, known) else item for key, item in _rest(payload, "duration").items()}
-        rest = without_repeats(fields, known, self.log.blobs)
-        if rest is not None:
-            self.log.note(str(payload.get("type")), rest)
+        self.log.note_rest(str(payload.get("type")), fields, known)
 
     def _patched(self, payload: _Payload) -> None:
-        changes = payload.get("changes")
-        changes = changes if isinstance(changes, dict) and payload.get("success") is not False else {}
+        changes = mapping(payload.get("changes")) if payload.get("success") is not False else {}
         self._finished({**payload, "changes": _untold(changes)} if changes else payload)
         call = self.log.call_record(str(payload.get("call_id", "")))
         for path, change in changes.items():
@@ -183,19 +162,16 @@ class Events:
             elif kind == "delete":
                 self.log.files.deleted(path, content, call)
             else:
-                self.log.files.patched(path, patch, call, moved_to=moved if isinstance(moved, str) else "")
+                self.log.files.patched(path, patch, call, moved_to=word(moved))
 
     def _asked(self, payload: _Payload) -> None:
-        call_id, reason = str(payload.get("call_id", "")), payload.get("reason")
+        call_id, reason = str(payload.get("call_id", "")), word(payload.get("reason"))
         call = self.log.call_record(call_id)
-        told = reason if isinstance(reason, str) else ""
-        self.log.add(Approval(call_id=call_id, state="asked", call_record=call, reason=told))
+        self.log.add(Approval(call_id=call_id, state="asked", call_record=call, reason=reason))
         self._rest_of_call(payload, call_id)
 
     def _named(self, payload: _Payload) -> None:
-        name = payload.get("thread_name")
-        if isinstance(name, str) and name.strip():
-            self.title = name.strip()
+        self.title = word(payload.get("thread_name")).strip() or self.title
         self._noted(payload)
 
 
@@ -217,8 +193,8 @@ def _added(patch: Any) -> str | None:
     return b"".join(line[1:] for line in lines).decode("utf-8", "surrogatepass") if whole else None
 
 
-def _rest(payload: _Payload, *without: str) -> dict[str, Any]:
-    return {key: value for key, value in payload.items() if key != "type" and key not in without}
+def _rest(payload: _Payload, *keys: str) -> dict[str, Any]:
+    return without(payload, ("type", *keys))
 
 
 def _whole(duration: _Payload, key: str) -> int:
@@ -244,14 +220,10 @@ def _outcome(payload: _Payload) -> Outcome:
         return "timeout"
     if isinstance(status, str) and status in _STATUS:
         return _STATUS[status]
-    broken = isinstance(result, dict) and ("Err" in result or _is_error(result.get("Ok")))
+    broken = "Err" in mapping(result) or within(result, "Ok", "isError") is True
     if code not in (0, None) or payload.get("success") is False or broken:
         return "failed"
     return "ok"
-
-
-def _is_error(answer: Any) -> bool:
-    return isinstance(answer, dict) and answer.get("isError") is True
 
 
 def _is_cut_of(value: Any, known: list[str]) -> bool:
@@ -266,9 +238,8 @@ def _unpacked(texts: list[str]) -> list[str]:
     for text in texts:
         if text.startswith("{"):
             try:
-                value = json.loads(text)
+                value = mapping(json.loads(text))
             except (ValueError, RecursionError):
                 continue
-            if isinstance(value, dict):
-                found.extend(item for item in value.values() if isinstance(item, str))
+            found.extend(item for item in value.values() if isinstance(item, str))
     return found

@@ -12,12 +12,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
 from ...errors import ImportFailed
 from ...log.messages import sha256_hex
 from ..drafting import Drafting
-from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from ..protocol import Damage, Imported, Origin, with_damage
+from ..transcript import Transcript
 from .conversation import draft_session
 from .entries import Session, read_session
 
@@ -56,43 +57,28 @@ class GeminiCli:
             try:
                 found.append(_read_one(path))
             except ImportFailed as error:
-                damage = Damage(str(path), 0, f"subagent left out: {error}")
-                main = msgspec.structs.replace(main, warnings=(*main.warnings, damage))
+                main = with_damage(main, Damage(str(path), 0, f"subagent left out: {error}"))
         files = (*main.files, *(file for child in found for file in child.files))
-        children = [msgspec.structs.replace(child, parent=child.parent or main.session_id) for child in found]
-        return [msgspec.structs.replace(main, files=files), *children]
+        children = [replace(child, parent=child.parent or main.session_id) for child in found]
+        return [replace(main, files=files), *children]
 
 
 IMPORTER = GeminiCli()
 
 
 def _read_one(origin: Origin) -> Imported:
-    data, file = contents(origin), origin_name(origin)
-    warnings: list[Damage] = []
-    session = read_session(data, file, warnings)
+    file = Transcript(origin)
+    session = read_session(file)
     if not any(entry.kind == "message" or entry.is_header for entry in session.entries):
-        reason = f" ({warnings[0].message})" if warnings else ""
-        raise ImportFailed(
-            f"{file}: no record of a gemini-cli session in it{reason}; give a session file of ~/.gemini/tmp/*/chats"
-        )
-    log = Drafting(file, warnings)
+        raise file.refused("record of a gemini-cli session", "give a session file of ~/.gemini/tmp/*/chats")
+    log = Drafting(file)
     title = draft_session(session.entries, log)
-    own = session.id or f"gemini-cli-{sha256_hex(data)[:16]}"
-    return Imported(
-        session_id=session_id_of(own),
-        format="gemini-cli-json" if session.document else "gemini-cli-jsonl",
-        title=title,
-        parent=_parent(session, origin),
-        drafts=log.finished(),
-        blobs=log.blobs,
-        warnings=tuple(log.warnings),
-        files=(file,),
-    )
+    own = session.id or f"gemini-cli-{sha256_hex(file.data)[:16]}"
+    form = "gemini-cli-json" if session.document else "gemini-cli-jsonl"
+    return log.imported(own, form, title, parent=_parent(session, file.path))
 
 
-def _parent(session: Session, origin: Origin) -> str:
+def _parent(session: Session, path: Path | None) -> str:
     """Who called this subagent: the folder is named after it."""
-    if not session.subagent or not isinstance(origin, Path):
-        return ""
-    folder = origin.resolve().parent.name
-    return session_id_of(folder) if folder and folder != _CHATS else ""
+    folder = path.resolve().parent.name if session.subagent and path else ""
+    return folder if folder != _CHATS else ""

@@ -7,10 +7,13 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import Message, ToolResult, text_of
-from ...log.records import Decision, MessageRecord, TurnClosed, TurnOpened, UsageRecord
+from ...log.records import MessageRecord, UsageRecord
 from ...log.texts import strings_in
 from ...providers.google import PROVIDER
-from ..drafting import Drafting, is_empty, title_from, without_repeats
+from ..drafting import Drafting
+from ..json_values import mapping, objects, without, word
+from ..repeats import is_empty, without_repeats
+from ..titles import title_from
 from .entries import Entry
 from .tools import calls_of, judged, record_run, response_parts
 
@@ -50,7 +53,7 @@ class _Session:
         self.begins: list[int] = []
         self.calls: dict[str, Mapping[str, Any]] = {}
         self.described: dict[str, Any] = {}
-        self.turn = self.summary = self.prompt = ""
+        self.summary = self.prompt = ""
 
     def run(self) -> str:
         """Draft every entry; returns the title."""
@@ -70,11 +73,10 @@ class _Session:
     def _header(self, entry: Entry) -> None:
         """The summary is the title. As a record it stands where it was written, which the old format
         does not tell: there it would begin a session that went on otherwise than before."""
-        facts = {key: item for key, item in entry.record.items() if key != "lastUpdated"}
+        facts = without(entry.record, ("lastUpdated",))
         self.log.at(facts.get("startTime") if entry.is_header else entry.record.get("lastUpdated"))
-        summary = facts.get("summary")
-        if isinstance(summary, str) and summary.strip():
-            self.summary = summary.strip()
+        if summary := word(facts.get("summary")).strip():
+            self.summary = summary
             if not entry.line:
                 del facts["summary"]
         self.log.note_changes("session", facts)
@@ -87,11 +89,10 @@ class _Session:
                 self.log.note("rewind", entry.record)
             return
         if entry.kind == "rewind":
-            action, why = "rewind", "the user went back"
+            self.log.rewound(first, "the user went back")
+            self.log.turn = ""
         else:
-            action, why = "compact", "gemini-cli rewrote the history"
-        self.log.add(Decision(action=action, first=first, last=self.log.last, why=why))
-        self.turn = self.turn if action == "compact" else ""
+            self.log.compacted(first, self.log.last, "gemini-cli rewrote the history", {})
 
     def _message(self, index: int, entry: Entry) -> None:
         record = entry.record
@@ -110,14 +111,13 @@ class _Session:
         text = "\n".join(_texts(record.get("content")))
         topic = record["type"] or "unknown"
         left = _USER_KEYS - {"id"} if topic in _NOTICES and text else frozenset({"timestamp", "type"})
-        self.log.note(topic, {key: item for key, item in record.items() if key not in left}, text)
+        self.log.note(topic, without(record, left), text)
         if text.startswith(_CANCELLED):
-            self._close_turn(text)
+            self._cancelled(text)
 
-    def _close_turn(self, reason: str) -> None:
-        if self.turn:
-            self.log.add(TurnClosed(turn_id=self.turn, status="cancelled", reason=reason))
-            self.turn = ""
+    def _cancelled(self, reason: str) -> None:
+        if self.log.turn:
+            self.log.close_turn("cancelled", reason)
 
     def _parts(self, value: Any, entry: Entry) -> list[Any]:
         """Content as wire parts; what is none becomes a note and a warning."""
@@ -128,16 +128,14 @@ class _Session:
             elif isinstance(item, str):
                 parts += [{"text": item}] if item else []
             elif item is not None:
-                self.log.warn(entry.line, f"{entry.place}: a part could not be read; it is kept as a note")
-                self.log.note("unreadable", item)
+                self.log.unreadable(entry.line, f"{entry.place}: a part", item)
         return parts
 
     def _parsed(self, contents: Sequence[Mapping[str, Any]], entry: Entry) -> tuple[Message, ...]:
         try:
             parsed = PROVIDER.parse({"contents": contents})
         except FormatError as error:
-            self.log.warn(entry.line, f"{entry.place} could not be read ({error}); it is kept as a note")
-            self.log.note("unreadable", entry.record)
+            self.log.unreadable(entry.line, f"{entry.place} ({error})", entry.record)
             return ()
         self.log.blobs.update(parsed.blobs)
         return parsed.messages
@@ -150,10 +148,9 @@ class _Session:
             text = "\n".join(_texts(record.get("displayContent"))) or text_of(message)
             if not answers and not entry.again and not text.startswith(_IGNORED):
                 self.prompt = self.prompt or title_from(text)
-                self.turn = str(record.get("id") or entry.place)
-                self.log.add(TurnOpened(turn_id=self.turn))
+                self.log.open_turn(str(record.get("id") or entry.place))
             self.log.add(MessageRecord(message=judged(message, self.calls, self.log), source=_source(entry)))
-        self._rest({key: item for key, item in record.items() if key not in _USER_KEYS}, entry)
+        self._rest(without(record, _USER_KEYS), entry)
 
     def _answer(self, index: int, entry: Entry) -> None:
         record = entry.record
@@ -166,8 +163,7 @@ class _Session:
         messages = self._parsed(contents, entry)
         if not messages:
             return
-        model = record.get("model")
-        model = model if isinstance(model, str) else ""
+        model = word(record.get("model"))
         self.log.add(MessageRecord(message=messages[0], model=model, source=_source(entry)))
         if not entry.again:
             self._usage(record.get("tokens"), model)
@@ -185,7 +181,7 @@ class _Session:
         for call in calls:
             record_run(call, results.get(str(call.get("id"))), self.described, self.log)
         if calls and all(call.get("status") == "cancelled" for call in calls):
-            self._close_turn("all tool calls were cancelled")
+            self._cancelled("all tool calls were cancelled")
 
     def _answered_next(self, index: int) -> list[Any]:
         """The calls whose answers are the next message: since 2026 they stand there, too."""
@@ -194,8 +190,8 @@ class _Session:
             if entry.kind == "header" or kind in _NOTICES:
                 continue
             content = entry.record.get("content") if kind == "user" else None
-            responses = [part.get("functionResponse") for part in _dicts(content)]
-            return [one["id"] for one in responses if isinstance(one, dict) and one.get("id")]
+            responses = [mapping(part.get("functionResponse")) for part in objects(content)]
+            return [one["id"] for one in responses if one.get("id")]
         return []
 
     def _usage(self, tokens: Any, model: str) -> None:
@@ -216,20 +212,14 @@ class _Session:
 
 
 def _source(entry: Entry) -> str:
-    own = entry.record.get("id")
-    return f"{entry.place} id {own}" if isinstance(own, str) and own else entry.place
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    own = word(entry.record.get("id"))
+    return f"{entry.place} id {own}" if own else entry.place
 
 
 def _texts(content: Any) -> list[str]:
     """The texts of a part list, or of a text."""
-    if isinstance(content, str):
-        return [content]
-    items = content if isinstance(content, list) else [content]
-    texts = [item.get("text") if isinstance(item, dict) else item for item in items]
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     return [text for text in texts if isinstance(text, str)]
 
 
@@ -250,7 +240,7 @@ def _has_thoughts(content: list[Any]) -> bool:
 
 
 def _thoughts(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in _dicts(record.get("thoughts")) if isinstance(one.get("description", ""), str)]
+    return [one for one in objects(record.get("thoughts")) if isinstance(one.get("description", ""), str)]
 
 
 def _thought(thought: Mapping[str, Any]) -> dict[str, Any]:
@@ -266,15 +256,13 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unread(record: Mapping[str, Any], content: list[Any]) -> dict[str, Any]:
     """What an answer's record says that its message and usage do not: times of thoughts, new keys."""
-    rest: dict[str, Any] = {key: item for key, item in record.items() if key not in _ANSWER_KEYS}
+    rest = without(record, _ANSWER_KEYS)
     thoughts = record.get("thoughts")
     if _has_thoughts(content):
         rest["thoughts"] = without_repeats(thoughts, list(strings_in(content)), {})
     elif isinstance(thoughts, list):
         told = _thoughts(record)
-        rest["thoughts"] = [
-            {key: item for key, item in one.items() if key not in _THOUGHT} if one in told else one for one in thoughts
-        ]
+        rest["thoughts"] = [without(one, _THOUGHT) if one in told else one for one in thoughts]
     elif thoughts is not None:
         rest["thoughts"] = thoughts
     calls = record.get("toolCalls")

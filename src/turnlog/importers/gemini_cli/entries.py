@@ -14,11 +14,10 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from ..._platform.encoding import plain_utf8
 from ...log.texts import strings_in
-from ..drafting import is_empty, without_repeats
-from ..lines import Line, json_document, json_lines
-from ..protocol import Damage
+from ..json_values import items, without
+from ..repeats import is_empty, without_repeats
+from ..transcript import Line, Transcript, json_document
 
 _HEADER = frozenset({"sessionId", "projectHash", "startTime", "kind"})
 _BY_ID = frozenset({"id", "type"})
@@ -57,23 +56,22 @@ class Session(Struct):
     document: bool = False
 
 
-def read_session(data: bytes, file: str, warnings: list[Damage]) -> Session:
+def read_session(file: Transcript) -> Session:
     """The entries of a file. What is damaged becomes a warning."""
     try:
-        value = json_document(data)
+        value = file.document()
     except ValueError:
-        value = _cut_document(data, file, warnings)
-    reading = _Reading(file, warnings)
+        value = _cut_document(file)
+    reading = _Reading(file)
     document = isinstance(value, dict) and isinstance(value.get("messages"), list)
     if document:
         reading.document(value)
     else:
-        reading.lines(json_lines(data, file, warnings))
+        reading.lines(file.lines())
     headers = [entry.record for entry in reading.entries if entry.kind == "header"]
-    ids = [header["sessionId"] for header in headers if isinstance(header.get("sessionId"), str)]
     return Session(
         entries=reading.entries,
-        id=ids[0] if ids else "",
+        id=next((header["sessionId"] for header in headers if isinstance(header.get("sessionId"), str)), ""),
         subagent=any(header.get("kind") == "subagent" for header in headers),
         document=document,
     )
@@ -83,16 +81,15 @@ class _Reading:
     """Gathers entries; `live` are those of the history as it stands, by message id; `rewritten`
     the ids of the one that is just being replaced."""
 
-    def __init__(self, file: str, warnings: list[Damage]) -> None:
+    def __init__(self, file: Transcript) -> None:
         self.file = file
-        self.warnings = warnings
         self.entries: list[Entry] = []
         self.live: dict[str, int] = {}
         self.rewritten: set[str] = set()
 
     def document(self, value: dict[str, Any]) -> None:
         """The old format. Two messages of one id stay two: nothing was written twice there."""
-        header = {key: item for key, item in value.items() if key != "messages"}
+        header = without(value, ("messages",))
         self.entries.append(Entry("header", header, is_header=True))
         for index, message in enumerate(value["messages"]):
             self.message(message, 0, f"messages[{index}]", merged=False)
@@ -109,7 +106,7 @@ class _Reading:
             elif isinstance(record.get("$set"), dict):
                 self.patch(record["$set"], line.number, place)
             elif "type" not in record and record.keys() & _HEADER:
-                header = {key: item for key, item in record.items() if key != "messages"}
+                header = without(record, ("messages",))
                 self.entries.append(Entry("header", header, line.number, place, is_header=True))
                 self.messages(record.get("messages"), line.number)
             else:
@@ -117,13 +114,13 @@ class _Reading:
 
     def messages(self, messages: Any, line: int) -> None:
         """The messages of a list on one line."""
-        for index, message in enumerate(messages if isinstance(messages, list) else []):
+        for index, message in enumerate(items(messages)):
             self.message(message, line, f"line {line} messages[{index}]")
 
     def message(self, record: Any, line: int, place: str, *, merged: bool = True) -> None:
         """A message: a new one, or what is true now of one that is there."""
         if not isinstance(record, dict) or not isinstance(record.get("type"), str):
-            self.warnings.append(Damage(self.file, line, f"{place}: no message; it is kept as a note"))
+            self.file.warn(line, f"{place}: no message; it is kept as a note")
             self.entries.append(Entry("unreadable", record, line, place))
             return
         own = record.get("id")
@@ -148,14 +145,14 @@ class _Reading:
         target = self.live.get(record["$rewindTo"])
         if target is None:
             what = f"goes back to {record['$rewindTo']!r}, which is not in the conversation; nothing is taken back"
-            self.warnings.append(Damage(self.file, line, what))
+            self.file.warn(line, what)
         else:
             self.live = {own: index for own, index in self.live.items() if index < target}
         self.entries.append(Entry("rewind", record, line, place, target=target))
 
     def patch(self, patch: dict[str, Any], line: int, place: str) -> None:
         """A change of the header, or of the whole history (compression, masked tool output)."""
-        header = {key: item for key, item in patch.items() if key != "messages"}
+        header = without(patch, ("messages",))
         if header:
             self.entries.append(Entry("header", header, line, place))
         if isinstance(patch.get("messages"), list):
@@ -182,10 +179,10 @@ def _grew(earlier: Any, later: Any) -> bool:
     return is_empty(earlier) or earlier == later
 
 
-def _cut_document(data: bytes, file: str, warnings: list[Damage]) -> Any:
+def _cut_document(file: Transcript) -> Any:
     """What is left of a damaged document of the old format: a header and the messages that can be
     read. None if it is none, for instance JSON lines."""
-    text = plain_utf8(data).decode("utf-8", "replace")
+    text = file.data.decode("utf-8", "replace")
     start = _MESSAGES.search(text)
     if start is None or '"type"' in text[: start.start()] or _is_json(text.lstrip().partition("\n")[0]):
         return None
@@ -203,7 +200,7 @@ def _cut_document(data: bytes, file: str, warnings: list[Damage]) -> Any:
             messages.append(value)
             position = end
         found = _NEXT.search(text, position)
-    warnings.append(Damage(file, 0, f"the JSON is damaged or cut; {len(messages)} messages of it could be read"))
+    file.warn(0, f"the JSON is damaged or cut; {len(messages)} messages of it could be read")
     return {**dict(_FACT.findall(text[: start.start()])), "messages": messages}
 
 

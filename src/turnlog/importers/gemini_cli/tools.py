@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from ...log.messages import Message, Outcome, ToolResult
 from ...log.records import Approval, ToolFinished
-from ..drafting import Drafting, result_text, without_repeats
+from ..drafting import Drafting
 from ..file_changes import is_patch
+from ..json_values import objects, within, without
+from ..repeats import result_text
 
 _OUTCOMES: dict[str, Outcome] = {"success": "ok", "error": "failed", "cancelled": "canceled"}
 """Statuses of a call that ended; others (scheduled, executing, awaiting_approval) are no end."""
@@ -41,8 +43,7 @@ _DIFF = frozenset({"fileDiff", "filePath", "originalContent", "newContent"})
 
 def calls_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The tool calls of a message record that are objects."""
-    calls = record.get("toolCalls")
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return objects(record.get("toolCalls"))
 
 
 def response_parts(calls: Sequence[Mapping[str, Any]], answered: Sequence[Any]) -> list[Any]:
@@ -101,17 +102,7 @@ def _response(call: Mapping[str, Any], given: Iterable[Any]) -> dict[str, Any]:
 
 def judged(message: Message, calls: Mapping[str, Mapping[str, Any]], log: Drafting) -> Message:
     """The results of a message with the outcomes that the transcript tells and their tools' names."""
-    parts = tuple(
-        msgspec.structs.replace(
-            part,
-            outcome=_outcome(part, calls.get(part.call_id, {})),
-            name=part.name or log.call_name(part.call_id),
-        )
-        if isinstance(part, ToolResult)
-        else part
-        for part in message.parts
-    )
-    return msgspec.structs.replace(message, parts=parts)
+    return log.with_results(message, lambda one: replace(one, outcome=_outcome(one, calls.get(one.call_id, {}))))
 
 
 def _outcome(result: ToolResult, call: Mapping[str, Any]) -> Outcome:
@@ -139,20 +130,15 @@ def record_run(call: Mapping[str, Any], result: ToolResult | None, described: di
         log.add(ToolFinished(call_id=call_id, call_record=call_record, outcome=outcome))
     display = call.get("resultDisplay")
     if status == "success" and isinstance(display, dict) and _changed_file(display, call_record, log):
-        display = {key: item for key, item in display.items() if key not in _DIFF}
+        display = without(display, _DIFF)
     elif status == "success" and call.get("name") in _WRITERS:
         _told_file(call, text, call_record, log)
-    rest: dict[str, Any] = {key: item for key, item in call.items() if key not in _CONVERSATION}
-    if status not in _OUTCOMES:
-        rest["status"] = call.get("status")
     name, about = str(call.get("name")), [call.get(key) for key in _ABOUT]
-    if described.get(name) == about:
-        rest = {key: item for key, item in rest.items() if key not in _ABOUT}
+    rest = without(call, (*_CONVERSATION, *_ABOUT) if described.get(name) == about else _CONVERSATION)
     described[name] = about
-    rest["display"] = None if display == text else display
-    kept = without_repeats(rest, [text], log.blobs)
-    if kept is not None:
-        log.note("tool_call", {"call_id": call_id, **kept})
+    rest |= {"status": call.get("status")} if status not in _OUTCOMES else {}
+    rest |= {"display": None if display == text else display}
+    log.note_rest("tool_call", rest, [text], call_id=call_id)
 
 
 def _changed_file(diff: Mapping[str, Any], call_record: int, log: Drafting) -> bool:
@@ -173,12 +159,10 @@ def _told_file(call: Mapping[str, Any], text: str, call_record: int, log: Drafti
     found, arguments = _WROTE.match(text), call.get("args")
     if found is None or not isinstance(arguments, dict):
         return
-    path = found["path"]
-    named = arguments.get("file_path")
+    path, named = found["path"], arguments.get("file_path")
     if isinstance(named, str) and path.endswith("/" + named):
         log.files.work_in(path.removesuffix("/" + named))
-    display = call.get("resultDisplay")
-    patch = display.get("fileDiff") if isinstance(display, dict) else None
+    patch = within(call, "resultDisplay", "fileDiff")
     content = arguments.get("content", arguments.get("new_string"))
     content = None if _USER_EDITED in text else content
     if found["how"] in _CREATED:

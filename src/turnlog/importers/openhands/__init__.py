@@ -8,21 +8,21 @@ the SDK, one a line or as a list.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
-from ...errors import ImportFailed
-from ...log.messages import compact_json, sha256_hex
-from ...log.records import Usage, UsageRecord, tokens_billed
-from ..answers import add_configuration, task_title, texts_of
-from ..drafting import Drafting, without_repeats
-from ..lines import Line, json_document, json_lines
-from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
+from ...log.records import UsageRecord, tokens_billed
+from ...providers.openai_chat import PROVIDER
+from ..answers import add_configuration
+from ..drafting import Drafting, billed
+from ..json_values import items, mapping, within, without
+from ..protocol import Damage, Imported, Origin, digest_of, hashed_id, with_damage, with_own_ids
+from ..repeats import texts_of
+from ..titles import task_title
+from ..transcript import Line, Transcript
 from .events import Events, event_id, is_event
-from .sdk_events import SdkEvents, is_sdk_event
+from .sdk_events import COUNTS, SdkEvents, is_sdk_event
 
 __all__ = ["IMPORTER", "OpenHands"]
 
@@ -48,44 +48,36 @@ class OpenHands:
 
     def read(self, origin: Origin) -> list[Imported]:
         """The session of the events, or those of the instances in order."""
-        data, file = contents(origin), origin_name(origin)
-        warnings: list[Damage] = []
-        lines = _lines(data, file, warnings)
+        file = Transcript(origin)
+        lines = _lines(file)
         instances = [line for line in lines if _is_instance(line.value)]
         sdk = [line for line in lines if is_sdk_event(line.value)]
         events = [line for line in lines if is_event(line.value) and not is_sdk_event(line.value)]
         known = instances or sdk or events
         if not known:
-            reason = f" ({warnings[0].message})" if warnings else ""
-            raise ImportFailed(
-                f"{file}: no event of OpenHands in it{reason}; "
-                "give the list of events, the output.jsonl of an evaluation, or the events of an SDK conversation"
-            )
-        read = {id(line) for line in known}
-        others = [line for line in lines if id(line) not in read]
+            forms = "the list of events, the output.jsonl of an evaluation, or the events of an SDK conversation"
+            raise file.refused("event of OpenHands", f"give {forms}")
         if instances:
-            sessions = [_instance(line, file, [] if place else warnings) for place, line in enumerate(instances)]
-        elif sdk:
-            sessions = [_sdk_session(sdk, file, warnings)]
+            sessions = [_instance(line, Drafting(file, beside=bool(place))) for place, line in enumerate(instances)]
         else:
-            sessions = [_session(events, file, warnings)]
-        left = tuple(Damage(file, line.number, "left out, none of OpenHands' events") for line in others)
-        sessions[0] = replace(sessions[0], warnings=(*sessions[0].warnings, *left))
-        return _told_apart(sessions)
+            sessions = [_sdk_session(sdk, Drafting(file)) if sdk else _session(events, Drafting(file))]
+        read = {id(line) for line in known}
+        others = [line.number for line in lines if id(line) not in read]
+        left = (Damage(file.name, number, "left out, none of OpenHands' events") for number in others)
+        return with_own_ids([with_damage(sessions[0], *left), *sessions[1:]])
 
 
 IMPORTER = OpenHands()
 
 
-def _lines(data: bytes, file: str, warnings: list[Damage]) -> list[Line]:
+def _lines(file: Transcript) -> list[Line]:
     """The values of the file: items of a list (line 0), or one a line."""
     try:
-        value = json_document(data)
+        value = file.document()
     except ValueError:
-        return list(json_lines(data, file, warnings))
-    if isinstance(value, dict) and isinstance(value.get("trajectory"), list):
-        value = value["trajectory"]
-    return [Line(0, item) for item in _flat(value)] if isinstance(value, list) else [Line(1, value)]
+        return list(file.lines())
+    events = within(value, "trajectory") if isinstance(within(value, "trajectory"), list) else value
+    return [Line(0, item) for item in _flat(events)] if isinstance(events, list) else [Line(1, value)]
 
 
 def _flat(events: Iterable[Any]) -> list[Any]:
@@ -97,43 +89,25 @@ def _is_instance(value: Any) -> bool:
     return isinstance(value, dict) and "instance_id" in value and ("history" in value or "test_result" in value)
 
 
-def _imported(session: str, form: str, title: str, log: Drafting) -> Imported:
-    return Imported(
-        session_id=session_id_of(session),
-        format=form,
-        title=title,
-        drafts=log.finished(),
-        blobs=log.blobs,
-        warnings=tuple(log.warnings),
-        files=(log.file,),
-    )
-
-
-def _session(lines: list[Line], file: str, warnings: list[Damage]) -> Imported:
-    log = Drafting(file, warnings)
+def _session(lines: list[Line], log: Drafting) -> Imported:
     events = Events(log)
     for line in lines:
         events.take(line.value)
     # A conversation that went on begins with the same event, whose time nobody else's has.
-    return _imported(f"openhands-{_digest(lines[0].value)}", "openhands-events", task_title(events.messages), log)
+    return log.imported(hashed_id("openhands", lines[0].value), "openhands-events", task_title(log.messages))
 
 
-def _sdk_session(lines: list[Line], file: str, warnings: list[Damage]) -> Imported:
-    log = Drafting(file, warnings)
-    events = SdkEvents(log)
-    events.draft(lines)
-    own = event_id(lines[0].value.get("id")) or _digest(lines[0].value)
-    return _imported(f"openhands-{own}", "openhands-sdk-events", task_title(events.messages), log)
+def _sdk_session(lines: list[Line], log: Drafting) -> Imported:
+    SdkEvents(log).draft(lines)
+    own = event_id(lines[0].value.get("id")) or digest_of(lines[0].value)[:16]
+    return log.imported(f"openhands-{own}", "openhands-sdk-events", task_title(log.messages))
 
 
-def _instance(line: Line, file: str, warnings: list[Damage]) -> Imported:
+def _instance(line: Line, log: Drafting) -> Imported:
     """The session of one evaluated instance."""
     instance: dict[str, Any] = line.value
-    log = Drafting(file, warnings)
-    metadata = instance.get("metadata")
-    settings = metadata.get("llm_config") if isinstance(metadata, dict) else None
-    settings = settings if isinstance(settings, dict) else {}
-    history = _flat(instance["history"]) if isinstance(instance.get("history"), list) else []
+    settings = mapping(within(instance, "metadata", "llm_config"))
+    history = _flat(items(instance.get("history")))
     model = settings.get("model")
     if not any(is_event(event) and event.get("action") == "system" for event in history):
         add_configuration(model, settings, None, log)
@@ -144,54 +118,28 @@ def _instance(line: Line, file: str, warnings: list[Damage]) -> Imported:
         else:
             log.warn(line.number, "an entry of the history is no event; it is kept as a note")
             log.note("unknown", event)
-    said = [text for message in events.messages for text in texts_of(message)]
-    held = ("history", "metrics") if history else ("metrics",)
-    about = {key: value for key, value in instance.items() if key not in held}
+    said = [text for message in log.messages for text in texts_of(message)]
+    about = without(instance, ("history", "metrics") if history else ("metrics",))
     if isinstance(about.get("instruction"), str) and about["instruction"] in said:
         del about["instruction"]
     log.note("instance", about)
     _metrics(instance.get("metrics"), events.responses, log)
-    own = event_id(instance.get("instance_id")) or f"openhands-{_digest(about)}"
-    return _imported(own, "openhands-eval-jsonl", task_title(events.messages), log)
+    own = event_id(instance.get("instance_id")) or hashed_id("openhands", about)
+    return log.imported(own, "openhands-eval-jsonl", task_title(log.messages))
 
 
 def _metrics(metrics: Any, recorded: set[str], log: Drafting) -> None:
     """What the run cost: requests that no event told of, and everything else as a note."""
-    if not isinstance(metrics, Mapping):
+    if not isinstance(metrics, dict):
         if metrics is not None:
             log.note("metrics", metrics)
         return
-    rows = metrics.get("token_usages")
     kept: list[Any] = []
-    for row in rows if isinstance(rows, list) else ():
+    for row in items(metrics.get("token_usages")):
         if not isinstance(row, dict):
             kept.append(row)
         elif event_id(row.get("response_id")) not in recorded:
-            usage = Usage(
-                input=tokens_billed(row.get("prompt_tokens")),
-                output=tokens_billed(row.get("completion_tokens")),
-                cached=tokens_billed(row.get("cache_read_tokens")),
-                cache_write=tokens_billed(row.get("cache_write_tokens")),
-            )
-            log.add(UsageRecord(provider="openai-chat", model=event_id(row.get("model")), usage=usage, raw=row))
+            log.add(UsageRecord(PROVIDER.name, event_id(row.get("model")), billed(row, COUNTS), row))
         elif tokens_billed(row.get("cache_read_tokens")) or tokens_billed(row.get("cache_write_tokens")):
             kept.append(row)
-    rest = without_repeats({**metrics, "token_usages": kept}, (), {})
-    if rest is not None:
-        log.note("metrics", rest)
-
-
-def _digest(value: Any) -> str:
-    return sha256_hex(compact_json(value).encode("utf-8", "surrogatepass"))[:16]
-
-
-def _told_apart(sessions: list[Imported]) -> list[Imported]:
-    """With a number after ids that come more than once."""
-    seen: dict[str, int] = {}
-    result: list[Imported] = []
-    for session in sessions:
-        count = seen[session.session_id] = seen.get(session.session_id, 0) + 1
-        if count > 1:
-            session = replace(session, session_id=session_id_of(f"{session.session_id}-{count}"))
-        result.append(session)
-    return result
+    log.note_rest("metrics", {**metrics, "token_usages": kept})

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...log.messages import Message, Text
-from ...log.records import Decision
 from ..drafting import Drafting
 
 
@@ -63,15 +61,9 @@ class Sight:
         standing = [one for one in kept if one.number < first or one.message.role == "system"]
         moved = [one for one in kept if one not in standing]
         said = [Message("user", (Text(summary),))] if isinstance(summary, str) and summary else []
-        replacement = json.loads(json.dumps(to_builtins([*said, *(one.message for one in moved)])))
-        decision = Decision(
-            action="compact",
-            first=first,
-            last=self.log.last,
-            why="OpenHands condensed",
-            detail={**detail, "replacement": replacement},
-        )
-        number = self.log.add(decision)
+        shown = [*said, *(one.message for one in moved)]
+        detail = {**detail, "replacement": []}
+        number = self.log.compacted(first, self.log.last, "OpenHands condensed", detail, shown)
         self._decided = first
         summaries = [_Seen(number, frozenset({own}), message) for message in said]
         self._seen = [*standing, *summaries, *moved]

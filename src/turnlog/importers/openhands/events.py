@@ -12,13 +12,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...log.messages import Message, Outcome, ToolCall, ToolResult, compact_json
+from ...log.messages import Message, Outcome, ToolCall, compact_json
 from ...log.records import Approval, MessageRecord
 from ...log.texts import strings_in
 from ...providers.openai_chat import PROVIDER
-from ..answers import Answer, add_answer, add_configuration, texts_of
-from ..drafting import Drafting, without_repeats
-from ..wire_message import read_message
+from ..answers import Answer, add_answer, add_configuration
+from ..drafting import Drafting
+from ..json_values import items, mapping, without, word
+from ..messages import read_message
+from ..repeats import texts_of, without_repeats
 from .condensation import Sight
 
 _ENDINGS = frozenset({"finish", "reject"})
@@ -64,7 +66,7 @@ class Events:
         self.settings = settings
         self.sight = Sight(log)
         self.responses: set[str] = set()
-        self.messages: list[Message] = []
+        self._newest: Message | None = None
         self._answers: dict[str, Answer] = {}
         self._calls: dict[str, str] = {}
         self._said: dict[str, list[str]] = {}
@@ -82,9 +84,8 @@ class Events:
             self.log.note("unknown", dict(event))
 
     def _action(self, event: Mapping[str, Any], kind: str, own: str) -> None:
-        args = event.get("args")
-        args = args if isinstance(args, dict) else {"args": args}
-        metadata = _object(event.get("tool_call_metadata"))
+        args = event["args"] if isinstance(event.get("args"), dict) else {"args": event.get("args")}
+        metadata = mapping(event.get("tool_call_metadata"))
         if kind == "system":
             self._system(event, args, own)
         elif kind == "condensation":
@@ -103,25 +104,24 @@ class Events:
         tools = args.get("tools")
         taken = add_configuration(self.model, self.settings, tools, self.log).tools
         said = self._say({"role": "system", "content": args.get("content")}, own)
-        self._rest(event, _without(args, "content", "tools") if taken else _without(args, "content"), said)
+        self._rest(event, without(args, ("content", "tools")) if taken else without(args, ("content",)), said)
 
     def _message(self, event: Mapping[str, Any], args: Mapping[str, Any], own: str) -> None:
         """What the user or the agent said, and what the user did by hand."""
         role = "assistant" if event.get("source") == "agent" else "user"
         texts = [args.get(key) for key in ("content", "thought", "final_thought", "command", "code")]
         text = next((text for text in [*texts, event.get("message")] if isinstance(text, str) and text), "")
-        urls = args.get("image_urls")
-        urls = [url for url in urls if isinstance(url, str)] if isinstance(urls, list) else []
+        urls = [url for url in items(args.get("image_urls")) if isinstance(url, str)]
         if not text and not urls:
             self._noted(event, str(event.get("action")))
             return
         said = self._say({"role": role, "content": _content(text, urls)}, own)
         held = [key for key, value in args.items() if value == text or (key == "image_urls" and value == urls)]
-        self._rest(event, _without(args, *held), said)
+        self._rest(event, without(args, held), said)
 
     def _say(self, wire: Mapping[str, Any], own: str) -> list[str]:
         """Record a message of the shape that requests have; returns its texts."""
-        message = read_message(PROVIDER, wire, self.log, 0)
+        message = read_message(PROVIDER, wire, self.log)
         if message is None:
             return []
         self._shown(self.log.add(MessageRecord(message=message, source=self._source(own))), message, own)
@@ -129,7 +129,7 @@ class Events:
 
     def _shown(self, number: int, message: Message, own: str) -> None:
         self.sight.show(number, message, own)
-        self.messages.append(message)
+        self._newest = message
 
     def _source(self, own: str) -> str:
         return f"{self.place}event {own}"
@@ -143,7 +143,7 @@ class Events:
             self._own_call(event, args, metadata, own)
             return
         self._calls[own] = call_id
-        given = _object(call.arguments)
+        given = mapping(call.arguments)
         said = texts_of(answer.message)
         self._said[call_id] = said
         rest = {key: value for key, value in args.items() if key not in given or given[key] != value}
@@ -152,7 +152,7 @@ class Events:
     def _answer(self, metadata: Mapping[str, Any], own: str) -> Answer | None:
         """The answer that the response in `metadata` holds: recorded with its first call, known to the
         others, each of which has the whole response beside it."""
-        response = _object(metadata.get("model_response"))
+        response = mapping(metadata.get("model_response"))
         key = event_id(response.get("id")) or f"call {event_id(metadata.get('tool_call_id'))}"
         if key not in self._answers:
             answer = add_answer(response, self._source(own), self.log)
@@ -173,11 +173,11 @@ class Events:
         thought = args.get("thought")
         function = {
             "name": name if isinstance(name, str) else str(event.get("action")),
-            "arguments": compact_json(_without(args, "thought")),
+            "arguments": compact_json(without(args, ("thought",))),
         }
         wire = {
             "role": "assistant",
-            "content": thought if isinstance(thought, str) and thought else None,
+            "content": word(thought) or None,
             "tool_calls": [{"id": call_id, "type": "function", "function": function}],
         }
         self._calls[own] = call_id
@@ -188,7 +188,7 @@ class Events:
         self._rest(event, rest, self._said[call_id])
 
     def _observation(self, event: Mapping[str, Any], kind: str, own: str) -> None:
-        metadata = _object(event.get("tool_call_metadata"))
+        metadata = mapping(event.get("tool_call_metadata"))
         call_id = event_id(metadata.get("tool_call_id")) or self._calls.get(event_id(event.get("cause")), "")
         if call_id:
             if metadata.get("model_response") and not self.log.call_record(call_id):
@@ -201,35 +201,30 @@ class Events:
             return
         # Nobody's call: an error about an answer that was no call, a command of the user's own.
         said = self._say({"role": "user", "content": content}, own)
-        self._rest(event, _object(event.get("extras")), said)
+        self._rest(event, mapping(event.get("extras")), said)
 
     def _result(self, event: Mapping[str, Any], kind: str, call_id: str, own: str) -> None:
-        extras = _object(event.get("extras"))
+        extras = mapping(event.get("extras"))
         content = event.get("content")
-        shot = extras.get("screenshot")
-        shots = [shot] if isinstance(shot, str) and shot.startswith("data:image/") else []
-        wire = {
-            "role": "tool",
-            "tool_call_id": call_id,
-            "content": _content(content if isinstance(content, str) else "", shots),
-        }
-        message = read_message(PROVIDER, wire, self.log, 0)
+        shot = word(extras.get("screenshot"))
+        shots = [shot] if shot.startswith("data:image/") else []
+        wire = {"role": "tool", "tool_call_id": call_id, "content": _content(word(content), shots)}
+        message = read_message(PROVIDER, wire, self.log)
         if message is None:
             return
         outcome = _outcome(event, kind, extras)
         if kind == "user_rejected":
             record = self.log.call_record(call_id)
             self.log.add(Approval(call_id=call_id, state="denied", call_record=record, by="user"))
-        message = _judged(message, outcome, self.log.call_name(call_id))
+        message = self.log.with_results(message, lambda result: replace(result, outcome=outcome))
         self._shown(self.log.add(MessageRecord(message=message, source=self._source(own))), message, own)
         known = [*self._said.get(call_id, ()), *texts_of(message)]
         rest = {} if isinstance(content, str) else {"content": content}
-        self._rest(event, {**rest, **_without(extras, "screenshot" if shots else "")}, known)
+        self._rest(event, {**rest, **without(extras, ("screenshot" if shots else "",))}, known)
 
     def _condensation(self, event: Mapping[str, Any], args: dict[str, Any], own: str) -> None:
         """Forgotten events by their ids, or by the first and last of them."""
-        ids = args.get("forgotten_event_ids")
-        forgotten = [event_id(one) for one in ids] if isinstance(ids, list) else []
+        forgotten = [event_id(one) for one in items(args.get("forgotten_event_ids"))]
         start, end = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
         if isinstance(start, int) and isinstance(end, int):
             forgotten += [one for one in self.sight.events() if one.isdecimal() and start <= int(one) <= end]
@@ -237,35 +232,26 @@ class Events:
             # Only the newest summary is shown.
             forgotten += [f"summary {one}" for one in self._condensed]
         self._condensed.append(own)
-        detail = {"event": event.get("id"), **_without(args, "summary")}
+        detail = {"event": event.get("id"), **without(args, ("summary",))}
         if not self.sight.forget(forgotten, args.get("summary"), f"summary {own}", detail):
             self._noted(event, "condensation")
 
     def _noted(self, event: Mapping[str, Any], kind: str) -> None:
         """Keep an event that is no conversation. A recall repeats the message that it was made for."""
-        known = texts_of(self.messages[-1]) if self.messages else []
-        rest = {key: value for key, value in event.items() if key not in ("id", "timestamp")}
-        kept = without_repeats(rest, known, self.log.blobs)
+        known = texts_of(self._newest)
+        kept = without_repeats(without(event, ("id", "timestamp")), known, self.log.blobs)
         self.log.note(kind, {"event": event.get("id"), **(kept or {})})
 
     def _rest(self, event: Mapping[str, Any], values: Mapping[str, Any], known: Sequence[str]) -> None:
         """Keep what an event says beyond its message."""
         is_action = isinstance(event.get("action"), str)
-        around = _without(event, *(_HELD_OF_ACTION if is_action else _HELD_OF_OBSERVATION))
+        around = without(event, _HELD_OF_ACTION if is_action else _HELD_OF_OBSERVATION)
         told = event.get("message")
         if isinstance(told, str) and any(text in told for text in known if len(text) >= _LONG):
             del around["message"]  # "Running command: ..." and the like
         rest = without_repeats({**around, **values}, [*known, *strings_in(event.get("content"))], self.log.blobs)
         if rest is not None and rest.keys() != {"cause"}:
             self.log.note(event["action" if is_action else "observation"], {"event": event.get("id"), **rest})
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if key not in keys}
 
 
 def _content(text: str, urls: list[str]) -> Any:
@@ -281,19 +267,11 @@ def _call_of(answer: Answer | None, call_id: str) -> ToolCall | None:
     return next((part for part in parts if isinstance(part, ToolCall) and part.id == call_id), None)
 
 
-def _judged(message: Message, outcome: Outcome, name: str) -> Message:
-    parts = [
-        replace(part, outcome=outcome, name=part.name or name) if isinstance(part, ToolResult) else part
-        for part in message.parts
-    ]
-    return replace(message, parts=tuple(parts))
-
-
 def _outcome(event: Mapping[str, Any], kind: str, extras: Mapping[str, Any]) -> Outcome:
     """How a call ended, by what its observation says. Exit code -1: the command had not ended."""
     if kind == "user_rejected":
         return "canceled"
-    metadata = _object(extras.get("metadata"))
+    metadata = mapping(extras.get("metadata"))
     code = metadata.get("exit_code", extras.get("exit_code"))
     if code == -1 and "has no new output after" in str(metadata.get("suffix")) + str(event.get("content")):
         return "timeout"

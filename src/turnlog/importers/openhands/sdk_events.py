@@ -10,18 +10,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...errors import FormatError
-from ...log.messages import Message, Outcome, Part, ToolResult, compact_json
+from ...log.messages import Message, Outcome, compact_json
 from ...log.records import Approval, MessageRecord, Usage, UsageRecord, tokens_billed
 from ...providers import anthropic, openai_responses
 from ...providers.openai_chat import PROVIDER
-from ..answers import add_configuration, texts_of
-from ..drafting import Drafting, without_repeats
-from ..lines import Line
-from ..wire_message import read_message
+from ..answers import add_configuration
+from ..drafting import Drafting
+from ..json_values import items, mapping, within, without, word
+from ..messages import parse, read_message, with_thinking
+from ..repeats import texts_of
+from ..transcript import Line
 from .condensation import Sight
 
-_COUNTS = {
+COUNTS = {
     "input": "prompt_tokens",
     "output": "completion_tokens",
     "cached": "cache_read_tokens",
@@ -30,7 +31,7 @@ _COUNTS = {
 }
 """Where the SDK keeps what `Usage` holds. It counts cached tokens among those of the prompt."""
 
-_ENVELOPE = frozenset({"id", "timestamp", "kind"})
+_ENVELOPE = frozenset({"id", "timestamp", "kind", "source"})
 _SAID = frozenset({"thought", "tool_call", "tool_name", "tool_call_id", "llm_response_id"})
 _THINKING = frozenset({"reasoning_content", "thinking_blocks", "responses_reasoning_item"})
 
@@ -46,7 +47,6 @@ class SdkEvents:
     def __init__(self, log: Drafting) -> None:
         self.log = log
         self.sight = Sight(log)
-        self.messages: list[Message] = []
         self._batches: dict[str, list[Mapping[str, Any]]] = {}
         self._drafted: dict[str, int] = {}
         self._said: dict[str, list[str]] = {}
@@ -75,12 +75,10 @@ class SdkEvents:
         """Record a message; returns its number, 0 if there is none."""
         if message is None:
             return 0
-        answer_id = response_id if isinstance(response_id, str) else ""
-        own = _text(line.value.get("id"))
+        own = word(line.value.get("id"))
         source = f"line {line.number} event {own}"
-        number = self.log.add(MessageRecord(message=message, response_id=answer_id, source=source))
+        number = self.log.add(MessageRecord(message=message, response_id=word(response_id), source=source))
         self.sight.show(number, message, own)
-        self.messages.append(message)
         return number
 
     def _system(self, line: Line) -> None:
@@ -90,15 +88,15 @@ class SdkEvents:
         content = _content([part for text in texts for part in _parts(text)])
         message = read_message(PROVIDER, {"role": "system", "content": content}, self.log, line.number)
         self._say(message, line)
-        self._rest(line, {"tools": None} if taken else {}, texts_of(message) if message is not None else [])
+        self._rest(line, {"tools": None} if taken else {}, texts_of(message))
 
     def _message(self, line: Line) -> None:
         event = line.value
-        held = _object(event.get("llm_message"))
+        held = mapping(event.get("llm_message"))
         extended = event.get("extended_content")
         content = [*_parts(held.get("content")), *_parts(extended)]
         wire: dict[str, Any] = {"role": held.get("role"), "content": _content(content)}
-        calls = [_call(call, {}) for call in _listed(held.get("tool_calls"))]
+        calls = [_call(call, {}) for call in items(held.get("tool_calls"))]
         if calls:
             wire["tool_calls"] = calls
         for key in ("tool_call_id", "name"):
@@ -106,14 +104,14 @@ class SdkEvents:
                 wire[key] = held[key]
         message = self._with_thinking(read_message(PROVIDER, wire, self.log, line.number), held)
         self._say(message, line, event.get("llm_response_id"))
-        known = texts_of(message) if message is not None else []
-        left = {key: value for key, value in held.items() if key not in (*wire, *_THINKING)}
+        known = texts_of(message)
+        left = without(held, (*wire, *_THINKING))
         self._rest(line, {"llm_message": left, "role": None}, known)
 
     def _action(self, line: Line) -> None:
         """An answer with all its calls, each of which is an event of its own."""
         event = line.value
-        own, key = _text(event.get("id")), _batch(line)
+        own, key = word(event.get("id")), _batch(line)
         if key in self._drafted:
             self.sight.join(self._drafted[key], own)
         else:
@@ -126,8 +124,8 @@ class SdkEvents:
             message = self._with_thinking(read_message(PROVIDER, wire, self.log, line.number), event)
             self._drafted[key] = self._say(message, line, event.get("llm_response_id"))
             for one in batch:
-                self._said[_text(one.get("tool_call_id"))] = texts_of(message) if message is not None else []
-        known = self._said.get(_text(event.get("tool_call_id")), [])
+                self._said[word(one.get("tool_call_id"))] = texts_of(message)
+        known = self._said.get(word(event.get("tool_call_id")), [])
         # Where the model's own words could not be read, the event is all there is of them.
         self._rest(line, dict.fromkeys(_SAID | _THINKING) if known else {}, known)
 
@@ -135,29 +133,31 @@ class SdkEvents:
         """The message with its thinking ahead: signed or encrypted where the provider gave it so."""
         if message is None or message.role != "assistant":
             return message
-        parts: list[Part] = []
-        blocks, item = event.get("thinking_blocks"), event.get("responses_reasoning_item")
-        try:
-            if isinstance(blocks, list) and blocks:
-                body: dict[str, Any] = {"messages": [{"role": "assistant", "content": blocks}]}
-                parts += anthropic.PROVIDER.parse(body).messages[0].parts
-            elif isinstance(item, dict) and item:
-                item = {"type": "reasoning", **{key: value for key, value in item.items() if value is not None}}
-                summary = [{"type": "summary_text", "text": text} for text in _strings(item.get("summary"))]
-                parts += openai_responses.PROVIDER.parse({"input": [{**item, "summary": summary}]}).messages[0].parts
-            elif isinstance(event.get("reasoning_content"), str) and event["reasoning_content"]:
-                body = {"role": "assistant", "content": "", "reasoning_content": event["reasoning_content"]}
-                parts += PROVIDER.parse({"messages": [body]}).messages[0].parts[:1]
-        except (FormatError, IndexError):
+        blocks, item = event.get("thinking_blocks"), mapping(event.get("responses_reasoning_item"))
+        told = word(event.get("reasoning_content"))
+        if blocks and isinstance(blocks, list):
+            thought = with_thinking(message, anthropic.PROVIDER, blocks, self.log)
+        elif item:
+            item = {"type": "reasoning", **{key: value for key, value in item.items() if value is not None}}
+            summary = [{"type": "summary_text", "text": text} for text in _strings(item.get("summary"))]
+            found = parse(openai_responses.PROVIDER, {"input": [{**item, "summary": summary}]}, self.log)
+            thought = replace(message, parts=(*found[0].parts, *message.parts)) if found else None
+        elif told:
+            body = {"role": "assistant", "content": "", "reasoning_content": told}
+            found = parse(PROVIDER, {"messages": [body]}, self.log)
+            thought = replace(message, parts=(*found[0].parts[:1], *message.parts))
+        else:
+            thought = message
+        if thought is None:
             self.log.note("thinking", {key: event.get(key) for key in sorted(_THINKING)})
-        return replace(message, parts=(*parts, *message.parts))
+        return thought or message
 
     def _observation(self, line: Line) -> None:
         """What answered a call: an observation, an error, or a refusal of the user."""
         event = line.value
         seen = event.get("observation")
-        held = _object(seen)
-        call_id = _text(event.get("tool_call_id"))
+        held = mapping(seen)
+        call_id = word(event.get("tool_call_id"))
         content: Any = _content(_parts(held.get("content")))
         for other in (event.get("error"), event.get("rejection_reason"), held.get("output")):
             if not content and isinstance(other, str):
@@ -171,69 +171,55 @@ class SdkEvents:
             if event["kind"] == "UserRejectObservation":
                 record = self.log.call_record(call_id)
                 self.log.add(Approval(call_id=call_id, state="denied", call_record=record, by="user"))
-            name = _text(event.get("tool_name")) or self.log.call_name(call_id)
-            message = replace(message, parts=tuple(_judged(message.parts, outcome, name)))
+            name = word(event.get("tool_name"))
+            message = self.log.with_results(
+                message, lambda result: replace(result, outcome=outcome, name=result.name or name)
+            )
             self._say(message, line)
-        known = [*self._said.get(call_id, ()), *(texts_of(message) if message is not None else ())]
+        known = [*self._said.get(call_id, ()), *texts_of(message)]
         self._rest(line, {"tool_name": None, "tool_call_id": None}, known)
 
     def _condensation(self, line: Line) -> None:
         event = line.value
-        ids = [_text(one) for one in _listed(event.get("forgotten_event_ids"))]
-        detail = {key: value for key, value in event.items() if key not in ("timestamp", "summary", "kind")}
-        if not self.sight.forget(ids, event.get("summary"), f"{_text(event.get('id'))}-summary", detail):
+        ids = [word(one) for one in items(event.get("forgotten_event_ids"))]
+        detail = without(event, ("timestamp", "summary", "kind"))
+        if not self.sight.forget(ids, event.get("summary"), f"{word(event.get('id'))}-summary", detail):
             self._noted(line)
 
     def _state(self, line: Line) -> None:
         """A change of state; the statistics among them say what requests have cost so far."""
         self._noted(line)
-        event = line.value
-        value = event.get("value")
+        event, value = line.value, line.value.get("value")
         if event.get("key") == "full_state":
-            value = _object(value).get("stats")
+            value = within(value, "stats")
         elif event.get("key") != "stats":
             return
-        for usage_id, metrics in _object(_object(value).get("usage_to_metrics")).items():
-            total = _object(_object(metrics).get("accumulated_token_usage"))
-            counts = {name: tokens_billed(total.get(key)) for name, key in _COUNTS.items()}
+        for usage_id, metrics in mapping(within(value, "usage_to_metrics")).items():
+            total = mapping(within(metrics, "accumulated_token_usage"))
+            counts = {name: tokens_billed(total.get(key)) for name, key in COUNTS.items()}
             before = self._totals.get(usage_id, dict.fromkeys(counts, 0))
             self._totals[usage_id] = counts
             grown = {name: count - before[name] for name, count in counts.items()}
             if any(grown.values()) and min(grown.values()) >= 0:
-                model = _text(total.get("model") or _object(metrics).get("model_name"))
+                model = word(total.get("model") or within(metrics, "model_name"))
                 self.log.add(UsageRecord(PROVIDER.name, model, Usage(**grown), {"usage_id": usage_id, **total}))
 
     def _noted(self, line: Line) -> None:
-        event = line.value
-        self.log.note(event["kind"], {key: value for key, value in event.items() if key not in ("kind", "timestamp")})
+        self.log.note(line.value["kind"], without(line.value, ("kind", "timestamp")))
 
     def _rest(self, line: Line, instead: Mapping[str, Any], known: Sequence[str]) -> None:
         """Keep what an event says beyond its message; `instead` replaces what was recorded of it."""
-        event = {key: value for key, value in line.value.items() if key not in _ENVELOPE and key != "source"}
-        rest = without_repeats({**event, **instead}, known, self.log.blobs)
-        if rest is not None:
-            self.log.note(line.value["kind"], {"event": line.value.get("id"), **rest})
+        rest = {**without(line.value, _ENVELOPE), **instead}
+        self.log.note_rest(line.value["kind"], rest, known, event=line.value.get("id"))
 
 
 def _batch(line: Line) -> str:
     """What the calls of one answer have in common."""
-    return _text(line.value.get("llm_response_id")) or f"line {line.number} {_text(line.value.get('id'))}"
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return word(line.value.get("llm_response_id")) or f"line {line.number} {word(line.value.get('id'))}"
 
 
 def _strings(value: Any) -> list[str]:
-    return [one for one in _listed(value) if isinstance(one, str)]
+    return [one for one in items(value) if isinstance(one, str)]
 
 
 def _parts(content: Any) -> list[Any]:
@@ -248,25 +234,22 @@ def _content(parts: Iterable[Any]) -> list[dict[str, Any]]:
         if not isinstance(part, dict):
             content.append({"type": "text", "text": part if isinstance(part, str) else compact_json(part)})
             continue
-        if isinstance(part.get("text"), str):
-            content.append({"type": "text", "text": part["text"]})
-        urls = _strings(part.get("image_urls"))
-        content += [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-        if not isinstance(part.get("text"), str) and not urls:
-            content.append(part)
+        told = [{"type": "text", "text": part["text"]}] if isinstance(part.get("text"), str) else []
+        told += [{"type": "image_url", "image_url": {"url": url}} for url in _strings(part.get("image_urls"))]
+        content += told or [part]
     return content
 
 
 def _call(call: Any, event: Mapping[str, Any]) -> dict[str, Any]:
     """A call as requests have it; where the event lacks it, its action is what was called for."""
-    held = _object(call)
-    function = _object(held.get("function")) or held
+    held = mapping(call)
+    function = mapping(held.get("function")) or held
     arguments = function.get("arguments")
     return {
-        "id": _text(held.get("id")) or _text(event.get("tool_call_id")),
+        "id": word(held.get("id")) or word(event.get("tool_call_id")),
         "type": "function",
         "function": {
-            "name": _text(function.get("name")) or _text(event.get("tool_name")),
+            "name": word(function.get("name")) or word(event.get("tool_name")),
             "arguments": arguments if isinstance(arguments, str) else compact_json(event.get("action")),
         },
     }
@@ -280,8 +263,3 @@ def _outcome(event: Mapping[str, Any], held: Mapping[str, Any]) -> Outcome:
     code = held.get("exit_code")
     failed = event["kind"] == "AgentErrorEvent" or held.get("is_error") is True
     return "failed" if failed or (isinstance(code, int) and code not in (0, -1)) else "ok"
-
-
-def _judged(parts: Iterable[Part], outcome: Outcome, name: str) -> Iterable[Part]:
-    for part in parts:
-        yield replace(part, outcome=outcome, name=part.name or name) if isinstance(part, ToolResult) else part

@@ -8,21 +8,19 @@ packages/coding-agent/src/core/session-manager.ts and messages.ts). Messages are
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from ...errors import ImportFailed
 from ...log.messages import Message, Text, ToolCall, sha256_hex, text_of
-from ...log.records import Configuration, Decision, MessageRecord, PartialAnswer, TurnClosed, TurnOpened
+from ...log.records import Configuration, MessageRecord, PartialAnswer
 from ...providers import PROVIDERS
-from ..drafting import Drafting, title_from
-from ..lines import Line, json_lines
-from ..protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
-from .messages import CUT_SHORT, provider_of, read_answer, read_entry, usage_of, word
+from ..drafting import Drafting
+from ..json_values import mapping, without, word
+from ..protocol import Imported, Origin
+from ..titles import title_from
+from ..transcript import Line, Transcript
+from .messages import CUT_SHORT, provider_of, read_answer, read_entry, usage_of
 
 __all__ = ["IMPORTER", "Pi"]
 
@@ -58,37 +56,17 @@ class Pi:
 
     def read(self, origin: Origin) -> list[Imported]:
         """The one session of the file."""
-        data, file = contents(origin), origin_name(origin)
-        warnings: list[Damage] = []
-        lines = [line for line in json_lines(data, file, warnings) if _is_entry(line, file, warnings)]
+        file = Transcript(origin)
+        lines = file.objects("entry")
         if not any(word(line.value.get("type")) in _ENTRIES for line in lines):
-            reason = f" ({warnings[0].message})" if warnings else ""
-            raise ImportFailed(f"{file}: no entry of a pi session in it{reason}; give a .jsonl of ~/.pi/agent/sessions")
-        log = Drafting(file, warnings)
-        session = _Session(lines, log)
+            raise file.refused("entry of a pi session", "give a .jsonl of ~/.pi/agent/sessions")
+        session = _Session(lines, Drafting(file))
         session.run()
-        return [
-            Imported(
-                session_id=session_id_of(session.id or f"pi-{sha256_hex(data)[:16]}"),
-                format=_FORMAT,
-                title=session.title,
-                parent=session.parent,
-                drafts=log.finished(),
-                blobs=log.blobs,
-                warnings=tuple(log.warnings),
-                files=(file,),
-            )
-        ]
+        own = session.id or f"pi-{sha256_hex(file.data)[:16]}"
+        return [session.log.imported(own, _FORMAT, session.title, parent=session.parent)]
 
 
 IMPORTER = Pi()
-
-
-def _is_entry(line: Line, file: str, warnings: list[Damage]) -> bool:
-    if isinstance(line.value, dict) and line.value:
-        return True
-    warnings.append(Damage(file, line.number, "left out, no entry: a JSON object was expected"))
-    return False
 
 
 class _Session:
@@ -97,7 +75,7 @@ class _Session:
     def __init__(self, lines: list[Line], log: Drafting) -> None:
         self.lines = lines
         self.log = log
-        self.id = self.parent = self.title = self.turn = ""
+        self.id = self.parent = self.title = ""
         self.parent_of: dict[str, str] = {}
         self.state_at: dict[str, int] = {}
         """The last record when each entry was done, by the entry's id."""
@@ -124,7 +102,7 @@ class _Session:
             kind = word(entry.get("type")) or "unknown"
             handler = handlers.get(kind)
             if handler is None:
-                self.log.note(kind, _without_place(entry))
+                self.log.note(kind, without(entry, _PLACE))
             else:
                 handler(line)
             self._remember(entry, before)
@@ -142,8 +120,7 @@ class _Session:
             return
         first = self.state_at.get(parent, 0) + 1
         if first <= self.log.last:
-            why = "the user went back and took another branch"
-            self.log.add(Decision(action="rewind", first=first, last=self.log.last, why=why))
+            self.log.rewound(first, "the user went back and took another branch")
 
     def _remember(self, entry: dict[str, Any], before: int) -> None:
         own = word(entry.get("id"))
@@ -161,8 +138,8 @@ class _Session:
             self.id = own
             # A path of the file that this one was forked from; its name ends in the session's id.
             name = Path(parent.replace("\\", "/")).stem.rpartition("_")[2]
-            self.parent = session_id_of(name) if name and name != own else ""
-        self.log.note("session", {key: value for key, value in header.items() if key not in ("type", "timestamp")})
+            self.parent = name if name != own else ""
+        self.log.note("session", without(header, ("type", "timestamp")))
 
     def _settings(self, line: Line) -> None:
         entry = line.value
@@ -170,15 +147,13 @@ class _Session:
         # A configuration speaks of a provider that requests can be made for; the note has the others.
         if model and maker in PROVIDERS:
             self.log.add(Configuration(provider=maker, model=model, why="the user changed the model"))
-        self.log.note(word(entry["type"]), _without_place(entry))
+        self.log.note(word(entry["type"]), without(entry, _PLACE))
 
     def _message(self, line: Line) -> None:
         wire = line.value.get("message")
-        source = _source(line)
-        role = wire.get("role") if isinstance(wire, dict) else None
+        role = mapping(wire).get("role")
         if not isinstance(wire, dict):
-            self.log.warn(line.number, "a message entry without a message; it is kept as a note")
-            self.log.note("unreadable", line.value)
+            self.log.unreadable(line.number, "an entry without its message", line.value)
         elif role == "assistant":
             self._answer(wire, line)
         else:
@@ -186,8 +161,9 @@ class _Session:
             if message is None:
                 return
             if role == "user":
-                self._open_turn(line, text_of(message))
-            self.log.add(MessageRecord(message=message, source=source))
+                self.title = self.title or title_from(text_of(message))
+                self.log.open_turn(word(line.value.get("id")) or f"line-{line.number}")
+            self.log.add(MessageRecord(message=message, source=_source(line)))
             if role == "toolResult" and wire.get("details"):
                 self.log.note("tool_result", {"call_id": wire.get("toolCallId"), "details": wire["details"]})
 
@@ -207,27 +183,17 @@ class _Session:
             self.log.add(usage)
         calls = any(isinstance(part, ToolCall) for part in message.parts)
         if stop in _ENDS and (stop in CUT_SHORT or not calls):
-            self._close_turn(_ENDS[stop], word(wire.get("errorMessage")))
-
-    def _open_turn(self, line: Line, text: str) -> None:
-        self.title = self.title or title_from(text)
-        self.turn = word(line.value.get("id")) or f"line-{line.number}"
-        self.log.add(TurnOpened(turn_id=self.turn))
-
-    def _close_turn(self, status: str, reason: str) -> None:
-        self.log.add(TurnClosed(turn_id=self.turn or "unknown", status=status, reason=reason))
-        self.turn = ""
+            self.log.close_turn(_ENDS[stop], word(wire.get("errorMessage")))
 
     def _compaction(self, line: Line) -> None:
         """From here on the model saw the summary, then what came from the first kept entry on."""
         entry = dict(line.value)
         summary = word(entry.pop("summary", ""))
         if not summary or not self.log.last:
-            self.log.note("compaction", _without_place(line.value))
+            self.log.note("compaction", without(line.value, _PLACE))
             return
-        replacement = [Message("user", (Text(summary),)), *self._kept(entry)]
-        detail = {**_without_place(entry), "replacement": json.loads(json.dumps(msgspec.to_builtins(replacement)))}
-        self.log.add(Decision(action="compact", first=1, last=self.log.last, why="pi compacted", detail=detail))
+        shown = [Message("user", (Text(summary),)), *self._kept(entry)]
+        self.log.compacted(1, self.log.last, "pi compacted", without(entry, _PLACE), shown)
 
     def _kept(self, entry: dict[str, Any]) -> list[Message]:
         """The messages from the first kept entry to the compaction, on the branch that it stands on."""
@@ -259,31 +225,23 @@ class _Session:
 
     def _branch_summary(self, line: Line) -> None:
         summary = word(line.value.get("summary"))
-        rest = {key: value for key, value in _without_place(line.value).items() if key != "summary"}
         if summary:
-            message = Message("user", (Text(summary),))
-            self.log.add(MessageRecord(message=message, source=_source(line)))
-        self.log.note("branch_summary", rest)
+            self.log.add(MessageRecord(Message("user", (Text(summary),)), source=_source(line)))
+        self.log.note("branch_summary", without(line.value, (*_PLACE, "summary")))
 
     def _custom_message(self, line: Line) -> None:
         """What an extension says to the model: pi sends it as the user's."""
-        entry = line.value
-        wire = {"role": "user", "content": entry.get("content")}
+        wire = {"role": "user", "content": line.value.get("content")}
         message = read_entry(wire, self.log, line.number)
         if message is not None:
             self.log.add(MessageRecord(message=message, source=_source(line)))
-        rest = {key: value for key, value in _without_place(entry).items() if key != "content"}
-        self.log.note("custom_message", rest)
+        self.log.note("custom_message", without(line.value, (*_PLACE, "content")))
 
     def _named(self, line: Line) -> None:
         self.title = word(line.value.get("name")).strip() or self.title
-        self.log.note("session_info", _without_place(line.value))
+        self.log.note("session_info", without(line.value, _PLACE))
 
 
 def _source(line: Line) -> str:
     own = word(line.value.get("id"))
     return f"line {line.number}" + (f" id {own}" if own else "")
-
-
-def _without_place(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key not in _PLACE}

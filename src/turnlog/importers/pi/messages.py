@@ -8,9 +8,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...log.messages import Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, compact_json, is_finite_json
-from ...log.records import Usage, UsageRecord, tokens_billed
-from ..drafting import Drafting
+from ...log.records import Usage, UsageRecord
+from ..drafting import Drafting, billed
+from ..json_values import items, mapping, objects, word
 
 CUT_SHORT = frozenset({"aborted", "error"})
 """Stop reasons of an answer that did not come to its end."""
@@ -29,11 +32,6 @@ _APIS = {
 _VENDORS = {"anthropic": "anthropic", "google": "google", "openai": "openai-responses"}
 
 
-def word(value: Any) -> str:
-    """The value if it is text, else none."""
-    return value if isinstance(value, str) else ""
-
-
 def provider_of(api: str, vendor: str) -> str:
     """turnlog's name for the provider, from pi's names of the API and the vendor."""
     return _APIS.get(api) or _VENDORS.get(vendor) or vendor or api
@@ -50,28 +48,24 @@ def read_entry(wire: Mapping[str, Any], log: Drafting, line: int) -> Message | N
     content = wire.get("content") if "content" in wire else wire.get("summary")
     if role in ("user", "custom", "hookMessage", "branchSummary", "compactionSummary") and _is_content(content):
         return Message("user", _parts(content, "", log, line))
-    log.warn(line, f"a message of role {wire.get('role')!r} could not be read; it is kept as a note")
-    log.note("unreadable", dict(wire))
+    log.unreadable(line, f"a message of role {wire.get('role')!r}", dict(wire))
     return None
 
 
 def read_answer(wire: Mapping[str, Any], log: Drafting, line: int) -> tuple[Message, tuple[Part, ...]]:
     """A model's answer, and the calls in it whose arguments had not fully come."""
     provider = provider_of(word(wire.get("api")), word(wire.get("provider")))
-    content = wire.get("content")
-    whole: Any = content
-    fragments: list[Part] = []
-    if isinstance(content, list):
-        # pi deletes `partialJson` when a call is complete.
-        whole = [block for block in content if not (isinstance(block, dict) and "partialJson" in block)]
-        broken = [block for block in content if isinstance(block, dict) and "partialJson" in block]
-        fragments = [
-            ToolCall(id=_call_id(block.get("id")), name=word(block.get("name")), raw=word(block["partialJson"]))
-            for block in broken
-        ]
+    whole = wire.get("content")
+    # pi deletes `partialJson` when a call is complete.
+    broken = [block for block in objects(whole) if "partialJson" in block]
+    fragments = [
+        ToolCall(id=_call_id(block.get("id")), name=word(block.get("name")), raw=word(block["partialJson"]))
+        for block in broken
+    ]
+    if broken:
+        whole = [block for block in items(whole) if block not in broken]
     if not _is_content(whole):
-        log.warn(line, "an answer without readable content; it is kept as a note")
-        log.note("unreadable", dict(wire))
+        log.unreadable(line, "the content of an answer", dict(wire))
         whole = []
     return Message("assistant", _parts(whole, provider, log, line)), tuple(fragments)
 
@@ -81,10 +75,9 @@ def usage_of(wire: Mapping[str, Any], model: str) -> UsageRecord | None:
     raw = wire.get("usage")
     if not isinstance(raw, dict):
         return None
-    cached, written = tokens_billed(raw.get("cacheRead")), tokens_billed(raw.get("cacheWrite"))
+    usage = billed(raw, {"input": "input", "output": "output", "cached": "cacheRead", "cache_write": "cacheWrite"})
     # pi counts what came from the cache apart from `input`.
-    whole = tokens_billed(raw.get("input")) + cached + written
-    usage = Usage(input=whole, output=tokens_billed(raw.get("output")), cached=cached, cache_write=written)
+    usage = replace(usage, input=usage.input + usage.cached + usage.cache_write)
     if usage == Usage():
         return None
     provider = provider_of(word(wire.get("api")), word(wire.get("provider")))
@@ -129,8 +122,7 @@ def _parts(content: Any, provider: str, log: Drafting, line: int) -> tuple[Part,
     for block in content:
         part = _part(block, provider, log) if isinstance(block, dict) else None
         if part is None:
-            log.warn(line, "a content block could not be read; it is kept as a note")
-            log.note("unreadable", block)
+            log.unreadable(line, "a content block", block)
         else:
             parts.append(part)
     return tuple(parts)
@@ -162,10 +154,9 @@ def _thinking(block: Mapping[str, Any], provider: str) -> Reasoning:
     text, proof = block["thinking"], word(block.get("thinkingSignature"))
     if provider == "openai-responses" and proof.startswith("{"):
         try:
-            item = json.loads(proof)  # the whole reasoning item
+            item = mapping(json.loads(proof))  # the whole reasoning item
         except (ValueError, RecursionError):
             item = {}
-        item = item if isinstance(item, dict) else {}
         return Reasoning(
             provider=provider, summary=(text,) if text else (),
             encrypted=word(item.get("encrypted_content")), id=word(item.get("id")),

@@ -19,7 +19,7 @@ from ...log.records import Body, MessageRecord, Note, PartialAnswer, Record, Tur
 from ...log.store import Draft
 from ...view.turns import LEFT_OPEN
 from .. import Imported
-from ..answers import texts_of
+from ..repeats import texts_of
 from .asides import unnumbered
 
 

@@ -25,7 +25,7 @@ from ...log.validation import check_readable
 from ...redaction import Attentive, Cleaned, Redactor, redacted_bytes, redacted_draft, redacted_drafts, redacted_title
 from ...stores.records import blob_names
 from .. import Imported
-from ..drafting import title_from
+from ..titles import title_from
 from .asides import Asides, is_aside, may_be_moved, may_follow
 from .growth import is_older, is_outgrown, names_its_place
 

@@ -1,0 +1,38 @@
+"""Looks into JSON of which nothing is certain: each gives a value of the type that was asked for, whatever is there."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+
+def word(value: Any) -> str:
+    """A text, "" for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """An object, an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """A list, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list."""
+    return [item for item in items(value) if isinstance(item, dict)]
+
+
+def within(value: Any, *path: str) -> Any:
+    """What stands at a path of keys, None where there is nothing."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def without(values: Mapping[str, Any], keys: Container[str]) -> dict[str, Any]:
+    """An object without some of its keys."""
+    return {key: value for key, value in values.items() if key not in keys}

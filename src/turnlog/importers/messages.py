@@ -1,0 +1,69 @@
+"""Messages in an API's own shape, read by that API's parser; what cannot be read stays as a note."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..errors import FormatError
+from ..log.messages import Message, Opaque, Part
+from ..providers.protocol import Provider
+from .drafting import Drafting
+
+
+def parse(provider: Provider, body: Mapping[str, Any], log: Drafting) -> tuple[Message, ...]:
+    """The messages of a request body, their media kept as blobs of `log`; none if it cannot be read."""
+    try:
+        parsed = provider.parse(body)
+    except FormatError:
+        return ()
+    log.blobs.update(parsed.blobs)
+    return parsed.messages
+
+
+def read_message(
+    provider: Provider, wire: Mapping[str, Any], log: Drafting, line: int = 0, *, opaque: bool = True
+) -> Message | None:
+    """The message `wire`, its media kept as blobs of `log`; None if nothing of it can be read.
+
+    A content block that cannot be read becomes a warning on `line` and a note; the others are kept.
+    So does, without `opaque`, a block of a kind that only the provider itself understands: for
+    agents that write none, so that one is damage.
+    """
+    found = parse(provider, {"messages": [wire]}, log)
+    content = wire.get("content")
+    if found:
+        message = found[0]
+    elif isinstance(content, list):
+        singles = [(block, parse(provider, {"messages": [{**wire, "content": [block]}]}, log)) for block in content]
+        for block, single in singles:
+            if not single:
+                log.unreadable(line, "a content block", block)
+        read = [single[0] for _, single in singles if single]
+        if not read:
+            return None
+        message = replace(read[0], parts=tuple(part for single in read for part in single.parts))
+    else:
+        log.unreadable(line, "a message", wire)
+        return None
+    return message if opaque else _without_opaque(message, log, line)
+
+
+def _without_opaque(message: Message, log: Drafting, line: int) -> Message:
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, Opaque):
+            log.unreadable(line, "a content block", part.data)
+        else:
+            parts.append(part)
+    return message if len(parts) == len(message.parts) else replace(message, parts=tuple(parts))
+
+
+def with_thinking(message: Message, provider: Provider, blocks: Any, log: Drafting) -> Message | None:
+    """An answer with its thinking ahead, which the agent kept as that provider's `blocks`; None if they are none."""
+    if message.role != "assistant" or not isinstance(blocks, list) or not blocks:
+        return None
+    found = parse(provider, {"messages": [{"role": "assistant", "content": blocks}]}, log)
+    return replace(message, parts=(*found[0].parts, *message.parts)) if found else None

@@ -1,0 +1,71 @@
+"""What an importer leaves out: texts that the conversation holds already, and what says nothing."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..log.messages import Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex
+from ..log.texts import strings_in
+
+_REPEAT = 40
+"""Texts shorter than this are kept wherever they stand: leaving them out saves nothing."""
+_BASE64 = re.compile(r"[A-Za-z0-9+/\r\n]{512,}={0,2}\Z")
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a value says nothing: null, false, or an empty text, list or object."""
+    return value is None or value is False or (isinstance(value, (str, list, dict)) and not value)
+
+
+def without_repeats(value: Any, known: Sequence[str], blobs: Mapping[str, bytes]) -> Any:
+    """`value` without long texts that stand in `known` word for word, base64 of known blobs (their
+    hash instead), and what says nothing. None if nothing is left."""
+    if isinstance(value, str):
+        if len(value) >= _REPEAT and any(value in text or value.strip() in text for text in known):
+            return None
+        return _blob_reference(value, blobs)
+    if isinstance(value, dict):
+        kept = {key: without_repeats(item, known, blobs) for key, item in value.items()}
+        kept = {key: item for key, item in kept.items() if not is_empty(item)}
+        return None if not kept or kept.keys() == {"type"} else kept
+    if isinstance(value, list):
+        return [kept for item in value if (kept := without_repeats(item, known, blobs)) is not None] or None
+    return value
+
+
+def _blob_reference(text: str, blobs: Mapping[str, bytes]) -> Any:
+    if len(text) < 512 or not _BASE64.match(text):
+        return text
+    try:
+        name = sha256_hex(base64.b64decode(text))
+    except (binascii.Error, ValueError):
+        return text
+    return {"sha256": name} if name in blobs else text
+
+
+def texts_of(message: Message | None) -> list[str]:
+    """Every text that a message holds, those inside the arguments of its calls included."""
+    texts: list[str] = []
+    for part in message.parts if message is not None else ():
+        if isinstance(part, (Text, Reasoning)):
+            texts.append(part.text)
+        elif isinstance(part, ToolResult):
+            texts.append(result_text(part.parts))
+        elif isinstance(part, ToolCall):
+            texts += [part.raw_arguments, *strings_in(part.arguments)]
+    return [text for text in texts if text]
+
+
+def result_text(parts: Iterable[Any]) -> str:
+    """The text of a tool result's parts, or of a message's results, joined by newlines."""
+    texts: list[str] = []
+    for part in parts:
+        if isinstance(part, ToolResult):
+            texts.append(result_text(part.parts))
+        elif isinstance(getattr(part, "text", None), str):
+            texts.append(part.text)
+    return "\n".join(texts)

@@ -1,0 +1,166 @@
+"""A transcript's file: its bytes, the JSON in them, and what of it is damaged."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from .._platform.encoding import plain_utf8
+from ..errors import ImportFailed
+from .protocol import Damage, Origin, contents, origin_name
+
+_DEEPEST = 200
+"""No transcript comes near it; past it, what reads the value by recursion could fail."""
+
+_decoder = json.JSONDecoder()
+_GAP = re.compile(r"[\s,\0]*")
+
+
+class Line(Struct, frozen=True):
+    """A JSON value and the line that it stood on, from 1; 0 for a value of a document."""
+
+    number: int
+    value: Any
+
+
+class Transcript:
+    """One file of a transcript. What is damaged becomes a warning, and the rest is read.
+
+    `path` is None where only its bytes are known; `name` is what messages call it.
+    """
+
+    def __init__(self, origin: Origin) -> None:
+        self.path = origin if isinstance(origin, Path) else None
+        self.name = origin_name(origin)
+        self.data = plain_utf8(contents(origin))
+        self.warnings: list[Damage] = []
+
+    def warn(self, line: int, message: str) -> None:
+        """Report damage on a line (0: the whole file)."""
+        self.warnings.append(Damage(self.name, line, message))
+
+    def refused(self, missing: str, advice: str) -> ImportFailed:
+        """The error of a file that has none of what makes it a transcript of its format."""
+        reason = f" ({self.warnings[0].message})" if self.warnings else ""
+        return ImportFailed(f"{self.name}: no {missing} in it{reason}; {advice}")
+
+    def lines(self) -> Iterator[Line]:
+        """Every JSON value of a JSON-lines file, in order.
+
+        Blank lines, CRLF, and several values on one line (an append after a crash) are read. NUL bytes (left by file
+        systems after a power cut) and bytes that are no UTF-8 are reported, and the rest of the line is read if it
+        still is JSON.
+        """
+        for number, raw in enumerate(self.data.split(b"\n"), 1):
+            stripped = raw.strip()
+            if b"\0" in stripped:
+                stripped = stripped.replace(b"\0", b"").strip()
+                self.warn(number, "NUL bytes left out")
+            try:
+                text = stripped.decode("utf-8")
+            except UnicodeDecodeError:
+                text = stripped.decode("utf-8", "replace")
+                self.warn(number, "bytes that are no UTF-8 read as U+FFFD")
+            yield from self._values(text, number)
+
+    def _values(self, text: str, number: int) -> Iterator[Line]:
+        position = 0
+        while position < len(text):
+            try:
+                value, end = _decoder.raw_decode(text, position)
+            except (ValueError, RecursionError) as error:
+                reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+                start = text[position : position + 60]
+                self.warn(number, f"left out, no JSON ({reason}); it begins {start!r}")
+                return
+            position = end
+            if _too_deep(value):
+                self.warn(number, f"left out, nested deeper than {_DEEPEST} levels")
+            else:
+                yield Line(number, value)
+            while position < len(text) and text[position].isspace():
+                position += 1
+
+    def objects(self, kind: str, values: Iterator[Line] | None = None) -> list[Line]:
+        """The lines, or other `values` of the file, that are objects with something in them: each is a `kind`, and
+        damage is anything else."""
+        found: list[Line] = []
+        for line in self.lines() if values is None else values:
+            if isinstance(line.value, dict) and line.value:
+                found.append(line)
+            else:
+                self.warn(line.number, f"left out, no {kind}: a JSON object was expected")
+        return found
+
+    def document(self) -> Any:
+        """The one JSON value of the file. Raises ValueError."""
+        return json_document(self.data)
+
+    def document_or_none(self) -> Any:
+        """The one JSON value of the file, None if it is none."""
+        try:
+            return self.document()
+        except ValueError:
+            return None
+
+    def whole_document(self, kind: str) -> Any:
+        """The one JSON value of the file. Raises ImportFailed."""
+        try:
+            return self.document()
+        except ValueError as error:
+            told = f"no whole JSON ({error}), which a {kind} is; copy the file again"
+            raise ImportFailed(f"{self.name}: {told}") from error
+
+    def document_or_rest(self, key: str) -> Any:
+        """The one JSON value of the file. Of a broken one, the items up to the damage of the list at `key` (as
+        `{key: [...]}`), or of the list that the document is if `key` is empty. None if nothing is left."""
+        try:
+            return self.document()
+        except ValueError as error:
+            reason = str(error)
+        text = self.data.decode("utf-8", "replace")
+        start = re.search(rf'"{re.escape(key)}"\s*:\s*\[' if key else r"\A[\s\0]*\[", text)
+        if start is None:
+            return None
+        found: list[Any] = []
+        position = start.end()
+        while True:
+            gap = _GAP.match(text, position)
+            position = gap.end() if gap else position
+            try:
+                _, end = _decoder.raw_decode(text, position)
+                found.append(json_document(text[position:end].encode("utf-8", "surrogatepass")))
+            except (ValueError, RecursionError):
+                break
+            position = end
+        if not found:
+            return None
+        line = text.count("\n", 0, position) + 1
+        self.warn(line, f"no whole JSON ({reason}): {len(found)} entries before the damage were read")
+        return {key: found} if key else found
+
+
+def json_document(data: bytes) -> Any:
+    """The one JSON value that `data` is. Raises ValueError."""
+    try:
+        value = json.loads(plain_utf8(data).decode("utf-8"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if _too_deep(value):
+        raise ValueError(f"nested deeper than {_DEEPEST} levels")
+    return value
+
+
+def _too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        deeper = [item for item in level if isinstance(item, (dict, list))]
+        if not deeper:
+            return False
+        level = [inner for item in deeper for inner in (item.values() if isinstance(item, dict) else item)]
+    return True
