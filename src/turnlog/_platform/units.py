@@ -1,4 +1,4 @@
-"""Sizes and ages as people write them: `500MB`, `30d`."""
+"""Numbers, sizes and ages as people write them: `3 messages`, `500MB`, `30d`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ _BYTES = {
     **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)},
 }
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 problem`, `2 problems`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s" if not noun.endswith("s") else "es")
 
 
 def read_size(value: int | str) -> int:

@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
+from .._platform.units import counted
 from ..errors import InputError
 from ..providers import PROVIDERS
 from ..requests.standalone import check, detect
 from .documents import json_object
-from .terminal import counted, out_json, out_line, say
+from .terminal import out_json, out_line, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

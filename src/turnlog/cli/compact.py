@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
+from .._platform.units import counted
 from ..log.records import Decision
 from ..session.compactor import Compaction
 from ..session.session import Session
@@ -13,7 +14,7 @@ from ..view.explain import Ruling
 from .aims import add_target, add_terms, aim_of, usual_aim
 from .decisions import decision_json, decision_lines, fates, saving, span
 from .stores import opened
-from .terminal import counted, out_json, out_line, say
+from .terminal import out_json, out_line, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
+from .._platform.units import counted
 from ..errors import CorruptRecord
 from ..log.records import Decision
 from ..log.store import Store
 from ..view.decisions import HIDING, Rewinds
 from ..view.explain import Account, Explanation, Fate, Ruling
-from .terminal import counted, say
+from .terminal import say
 
 _ORDER: tuple[Fate, ...] = ("kept", "replaced", "masked", "cut", "placeholder", "summarised", "left out", "rewound")
 

@@ -9,6 +9,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from typing import Any
 
+from .._platform.units import counted
 from ..errors import BlobMissing, CorruptRecord, InputError
 from ..export import visible
 from ..log.records import FileChange
@@ -17,7 +18,7 @@ from ..view.turns import turn_spans
 from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines, place_of, root_of
 from .decisions import rewinds_of
 from .stores import opened
-from .terminal import counted, is_terminal, out, out_bytes, out_coloured, out_json, say
+from .terminal import is_terminal, out, out_bytes, out_coloured, out_json, say
 
 _Found = tuple[NetChange, FileDiff | str]
 """A change, and its difference or why there is none."""

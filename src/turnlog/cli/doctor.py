@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from .._platform.units import counted
 from ..log.records import Configuration, Note, PartialAnswer, TurnClosed
 from ..log.store import Store
 from ..session.checkpoint import KILLED, unfinished_stream
@@ -19,7 +20,7 @@ from ..session.session import Session
 from ..view.consistency import Inconsistency
 from ..view.turns import LEFT_OPEN
 from .stores import opened
-from .terminal import counted, out_json, out_line, say
+from .terminal import out_json, out_line, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

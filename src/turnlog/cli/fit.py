@@ -5,12 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from .._platform.units import counted
 from ..log.budget import PRESETS
 from ..requests.fit import fit
 from .aims import tokens
 from .documents import json_object
 from .request import sentence
-from .terminal import as_json, counted, out_bytes, say
+from .terminal import as_json, out_bytes, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

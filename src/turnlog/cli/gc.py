@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from .._platform.units import AGES, SIZES, read_age, read_size, size_text
+from .._platform.units import AGES, SIZES, counted, read_age, read_size, size_text
 from ..errors import InputError
 from ..session.collect import collect, limits_of
 from ..stores.retention import Collected, Limits
 from .arguments import checked
 from .stores import is_missing, opened, place, settings_of
-from .terminal import counted, is_terminal, out_json, out_line, say
+from .terminal import is_terminal, out_json, out_line, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

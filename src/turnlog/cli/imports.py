@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from .._platform.units import AGES, read_age
+from .._platform.units import AGES, counted, read_age
 from ..errors import Conflict, CorruptRecord, ImportFailed, InputError, TurnlogError
 from ..export import visible
 from ..importers import Imported, Origin, detect, read_file
@@ -28,7 +28,7 @@ from ..log.store import Store
 from ..redaction import Redactor
 from .arguments import checked
 from .stores import opened, settings_of
-from .terminal import counted, is_terminal, out_json, out_line, say, stdin_bytes
+from .terminal import is_terminal, out_json, out_line, say, stdin_bytes
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .._platform.units import counted
 from ..errors import SessionNotFound
 from ..export import visible
 from ..importers import Origin, read_file
@@ -25,7 +26,7 @@ from ..stores import MemoryStore
 from ..view.types import Edit, Loss
 from .aims import add_terms
 from .stores import is_missing, opened, place, whole_id
-from .terminal import as_json, counted, out_bytes, out_json, out_line, say, shorten, stdin_bytes
+from .terminal import as_json, out_bytes, out_json, out_line, say, shorten, stdin_bytes
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .._platform.units import counted
 from ..errors import InputError
 from ..log.records import Decision, Record
 from ..session.history_edits import Rewind
@@ -16,7 +17,7 @@ from .decisions import saving
 from .drawing import clipped
 from .request import gist
 from .stores import opened
-from .terminal import counted, out_json, out_line, say
+from .terminal import out_json, out_line, say
 
 _GONE = ("left out", "rewound", "summarised")
 """What became of messages of which a request shows nothing."""

@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 
+from .._platform.units import counted
 from ..errors import InputError
 from ..redaction import Redactor
 from ..redaction.scrub import Leak, scan, scrub
 from .stores import is_missing, opened, place, settings_of
-from .terminal import counted, is_terminal, out_json, out_line, say
+from .terminal import is_terminal, out_json, out_line, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

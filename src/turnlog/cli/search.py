@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
+from .._platform.units import counted
 from ..export import visible
 from ..log.store import Hit
 from .decisions import rewinds_of
 from .stores import is_missing, is_writable, opened, place, whole_id
-from .terminal import counted, out, out_json, say
+from .terminal import out, out_json, say
 
 _MARKS = "»", "«"
 

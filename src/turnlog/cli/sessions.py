@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from .._platform.units import counted
 from ..config.settings import SOURCES
 from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..export import dollars, visible
@@ -23,7 +24,7 @@ from ..view.types import starts_turn
 from .costs import bill_json
 from .stores import is_missing, opened, place, settings_of
 from .tables import Column, laid_out
-from .terminal import counted, is_terminal, out_json, out_line, say
+from .terminal import is_terminal, out_json, out_line, say
 
 _BEGINNING = 8
 """So many records are looked at for what the user said first."""

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from .._platform.units import counted
 from ..errors import CorruptRecord
 from ..export import Block, Description, describe, in_short, record_json, visible
 from ..log.bills import Bills
@@ -17,7 +18,7 @@ from ..view.decisions import Rewinds
 from .costs import bill_json, bill_lines
 from .decisions import rewinds_of
 from .stores import opened
-from .terminal import counted, out, out_bytes, out_json, out_line, say, shorten
+from .terminal import out, out_bytes, out_json, out_line, say, shorten
 from .turns import show_tools, show_turns
 
 _Row = tuple[str, str]

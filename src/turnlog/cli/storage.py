@@ -6,12 +6,12 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import Any
 
-from .._platform.units import AGES, read_age
+from .._platform.units import AGES, counted, read_age
 from ..errors import InputError, StoreError
 from ..log.store import Packed
 from ..stores import copy_store, open_store, rekey_store
 from .stores import KEY_VARIABLE, is_missing, key_at, key_of, opened, place
-from .terminal import counted, say
+from .terminal import say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

@@ -81,11 +81,6 @@ def shorten(text: str, *, characters: int = 400, lines: int = 6) -> str:
     return short if not text[len(short) :].strip() else f"{short} … [{left:,} more characters]"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things: `1 problem`, `2 problems`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s" if not noun.endswith("s") else "es")
-
-
 def is_terminal(stream: IO[Any] | None) -> bool:
     """Whether a person watches this stream."""
     with suppress(OSError, ValueError):

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from .._platform.units import counted
 from .stores import opened
-from .terminal import counted, out_json, out_line, say
+from .terminal import out_json, out_line, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:

@@ -26,7 +26,7 @@ class Marks(Struct, frozen=True):
     goal: int
 
 
-class Budget(Struct, frozen=True, omit_defaults=True):
+class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     """How much of a model's input window requests may fill.
 
     `max_tokens` is the limit of a request, all of it included; 0, or more than the window of a known model, takes it
@@ -65,7 +65,7 @@ class Budget(Struct, frozen=True, omit_defaults=True):
         return Marks(limit, trigger, min(goal, trigger))
 
 
-class Strategy(Struct, frozen=True, omit_defaults=True):
+class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     """What gives way when a request would outgrow its budget.
 
     `steps` are tried in order until the view is down to the goal. Whatever they are, the oldest messages

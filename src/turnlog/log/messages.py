@@ -29,7 +29,7 @@ Outcome = Literal["ok", "failed", "timeout", "canceled", "aborted", "lost"]
 """How a tool call ended. `aborted`: interrupted, it may have run. `lost`: never answered."""
 
 
-class Form(Struct, frozen=True, gc=False, omit_defaults=True):
+class Form(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
     """How one provider spelled a value: what a same-provider rendering needs to be identical.
 
     `provider` is the only reader. `shape` is a word of that provider's own (`"string"`, `"list"`,
@@ -43,14 +43,14 @@ class Form(Struct, frozen=True, gc=False, omit_defaults=True):
     delta: dict[str, Any] | None = None
 
 
-class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="text"):
+class Text(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="text"):
     """Plain text. May hold anything a Python string can, lone surrogates and NUL included."""
 
     text: str
     form: Form | None = None
 
 
-class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="media"):
+class Media(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="media"):
     """An image, document, audio or video: bytes by hash, a URL, or a provider's file id.
 
     Exactly one of `sha256` (hex digest of the bytes, which live in the store's blobs), `url` and
@@ -68,7 +68,9 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type",
     form: Form | None = None
 
 
-class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="reasoning"):
+class Reasoning(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="reasoning"
+):
     """A model's reasoning, opaque and bound to the provider that made it.
 
     `text` is what it shows of its thinking, `summary` the pieces of a summary. `signature` or
@@ -84,7 +86,9 @@ class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="ty
     form: Form | None = None
 
 
-class ToolCall(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="tool_call"):
+class ToolCall(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="tool_call"
+):
     """A model's call of a tool.
 
     `id` pairs it with its result; ids are not unique in real logs, so pairing goes by position.
@@ -111,7 +115,9 @@ class ToolCall(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="typ
         return compact_json(self.arguments) if self.raw is None else self.raw
 
 
-class ToolResult(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="tool_result"):
+class ToolResult(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="tool_result"
+):
     """The answer to a tool call: parts and outcome.
 
     `call_id` and `name` are those of the call (`name` may be empty where a provider does not say).
@@ -127,7 +133,9 @@ class ToolResult(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="t
     form: Form | None = None
 
 
-class Opaque(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="opaque"):
+class Opaque(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="opaque"
+):
     """A provider's own item or block, kept whole and replayed to that provider only."""
 
     provider: str
@@ -136,7 +144,9 @@ class Opaque(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type"
     form: Form | None = None
 
 
-class Unknown(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="unknown"):
+class Unknown(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="type", tag="unknown"
+):
     """A part of a kind that a newer turnlog wrote. Kept, never sent."""
 
     kind: str
@@ -146,7 +156,7 @@ class Unknown(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type
 Part = Text | Media | Reasoning | ToolCall | ToolResult | Opaque | Unknown
 
 
-class Message(Struct, frozen=True, gc=False, omit_defaults=True):
+class Message(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
     """A role and parts. Tool results are parts of user messages.
 
     `name` is the author's name where a provider allows one.
@@ -158,7 +168,7 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     form: Form | None = None
 
 
-class Tool(Struct, frozen=True, omit_defaults=True):
+class Tool(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     """A tool that a model may call.
 
     `kind` is `function` (with `parameters`, a JSON schema), `custom` (free-text input), or

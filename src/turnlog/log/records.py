@@ -15,7 +15,7 @@ from .budget import Budget, Strategy
 from .messages import Form, Message, Outcome, Part, Tool
 
 
-class Count(Struct, frozen=True, gc=False, omit_defaults=True):
+class Count(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
     """Tokens of a message as one counter saw them when it was recorded; never recomputed.
 
     `counter` names counter and version, `certainty` how far to trust it. `at_once` says that it is the size which the
@@ -28,7 +28,7 @@ class Count(Struct, frozen=True, gc=False, omit_defaults=True):
     at_once: bool = False
 
 
-class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
+class Usage(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
     """What a provider billed for one request, in tokens.
 
     `input` is everything the model read, cached parts included, whatever the provider's own
@@ -70,7 +70,9 @@ def tokens_billed(value: Any) -> int:
     return int(value) if value == int(value) else 0
 
 
-class MessageRecord(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="message"):
+class MessageRecord(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="message"
+):
     """A message. `model` wrote it, where a model did; `stop` is why it stopped, in its words.
 
     `source` is the place in a foreign transcript that it was imported from (a line, an id).
@@ -84,7 +86,9 @@ class MessageRecord(Struct, frozen=True, gc=False, omit_defaults=True, tag_field
     source: str = ""
 
 
-class PartialAnswer(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="partial"):
+class PartialAnswer(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="partial"
+):
     """An answer that was interrupted: what had come. It is part of the conversation.
 
     `reason` says what is known of the interruption. A call whose arguments had not fully come is
@@ -98,7 +102,9 @@ class PartialAnswer(Struct, frozen=True, gc=False, omit_defaults=True, tag_field
     model: str = ""
 
 
-class StreamCheckpoint(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="checkpoint"):
+class StreamCheckpoint(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="checkpoint"
+):
     """What had come of an answer while it was being streamed: all of it up to here, whatever checkpoints said before.
 
     Not part of the conversation: the answer follows, or, where the process was killed before it came, the
@@ -111,7 +117,9 @@ class StreamCheckpoint(Struct, frozen=True, gc=False, omit_defaults=True, tag_fi
     model: str = ""
 
 
-class ToolStarted(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="tool_started"):
+class ToolStarted(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="tool_started"
+):
     """A tool began to run for the call `call_id` of message record `call_record`."""
 
     call_id: str
@@ -119,7 +127,9 @@ class ToolStarted(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="
     name: str = ""
 
 
-class ToolFinished(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="tool_finished"):
+class ToolFinished(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="tool_finished"
+):
     """A tool ended; its result is a message of its own. `seconds` is how long it ran."""
 
     call_id: str
@@ -129,7 +139,9 @@ class ToolFinished(Struct, frozen=True, gc=False, omit_defaults=True, tag_field=
     reason: str = ""
 
 
-class UsageRecord(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind", tag="usage"):
+class UsageRecord(
+    Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="usage"
+):
     """What one request cost. `raw` is the provider's own usage object.
 
     `counted` is the whole request as it was counted before it was sent, `answer` the tokens of the
@@ -144,7 +156,7 @@ class UsageRecord(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="
     answer: int = 0
 
 
-class Decision(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="decision"):
+class Decision(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="decision"):
     """Something a view must do from here on: `clear`, `rewind`, `compact`, `mask`, `pin`, ...
 
     It covers the records `first` to `last` (inclusive) and applies to views of the log from its own
@@ -168,7 +180,9 @@ class Decision(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="d
             return ()
 
 
-class SessionOpened(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="session_opened"):
+class SessionOpened(
+    Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="session_opened"
+):
     """A session was opened for work, and where that was said: from where.
 
     `source` is `interactive` (somebody sits before it), `non-interactive` (a script, a pipeline) or `embedded-server`
@@ -179,14 +193,14 @@ class SessionOpened(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     resumed: bool = False
 
 
-class TurnOpened(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="turn_opened"):
+class TurnOpened(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="turn_opened"):
     """A turn began. `watch` is the folder that is watched for changes while it lasts, if one is."""
 
     turn_id: str
     watch: str = ""
 
 
-class TurnClosed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="turn_closed"):
+class TurnClosed(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="turn_closed"):
     """A turn ended."""
 
     turn_id: str
@@ -194,7 +208,7 @@ class TurnClosed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=
     reason: str = ""
 
 
-class Environment(Struct, frozen=True, omit_defaults=True):
+class Environment(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     """What was found where a configuration was made: the version of turnlog, and the model's limits in tokens as the
     table of models had them, 0 without a model. `known` is False if the model stood in no table."""
 
@@ -204,7 +218,9 @@ class Environment(Struct, frozen=True, omit_defaults=True):
     known: bool = True
 
 
-class Configuration(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="configuration"):
+class Configuration(
+    Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="configuration"
+):
     """What requests are made with from here on.
 
     `settings` are the top-level request keys of `provider`, passed through; `tools` what the model
@@ -225,7 +241,7 @@ class Configuration(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     environment: Environment | None = None
 
 
-class FileChange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="file_change"):
+class FileChange(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="file_change"):
     """A file changed.
 
     `before` and `after` are blob hashes, empty where there was or is no file, or its content is not
@@ -246,7 +262,7 @@ class FileChange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=
     mode: str = ""
 
 
-class Approval(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="approval"):
+class Approval(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="approval"):
     """Somebody was asked whether a call may run, or answered."""
 
     call_id: str
@@ -256,7 +272,7 @@ class Approval(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="a
     reason: str = ""
 
 
-class Note(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="note"):
+class Note(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="note"):
     """Something kept with the conversation and never sent to a model.
 
     `topic` is a short word to find it by, `data` whatever JSON goes with it.
@@ -267,7 +283,7 @@ class Note(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="note"
     data: Any = None
 
 
-class SummaryRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="summary"):
+class SummaryRecord(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="summary"):
     """A step in the making of a summary. Never shown to a model: a decision does that.
 
     `key` says what was to be summarised by whom. `claimed` is written before a summarizer is called: whoever
@@ -282,7 +298,7 @@ class SummaryRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", t
     summarizer: str = ""
 
 
-class SealedRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sealed"):
+class SealedRecord(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="sealed"):
     """How a record stands on the disk in an encrypted store; who reads through the store never meets it.
 
     `of` is the kind of the record that is in `data`, `system` for a message of system text. `data` is a nonce and
@@ -296,7 +312,7 @@ class SealedRecord(Struct, frozen=True, omit_defaults=True, tag_field="kind", ta
     blobs: tuple[str, ...] = ()
 
 
-class UnknownRecord(Struct, frozen=True, tag_field="kind", tag="unknown"):
+class UnknownRecord(Struct, frozen=True, repr_omit_defaults=True, tag_field="kind", tag="unknown"):
     """A record of a kind that a newer turnlog wrote; its bytes are kept on the `Record`."""
 
     name: str
@@ -323,7 +339,11 @@ Body = (
 )
 
 
-class Record(Struct, frozen=True, gc=False):
+_SHOWN = 300
+"""Characters of a body that the `repr` of its record shows."""
+
+
+class Record(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A numbered, timed entry of a log.
 
     `n` counts from 1 without gaps. `time` is UTC, ISO 8601 with milliseconds. `raw` is the encoded
@@ -337,6 +357,10 @@ class Record(Struct, frozen=True, gc=False):
     body: Body
     raw: bytes | None = msgspec.field(default=None)
     redacted: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        body = repr(self.body)
+        return f"Record({self.n}, {self.time}, {body if len(body) <= _SHOWN else f'{body[:_SHOWN]}...'})"
 
     @property
     def message(self) -> Message | None:

@@ -35,7 +35,7 @@ SWEEP_GRACE_SECONDS = 3600.0
 """How long a blob may wait for the record that refers to it."""
 
 
-class Draft(Struct, frozen=True, gc=False):
+class Draft(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A record to be: the store numbers it. `time` is the store's clock if empty.
 
     `raw` is the encoded record where one is copied from another store: it is kept byte for byte,
@@ -49,7 +49,7 @@ class Draft(Struct, frozen=True, gc=False):
     redacted: dict[str, int] = {}
 
 
-class SessionInfo(Struct, frozen=True, gc=False):
+class SessionInfo(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """What a listing says of a session.
 
     `created` and `updated` are UTC, ISO 8601. `records` is the number of the last record,
@@ -68,7 +68,7 @@ class SessionInfo(Struct, frozen=True, gc=False):
     parent_records: int = 0
 
 
-class Problem(Struct, frozen=True):
+class Problem(Struct, frozen=True, repr_omit_defaults=True):
     """Something that `verify` found: which session, which record (0: none in particular), what."""
 
     session: str
@@ -76,7 +76,7 @@ class Problem(Struct, frozen=True):
     what: str
 
 
-class Swept(Struct, frozen=True):
+class Swept(Struct, frozen=True, repr_omit_defaults=True):
     """What a sweep did: how many blobs it removed and of how many bytes, and how many that nothing
     refers to it left alone because they were put only recently."""
 
@@ -85,7 +85,7 @@ class Swept(Struct, frozen=True):
     recent: int
 
 
-class Packed(Struct, frozen=True):
+class Packed(Struct, frozen=True, repr_omit_defaults=True):
     """What packing a session did: how many records it compressed, and how many bytes they took before and after."""
 
     records: int
@@ -93,7 +93,7 @@ class Packed(Struct, frozen=True):
     after: int
 
 
-class Hit(Struct, frozen=True, gc=False):
+class Hit(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A record that a search found.
 
     `role` is whose words it holds: `system`, `user`, `assistant`, or `tool` for the results of tools;
@@ -110,7 +110,7 @@ class Hit(Struct, frozen=True, gc=False):
     end: int = 0
 
 
-class Piece(Struct, frozen=True):
+class Piece(Struct, frozen=True, repr_omit_defaults=True):
     """Records that are kept together: the id of the session that they were appended to (empty if it was deleted and
     forks read them still), of the sessions that read any of them, their bytes, and the blobs that they name."""
 
@@ -120,7 +120,7 @@ class Piece(Struct, frozen=True):
     blobs: frozenset[str]
 
 
-class Inventory(Struct, frozen=True):
+class Inventory(Struct, frozen=True, repr_omit_defaults=True):
     """What a store holds: its pieces, the size of each blob, which sessions are kept (see `Retained.keep`), and which
     are in use (None: this system or disk cannot tell). Blobs go by the names that pieces have for them. `base` is about
     what it takes on disk with nothing in it."""

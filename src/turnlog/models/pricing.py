@@ -22,7 +22,7 @@ _ZERO = Decimal(0)
 _Amount = Decimal | None
 
 
-class Cost(Struct, frozen=True, kw_only=True):
+class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     """US dollars, by what they were paid for.
 
     `input` is what the model read that neither came from its cache nor was written to it, `cached` and

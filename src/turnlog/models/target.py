@@ -47,7 +47,7 @@ def check_settings(names: Iterable[str]) -> None:
             raise InputError(f"{name!r} is no setting of a request: use {_ELSEWHERE[name]}")
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     """Provider, model, and what they can take.
 
     `input_limit` and `output_limit` are in tokens. `input_media` are the media kinds that the model
@@ -65,6 +65,9 @@ class Target(Struct, frozen=True, kw_only=True):
     known: bool = True
     taken_for: str = ""
     settings: dict[str, Any] = {}
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.model}"
 
     def with_settings(self, **settings: Any) -> Target:
         """This target with more request settings laid over it."""

@@ -81,6 +81,11 @@ class Redactor:
         self._key = key
         self.live = live
 
+    def __repr__(self) -> str:
+        known = "known shapes" if self._known else "no known shapes"
+        own = ", ".join(dict.fromkeys(kind for kind, _ in self._own))
+        return f"Redactor({known}{own and f' and {own}'}{', live' if self.live else ''})"
+
     @property
     def spans_words(self) -> bool:
         """Whether secrets of the caller's own patterns may hold spaces."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from .._platform.units import counted
 from ..errors import BudgetError
 from ..log.budget import Budget, Strategy, read_budget, read_strategy
 from ..log.messages import Media, Message, Text, images_in
@@ -67,6 +68,15 @@ class Fitted(Struct, frozen=True, kw_only=True):
     marks: tuple[int, ...]
     decisions: tuple[Decision, ...]
     view: tuple[Shown, ...]
+
+    def __repr__(self) -> str:
+        sizes = (
+            (len(self.view), "message"),
+            (self.tokens, "token"),
+            (len(self.edits), "edit"),
+            (len(self.losses), "loss"),
+        )
+        return f"Fitted({', '.join(counted(*size) for size in sizes)})"
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -136,6 +146,10 @@ class Fitter:
         self._offline = Digest(Memory())
         self._histories: list[_History] = []  # the one that was asked for last at the end
         self._lock = RLock()  # one thread at a time: a history that is looked at must not change meanwhile
+
+    def __repr__(self) -> str:
+        seen = counted(len(self._histories[-1].seen), "message") if self._histories else "nothing seen"
+        return f"Fitter({self._budget.max_tokens or 'the window'}, {self._strategy.name or 'its own strategy'}, {seen})"
 
     def fit(self, body: Mapping[str, Any]) -> Fitted:
         """The request for this history. Errors as `turnlog.fit`."""

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from .._platform.units import counted
 from ..models.target import Target
 from ..view.types import Edit, Loss, Shown
 
 
-class CacheUse(Struct, frozen=True):
+class CacheUse(Struct, frozen=True, repr_omit_defaults=True):
     """How a request begins, beside the one before it.
 
     `tokens` is its size, `previous` that of the request before, and `shared` how many of those stand at the
@@ -112,7 +113,8 @@ class Request:
         )
 
     def __repr__(self) -> str:
-        return f"Request(body={self.body!r}, edits={self.edits!r}, losses={self.losses!r})"
+        changes = [counted(len(self.edits), "edit"), counted(len(self.losses), "loss")]
+        return f"Request({', '.join([str(self.target), counted(len(self.view), 'message'), *changes])})"
 
 
 def _copied(value: Any) -> Any:

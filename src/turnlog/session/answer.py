@@ -30,7 +30,7 @@ class Answer:
 
     def __repr__(self) -> str:
         calls = [call.name for call in self.tool_calls]
-        return f"Answer({self.text!r:.200}, tool_calls={calls}, complete={self.complete}, record={self.record.n})"
+        return f"Answer({self.text!r:.100}, tool_calls={calls}, complete={self.complete}, record={self.record.n})"
 
     @property
     def cost(self) -> Cost | None:

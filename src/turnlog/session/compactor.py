@@ -77,6 +77,9 @@ class Compaction(Struct, frozen=True):
         """What kept summarizers from writing a summary, a line each, where another had to be taken."""
         return failures_of(self.decisions.values())
 
+    def __repr__(self) -> str:
+        return f"Compaction({self!s:.300})"
+
     def __str__(self) -> str:
         if not self.decisions:
             return f"nothing to compact: {self.before:,} tokens"

@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
+from .._platform.units import counted
 from ..errors import InputError, described, is_async
 from ..log.records import (
     Approval,
@@ -64,7 +65,7 @@ _KINDS: frozenset[str] = frozenset(get_args(EventKind))
 _LOUD = ("turn_failed", "warning")
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, repr_omit_defaults=True):
     """Something that happened in a session: its `kind`, one line for people, and the record that has the details, if
     there is one. For a session that was resumed, `found` is a `turnlog.session.recovery.Resumed`."""
 
@@ -74,8 +75,12 @@ class Event(Struct, frozen=True):
     record: Record | None = None
     found: Struct | None = None
 
+    def __repr__(self) -> str:
+        where = f", record {self.record.n}" if self.record is not None else ""
+        return f"Event({self.kind}: {self.text:.300}{where})"
 
-class Appended(Struct, frozen=True):
+
+class Appended(Struct, frozen=True, repr_omit_defaults=True):
     """Records that a session has put on record together. `asked` is the target that was asked, where they are a
     model's answer."""
 
@@ -92,6 +97,9 @@ class Feed:
         self._changed = threading.Condition()
         self._wakers: list[tuple[Any, Any]] = []
         self._closed = False
+
+    def __repr__(self) -> str:
+        return f"Feed({counted(len(self._events), 'event')} waiting{', closed' if self._closed else ''})"
 
     def push(self, event: Event) -> None:
         """Put an event at the end."""

@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from .._platform.units import counted
 from ..errors import Conflict, InputError
 from ..log.messages import ToolResult
 from ..log.records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, TurnOpened
@@ -32,7 +33,7 @@ class _Append(Protocol):
         """Put these on record. With `expected`, raises Conflict if that is not the last record."""
 
 
-class Rewind(Struct, frozen=True):
+class Rewind(Struct, frozen=True, repr_omit_defaults=True):
     """What going back does, by record numbers.
 
     `n` is the record that says it, 0 if that is only tried. The conversation is as it was at record `to`: the messages
@@ -53,12 +54,15 @@ class Rewind(Struct, frozen=True):
     hidden: tuple[int, ...] = ()
     again: tuple[int, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Rewind({self!s:.300})"
+
     def __str__(self) -> str:
-        told = f"back to record {self.to}: {_counted(len(self.gone), 'message')} taken back"
+        told = f"back to record {self.to}: {counted(len(self.gone), 'message')} taken back"
         if self.back:
-            told += f", {_counted(len(self.back), 'message')} shown again"
+            told += f", {counted(len(self.back), 'message')} shown again"
         if self.hidden:
-            told += f", {_counted(len(self.hidden), 'message')} left out again"
+            told += f", {counted(len(self.hidden), 'message')} left out again"
         if self.files:
             told += f"; still changed on disk: {', '.join(change.path for change in self.files)}"
         return told
@@ -128,7 +132,7 @@ def _rewound(records: Sequence[Record], turns: int | None, to: int | None, why: 
         raise InputError("rewind() takes the number of turns to take back, or the record to go back to: turns= or to=")
     if to is None:
         to = _before_turns(records, turns)
-        why = why or f"{_counted(turns or 0, 'turn')} taken back"
+        why = why or f"{counted(turns or 0, 'turn')} taken back"
     elif not isinstance(to, int) or isinstance(to, bool) or not 0 <= to < len(records):
         raise InputError(f"rewind(to={to!r}): give a record before the last one, {len(records)}; 0 is the beginning")
     else:
@@ -159,7 +163,7 @@ def _before_turns(records: Sequence[Record], turns: int | None) -> int:
     cleared = max((n for n, one in active_decisions(records).items() if one.action == "clear"), default=0)
     starts = [turn.first for turn in turns_of(records) if not turn.rewound and turn.first > cleared]
     if not isinstance(turns, int) or isinstance(turns, bool) or not 1 <= turns <= len(starts):
-        have = f"the conversation has {_counted(len(starts), 'turn')}"
+        have = f"the conversation has {counted(len(starts), 'turn')}"
         if cleared:
             have += f" since it was cleared; rewind(to={cleared - 1}) goes back to before that"
         raise InputError(f"rewind(turns={turns!r}): give a number of turns, from 1 on; {have}")
@@ -247,10 +251,6 @@ def _described(records: Sequence[Record], decision: Decision) -> Rewind:
 def _shown(records: Sequence[Record]) -> dict[int, None]:
     """The message records that a view shows something of."""
     return dict.fromkeys(shown.records[0] for shown in select(records)[0] if shown.treatment != "summarised")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def undone_last(decisions: Mapping[int, Decision]) -> str:

@@ -44,6 +44,9 @@ class WindowUse:
         self._compactor = compactor
         self._target_or = target_or
 
+    def __repr__(self) -> str:
+        return f"WindowUse({self._id!r})"
+
     @property
     def tokens(self) -> int:
         """Tokens of the conversation as it stands, system text and tools included."""

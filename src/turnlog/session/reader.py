@@ -26,6 +26,9 @@ class SessionLog:
         self._store = store
         self.id = session_id
 
+    def __repr__(self) -> str:
+        return f"SessionLog({self.id!r})"
+
     def records(self, first: int = 1) -> Iterator[Record]:
         """The records from number `first` on, oldest first."""
         if not isinstance(first, int):

@@ -34,8 +34,6 @@ from ..view.tool_calls import LEDGER, CallInfo, calls_of, fate_of, unanswered
 from ..view.turns import LEFT_OPEN, TurnInfo, turns_of
 from ..workspace.watch import FileRecorder
 from .checkpoint import as_interrupted, unfinished_stream
-from .reader import SessionLog
-from .recorder import Journal
 
 if TYPE_CHECKING:
     from .session import Session
@@ -44,7 +42,7 @@ TOUCHED = "recovered files"
 """Topic of the note that names files which a turn left open changed without a record."""
 
 
-class Change(Struct, frozen=True):
+class Change(Struct, frozen=True, repr_omit_defaults=True):
     """One thing that is not as it was. `name` says which tool, setting or field; `before` and `after` are as text,
     empty where there was or is none."""
 
@@ -61,7 +59,7 @@ class Change(Struct, frozen=True):
         return f"{name} {before} -> {after}"
 
 
-class Recovered(Struct, frozen=True):
+class Recovered(Struct, frozen=True, repr_omit_defaults=True):
     """What was found half-done when a session was opened again.
 
     `turn` is the turn that was open, as it was; it is closed as failed. `answer` is the number of the record that now
@@ -93,7 +91,7 @@ class Recovered(Struct, frozen=True):
         return "; ".join(said)
 
 
-class Resumed(Struct, frozen=True):
+class Resumed(Struct, frozen=True, repr_omit_defaults=True):
     """What the opening of a session that was there found: at record `record`, with what half-done, and what is not as
     it was when the session was last configured: in the arguments given, in the table of models, of turnlog. `source` is
     from where it was opened, where that was said."""
@@ -102,6 +100,9 @@ class Resumed(Struct, frozen=True):
     recovered: Recovered = Recovered()
     changes: tuple[Change, ...] = ()
     source: str = ""
+
+    def __repr__(self) -> str:
+        return f"Resumed({self!s:.300})"
 
     def __str__(self) -> str:
         said = [f"session resumed at record {self.record}" + (f", {self.source}" if self.source else "")]
@@ -117,6 +118,11 @@ class Situation(NamedTuple):
 
     configuration: Configuration
     system_text: str
+
+
+def situation_of(session: Session) -> Situation:
+    """What a session is like now, as kept on disk: changes show values cut short, perhaps in the middle of a secret."""
+    return Situation(session._events.as_kept(session.configuration), session._configurer.system_text)
 
 
 def changes_of(was: Situation, now: Situation) -> tuple[Change, ...]:
@@ -192,10 +198,10 @@ def begin(
     configure()
     with events.opening():
         if created:
-            session._found = session._as_it_is()
+            session._found = situation_of(session)
             events.emit("session_opened", f"session opened, {source}".rstrip(", "), opening)
             return
-        recovered, changes, now = session._recover(), session.changes, context.configuration
+        recovered, changes, now = recover(session), session.changes, context.configuration
         here = environment_of(now.provider, now.model)
         if now.environment not in (None, here):  # said once: the next opening compares with what is here
             why = f"resumed: {', '.join(map(str, changes_since(now.environment, here)))}"
@@ -272,33 +278,21 @@ _RACES = 8
 _MARKS = ("turn_opened", "turn_closed")
 
 
-def recover(
-    log: SessionLog, journal: Journal, files: Callable[[str], FileRecorder], shared: Callable[[], int]
-) -> Recovered:
-    """Put on record, as an interrupted answer, what had come of a stream, and close as failed a turn that nobody
-    closed; returns what was found. `files` gives what can look into a folder that was watched, `shared` how many
-    records are those of the session that this one was forked from: what a turn among them did to files is told there.
-
-    Of several who open a session at once, one puts that on record, and the others find nothing any more.
-    """
+def recover(session: Session) -> Recovered:
+    """Record, as an interrupted answer, what had come of a stream, and close as failed a turn that nobody closed.
+    Returns what was found: of several that open a session at once, one records it and the others find nothing."""
     for _ in range(_RACES):
         with suppress(Conflict):
-            return _recovered(log, journal, files, shared)
-    return _recovered(log, journal, files, shared, exact=False)
+            return _recovered(session)
+    return _recovered(session, exact=False)
 
 
-def _recovered(
-    log: SessionLog,
-    journal: Journal,
-    files: Callable[[str], FileRecorder],
-    shared: Callable[[], int],
-    *,
-    exact: bool = True,
-) -> Recovered:
+def _recovered(session: Session, *, exact: bool = True) -> Recovered:
     """See `recover`. If `exact`, raises Conflict where somebody else appends meanwhile.
 
     Reads back to the newest opening of a turn, and all openings and closings only if none is near.
     """
+    log, journal = session.log, session._journal
     near, to_stream, to_calls, to_last = tee((record.in_passing for record in islice(log.newest(), _NEAR)), 4)
     last = next((record.n for record in to_last), 0) if exact else None
     opened, is_closed = _newest_opening(near)
@@ -318,7 +312,8 @@ def _recovered(
     calls = tuple(info for info in turn.calls if not info.result)
     reason = f"{LEFT_OPEN}; {told(calls)}" if calls else LEFT_OPEN
     watched = opened.body.watch
-    touched = _touched(watched, turn, records, files) if watched and opened.n > shared() else ()
+    shared = session._store.info(session.id).parent_records  # the session it was forked from tells of their files
+    touched = _touched(session, watched, turn, records) if watched and opened.n > shared else ()
     ending: list[Body] = [TurnClosed(opened.body.turn_id, "failed", reason)]
     if touched:  # said with it, or never: the next opening cannot tell any more who changed them
         ending.append(Note(TOUCHED, f"changed without a record: {', '.join(touched)}", list(touched)))
@@ -337,13 +332,11 @@ def _newest_opening(backwards: Iterable[Record]) -> tuple[Record | None, bool]:
     return None, False
 
 
-def _touched(
-    folder: str, turn: TurnInfo, records: Iterable[Record], files: Callable[[str], FileRecorder]
-) -> tuple[str, ...]:
+def _touched(session: Session, folder: str, turn: TurnInfo, records: Iterable[Record]) -> tuple[str, ...]:
     """Files of a watched folder that changed since a turn began, as far as their times tell, and are not on record."""
     try:
         since = datetime.fromisoformat(turn.started)
     except ValueError:  # a store holds any text; nobody knows since when then
         return ()
-    with files(folder) as recorder:
+    with FileRecorder(folder, session._journal.append, session._store.put_blob) as recorder:
         return tuple(recorder.touched(since, records))

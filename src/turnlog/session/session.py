@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from .._platform.units import counted
 from ..config.settings import Settings
 from ..errors import InputError, text_given
 from ..log.bills import total_usage
@@ -44,7 +45,7 @@ from .inspect import WindowUse, explained
 from .read_back import read_back, read_back_for
 from .reader import SessionLog
 from .recorder import Journal
-from .recovery import Change, Recovered, Resumed, Situation, begin, changes_of, recover
+from .recovery import Change, Resumed, begin, changes_of, recover, situation_of
 from .resources import Services
 from .state import Context
 from .turn import OpenTurn, Turn
@@ -81,12 +82,22 @@ class Session:
         self._configurer = Configurer(self._context, self._journal)
         self._compactor = Compactor(store, self.id, self._context, settings.summarizer, settings.summary_timeout, tell)
         self._services.on_close(self._compactor.close)
-        self._turn = OpenTurn(self._recover, self._warn)
+        self._turn = OpenTurn(lambda: recover(self), self._warn)
         self._rewinder = Rewinder(self.id, self.log.records, self._journal.append, lambda: self._turn.id)
         self._watches = Watches()
         self.window = WindowUse(store, self.id, self._context, self._compactor, self._configurer.target_or)
-        self._found = self._as_it_is()
+        self._found = situation_of(self)
         self._settings = settings
+
+    def __repr__(self) -> str:
+        said = [repr(self.id), *([str(self.target)] if self.target else []), counted(self._context.last, "record")]
+        if self.target is not None and self._context.lock.acquire(blocking=False):
+            try:
+                said.append(counted(self._context.tokens(self.target).tokens, "token"))
+            finally:
+                self._context.lock.release()
+        said += [f"turn {self._turn.id} open"] if self._turn.id else []
+        return f"Session({', '.join(said)})"
 
     # -- opening and closing ---------------------------------------------------------------------
 
@@ -363,7 +374,7 @@ class Session:
     @property
     def changes(self) -> tuple[Change, ...]:
         """What is not as it was when this session was opened, by the arguments of its opening or since."""
-        return changes_of(self._found, self._as_it_is())
+        return changes_of(self._found, situation_of(self))
 
     @property
     def usage(self) -> Usage:
@@ -376,18 +387,6 @@ class Session:
         return total_cost(self._store.usage(self.id))
 
     # -- inside ----------------------------------------------------------------------------------
-
-    def _as_it_is(self) -> Situation:
-        """As kept on disk: changes show values cut short, perhaps in the middle of a secret."""
-        return Situation(self._events.as_kept(self.configuration), self._configurer.system_text)
-
-    def _recover(self) -> Recovered:
-        return recover(
-            self.log,
-            self._journal,
-            lambda root: FileRecorder(root, self._journal.append, self._store.put_blob),
-            lambda: self._store.info(self.id).parent_records,
-        )
 
     def _warn(self, text: str) -> None:
         self._events.emit("warning", text)

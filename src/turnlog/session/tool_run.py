@@ -29,6 +29,9 @@ class ToolRun:
         self._begun = 0.0
         self._record = 0  # of the call, which the tool may change
 
+    def __repr__(self) -> str:
+        return f"ToolRun({self.call.name} {self.call.id})"
+
     def __enter__(self) -> Self:
         self._record = self._journal.record_of(self.call)
         self._start(self.call)

@@ -133,6 +133,9 @@ class Turn:
         self._broken_at = 0  # number of the last record then
         self._streaming = False  # whether the stream that is received was asked for anything
 
+    def __repr__(self) -> str:
+        return f"Turn({self.id}, {self._over or self.status})" if self._opened else "Turn(not begun)"
+
     # -- opening and closing ---------------------------------------------------------------------
 
     def __enter__(self) -> Self:

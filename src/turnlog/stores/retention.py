@@ -46,7 +46,7 @@ _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
 """What makes a limit of what is given for it, and in words what that takes."""
 
 
-class Limits(Struct, frozen=True):
+class Limits(Struct, frozen=True, repr_omit_defaults=True):
     """What may stay: sessions appended to within `max_age`, `max_size` bytes on disk, `max_sessions`. None: no limit.
     What stays and was not appended to within `compress_after` is packed.
 
@@ -73,7 +73,7 @@ class Limits(Struct, frozen=True):
         return any(limit is not None for limit in limits)
 
 
-class Gone(Struct, frozen=True):
+class Gone(Struct, frozen=True, repr_omit_defaults=True):
     """A session that goes, or went: `size` is about what the disk gets back, blobs included, in bytes; `why` names
     the limit."""
 
@@ -85,21 +85,21 @@ class Gone(Struct, frozen=True):
     why: str
 
 
-class Spared(Struct, frozen=True):
+class Spared(Struct, frozen=True, repr_omit_defaults=True):
     """A session that is over a limit and stays as it is, and why."""
 
     session: str
     why: str
 
 
-class Plan(Struct, frozen=True):
+class Plan(Struct, frozen=True, repr_omit_defaults=True):
     """What is to go, in the order in which it does, and what stays although it is over a limit."""
 
     gone: tuple[Gone, ...]
     spared: tuple[Spared, ...]
 
 
-class Collected(Struct, frozen=True):
+class Collected(Struct, frozen=True, repr_omit_defaults=True):
     """What went, or with `dry_run` would go. `before` and `after` are the bytes that the store takes on disk, after a
     dry run as estimated; `swept` are the blobs that nothing refers to any more. `over` names the limits that are
     still passed, because what is left may not go. `compressed` are the sessions that were packed; what a dry run

@@ -44,6 +44,10 @@ class Breakdown(Struct, frozen=True):
     certainty: Certainty
     counter: str
 
+    def __repr__(self) -> str:
+        said = ", ".join(f"{share.kind}{share.name and f' of {share.name}'} {share.tokens:,}" for share in self.shares)
+        return f"Breakdown({self.provider} {self.model}, {self.tokens:,} of {self.marks.limit:,} tokens: {said})"
+
     @property
     def tokens(self) -> int:
         """All that a request takes."""

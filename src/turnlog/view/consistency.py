@@ -17,7 +17,7 @@ from .tool_calls import CallInfo, calls_of, pairs_of
 from .turns import LEFT_OPEN
 
 
-class Inconsistency(Struct, frozen=True):
+class Inconsistency(Struct, frozen=True, repr_omit_defaults=True):
     """Something that does not go together: a short stable `kind`, a sentence, the records concerned."""
 
     kind: str

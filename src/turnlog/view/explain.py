@@ -5,11 +5,13 @@ A fold over records, like `select`: the same log gives the same account, whoever
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
+from .._platform.units import counted
 from ..log.messages import Message
 from ..log.records import Decision, Record
 from .decisions import Effects, Rewinds, active_decisions, ended_decisions, stand_ins
@@ -24,7 +26,7 @@ nothing of it is shown. `rewound`: it was taken back."""
 _FATES: dict[str, Fate] = {"masked": "masked", "cut": "cut", "placeholder": "placeholder", "replaced": "replaced"}
 
 
-class Account(Struct, frozen=True):
+class Account(Struct, frozen=True, repr_omit_defaults=True):
     """What became of a message.
 
     `n` is its record, `by` are the decisions that made it so, in order; of a message that is kept, those that pinned
@@ -44,7 +46,7 @@ class Account(Struct, frozen=True):
         return 0 if self.fate == "rewound" else self.tokens - self.shown
 
 
-class Ruling(Struct, frozen=True):
+class Ruling(Struct, frozen=True, repr_omit_defaults=True):
     """A decision on record: its number and time, and the decision that ended it, 0 while it holds."""
 
     n: int
@@ -59,7 +61,7 @@ class Ruling(Struct, frozen=True):
         return (int(detail["before"]), int(detail["after"])) if {"before", "after"} <= detail.keys() else None
 
 
-class Explanation(Struct, frozen=True):
+class Explanation(Struct, frozen=True, repr_omit_defaults=True):
     """The accounts of all messages, by record number, and all decisions, oldest first.
 
     `summaries` are the tokens of the summaries that are shown, by the decision that made each.
@@ -68,6 +70,11 @@ class Explanation(Struct, frozen=True):
     accounts: dict[int, Account]
     rulings: tuple[Ruling, ...]
     summaries: dict[int, int]
+
+    def __repr__(self) -> str:
+        fates = Counter(account.fate for account in self.accounts.values())
+        said = ", ".join(f"{number:,} {fate}" for fate, number in fates.items())
+        return f"Explanation({counted(len(self.accounts), 'message')}: {said or 'none'}; {self.saved:,} tokens saved)"
 
     @property
     def shown(self) -> int:

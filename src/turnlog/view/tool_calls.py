@@ -71,7 +71,7 @@ def fate_after(record: Record, fate: Mapping[tuple[int, str], Standing]) -> dict
     return {}
 
 
-class CallInfo(Struct, frozen=True):
+class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
     """A call and what became of it. Numbers are those of records, 0 where there is none.
 
     `record` holds the call, at `time`. `approval` is the last word on whether it may run, `approved_by` whose.
@@ -97,6 +97,9 @@ class CallInfo(Struct, frozen=True):
     tokens: int = 0
     rewound: int = 0
 
+    def __repr__(self) -> str:
+        return f"CallInfo({self.call.name} {self.call.id} in record {self.record}: {self.standing})"
+
     @property
     def awaits(self) -> Literal["", "approval", "result"]:
         """What has to come next: somebody's approval, a result, or nothing any more."""
@@ -117,7 +120,7 @@ class CallInfo(Struct, frozen=True):
         return said.get(self.approval, "not on record whether it started")
 
 
-class ToolUse(Struct, frozen=True):
+class ToolUse(Struct, frozen=True, repr_omit_defaults=True):
     """What was done with one tool. `seconds` is the sum and `longest` the longest of the `timed` runs whose time
     is on record; `result_tokens` are those of real results, as far as they were counted."""
 

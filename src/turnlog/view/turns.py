@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from .._platform.units import counted
 from ..log.bills import Bills, total_usage, usage_by_model
 from ..log.messages import Reasoning, ToolCall, ToolResult, text_of
 from ..log.records import MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened, Usage
@@ -28,7 +29,7 @@ LEFT_OPEN = "left open: the process ended, or the session was forked, in the mid
 _NEVER_CLOSED = "the next turn began before this one ended"
 
 
-class TurnInfo(Struct, frozen=True):
+class TurnInfo(Struct, frozen=True, repr_omit_defaults=True):
     """A turn: the records `first` to `last`.
 
     `id` is empty if the turn was not recorded but told from messages. `status` is one of `TurnStatus`, `reason` why
@@ -51,6 +52,10 @@ class TurnInfo(Struct, frozen=True):
     calls: tuple[CallInfo, ...] = ()
     bills: Bills = {}
     rewound: int = 0
+
+    def __repr__(self) -> str:
+        calls = f", {counted(len(self.calls), 'call')}" if self.calls else ""
+        return f"TurnInfo(records {self.first} to {self.last}, {self.standing}{calls}: {self.input!r:.60})"
 
     @property
     def is_open(self) -> bool:

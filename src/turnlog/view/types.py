@@ -13,7 +13,7 @@ Treatment = Literal[
 ]
 
 
-class Shown(Struct, frozen=True, gc=False):
+class Shown(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     """A message as a view shows it.
 
     `records` are the numbers of the records it shows, in order; a synthetic message names the

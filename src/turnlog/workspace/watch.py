@@ -113,6 +113,9 @@ class FileRecorder:
         """Let go of the contents that were put aside."""
         self.folder.close()
 
+    def __repr__(self) -> str:
+        return f"FileRecorder({str(self.root)!r})"
+
     def record(
         self,
         path: str | Path,

@@ -23,7 +23,7 @@ from .paths import common_root, is_inside, place_of, relative_to
 _Blob = Callable[[str], bytes]
 
 
-class Step(Struct, frozen=True):
+class Step(Struct, frozen=True, repr_omit_defaults=True):
     """A change of a file's content that is on record: hashes of its ends, None where not known, and of a
     patch that leads from one to the other, "" where there is none."""
 
@@ -32,7 +32,7 @@ class Step(Struct, frozen=True):
     patch: str = ""
 
 
-class NetChange(Struct, frozen=True):
+class NetChange(Struct, frozen=True, repr_omit_defaults=True):
     """What became of one file over a span of records.
 
     Paths are relative to the root where the file is inside of it. `steps` lead from what the file was to
