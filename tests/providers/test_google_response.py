@@ -189,7 +189,7 @@ def test_a_blocked_prompt_is_an_answer() -> None:
 def test_an_error_in_the_stream() -> None:
     """An error event must not look like the end of an answer."""
     reply = assembled([chunk({"text": "a"}), {"error": {"code": 503, "message": "overloaded"}}])
-    assert (reply.message.parts, reply.complete, reply.error) == ((Text("a"),), False, "overloaded")
+    assert (reply.message.parts, reply.complete, reply.error) == ((Text("a"),), False, "503: overloaded")
 
 
 def test_only_the_first_candidate_counts() -> None:

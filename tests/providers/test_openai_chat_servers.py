@@ -72,7 +72,7 @@ def test_a_choice_that_ended_in_an_error_is_no_whole_answer(streamed: bool) -> N
     error = {"code": 502, "message": "Provider disconnected"}
     choice = {"finish_reason": "error", "error": error, "delta" if streamed else "message": said}
     reply = assembled([_chunk(**choice)]) if streamed else PROVIDER.parse_response(_chunk(**choice))
-    assert (reply.message.parts, reply.complete, reply.error) == ((Text("It is"),), False, "Provider disconnected")
+    assert (reply.message.parts, reply.complete, reply.error) == ((Text("It is"),), False, "502: Provider disconnected")
 
 
 def test_content_that_comes_in_parts_and_texts_is_one_text() -> None:

@@ -145,7 +145,7 @@ def test_an_error_in_the_stream_is_a_value() -> None:
     assert (streamed.message, streamed.complete, streamed.error) == (
         Message("assistant", (Text("a"),)),
         False,
-        "overloaded",
+        "503: overloaded",
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import FormatError
 from .edits import brief
+from .sdk_objects import plain
 
 _ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "content")
 """What answers stand under: bodies that have any of them and an error too are answers that broke off."""
@@ -15,11 +16,14 @@ _KINDS = ("type", "status", "code")
 """What an error is called by: OpenAI and Anthropic say `type`, OpenAI `code` too, Google `status` and `code`."""
 
 
-def refuse_error(body: Mapping[str, Any]) -> None:
-    """Raises FormatError, with what the provider said, for a whole body that is nothing but an error."""
+def answer_body(response: Any) -> dict[str, Any]:
+    """A whole response as a dict. Raises FormatError for anything else, and for a body that is nothing but an error
+    with what the provider said."""
+    body = plain(response, "response")
     error = _error_in(body)
     if error is not None:
-        raise FormatError(f"this is an error, not an answer: {_said(error)}", path="response")
+        raise FormatError(f"this is an error, not an answer: {error_text(error)}", path="response")
+    return body
 
 
 def is_error_body(answer: Any) -> bool:
@@ -37,8 +41,10 @@ def _error_in(body: Mapping[str, Any]) -> Any:
     return error or None
 
 
-def _said(error: Any) -> str:
-    """What an error is called and says, e.g. `rate_limit_error: Slow down`."""
+def error_text(error: Any) -> str:
+    """What an error is called and says, e.g. `rate_limit_error: Slow down`; empty if there is none."""
+    if not error:
+        return ""
     if not isinstance(error, Mapping):
         return error if isinstance(error, str) else brief(error)
     message = error.get("message")

@@ -8,11 +8,10 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import Message, Part, ToolCall
 from ...log.records import Usage, tokens_billed
-from ..error_bodies import refuse_error
+from ..error_bodies import answer_body
 from ..protocol import Reply
 from ..reading import inner, string
 from ..schema import check_depth, check_types, prune
-from ..sdk_objects import plain
 from .parse import read_blocks
 from .schema import BLOCK, RESPONSE
 
@@ -24,9 +23,7 @@ INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens
 
 def parse_response(response: Any) -> Reply:
     """Read a whole response. Raises FormatError, for an error body too."""
-    message = plain(response, "response")
-    refuse_error(message)
-    return read_reply(message)
+    return read_reply(answer_body(response))
 
 
 def read_reply(message: Mapping[str, Any]) -> Reply:

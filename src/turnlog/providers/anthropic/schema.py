@@ -42,7 +42,7 @@ _CITATION = Tagged(
 
 
 def _text(text: Shape) -> Record:
-    return record("type!", {"*text!": text, "citations?": Many(_CITATION, vanishes=True), **MARKED})
+    return record("", {"type!": words("text"), "*text!": text, "citations?": Many(_CITATION, vanishes=True), **MARKED})
 
 
 _NOT_BLANK = Value("string", pattern=r"(?s).*\S.*")

@@ -11,9 +11,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...errors import FormatError
 from ...log.messages import Opaque, Part, Reasoning, ToolCall, is_finite_json
 from ...log.records import tokens_billed
+from ..error_bodies import error_text
 from ..protocol import Reply
 from ..reading import inner, string
 from ..schema import check_types
@@ -149,10 +152,7 @@ class StreamAssembler:
                 for begun in self._blocks:
                     begun.end()
             case "error":
-                error = event.get("error")
-                said = error if isinstance(error, Mapping) else {"message": error}
-                words = [word for word in (said.get("type"), said.get("message")) if isinstance(word, str) and word]
-                self._error = ": ".join(words) or "the stream reported an error"
+                self._error = error_text(event.get("error")) or "the stream reported an error"
             case None:
                 raise FormatError("an event of the Messages API has a type", path="event.type")
 
@@ -192,19 +192,9 @@ class StreamAssembler:
                 kept.append(whole)
             elif whole.get("type") != "text":
                 fragments.append(block.fragment())
-        whole_reply = read_reply({**self._message, "content": kept, "usage": self._usage})
-        return Reply(
-            message=whole_reply.message,
-            usage=whole_reply.usage,
-            raw_usage=whole_reply.raw_usage,
-            model=whole_reply.model,
-            stop=whole_reply.stop,
-            response_id=whole_reply.response_id,
-            complete=complete,
-            error=self._error or ("" if complete else "the stream ended before message_stop"),
-            fragments=(*fragments, *whole_reply.fragments),
-            blobs=whole_reply.blobs,
-        )
+        reply = read_reply({**self._message, "content": kept, "usage": self._usage})
+        error = self._error or ("" if complete else "the stream ended before message_stop")
+        return replace(reply, complete=complete, error=error, fragments=(*fragments, *reply.fragments))
 
 
 def _is_sendable(block: _Block, whole: Mapping[str, Any], complete: bool) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import FormatError
-from ..error_bodies import refuse_error
+from ..error_bodies import answer_body
 from ..protocol import Reply
 from .stream import NO_RESPONSE, StreamAssembler
 
@@ -16,7 +16,7 @@ def parse_response(response: Any) -> Reply:
     spelling, or the list of responses that a stream came as. Raises FormatError, for an error body too."""
     whole = response[0] if isinstance(response, list) and len(response) == 1 else response
     if isinstance(whole, Mapping):
-        refuse_error(whole)
+        answer_body(whole)
     assembler = StreamAssembler()
     assembler.feed(response)
     if not assembler.begun:

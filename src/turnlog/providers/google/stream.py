@@ -14,6 +14,7 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import Message, Part, Reasoning, Text, ToolCall
 from ...log.records import Usage, tokens_billed
+from ..error_bodies import error_text
 from ..protocol import Reply
 from ..reading import inner
 from ..schema import check_types
@@ -70,10 +71,7 @@ class StreamAssembler:
         self._model = wire.get("modelVersion") or self._model
         self._response_id = wire.get("responseId") or self._response_id
         self._usage.update(inner(wire, "usageMetadata"))
-        error = wire.get("error")
-        if error and not self._error:
-            said = inner(wire, "error").get("message") or error
-            self._error = said if isinstance(said, str) else "the service answered with an error"
+        self._error = self._error or error_text(wire.get("error"))
         blocked = inner(wire, "promptFeedback").get("blockReason")
         if isinstance(blocked, str) and blocked:
             self._stop = blocked

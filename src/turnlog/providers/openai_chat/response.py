@@ -11,12 +11,11 @@ import msgspec
 from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Text, ToolCall
 from ...log.records import Usage, tokens_billed
-from ..error_bodies import refuse_error
+from ..error_bodies import answer_body, error_text
 from ..media_bytes import decode_base64, keep
 from ..protocol import Reply
 from ..reading import inner
 from ..schema import check_types
-from ..sdk_objects import plain
 from .form import FORMS, NAME
 from .parse import MessageReader
 from .schema import OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN
@@ -29,16 +28,15 @@ _CUT_SHORT = ("", "length", "content_filter")
 
 def parse_response(response: Any) -> Reply:
     """Read a whole response: an SDK object or its JSON as a dict. Raises FormatError, for an error body too."""
-    data = plain(response, "response")
-    refuse_error(data)
+    data = answer_body(response)
     choice = first_choice(data)
     if choice is None:
         if "choices" not in data:
             raise FormatError("no choices; is this a Chat Completions response?", path="choices")
         wire: Any = {}
-        error = error_text(data) or "the response holds no answer"
+        error = error_text(data.get("error")) or "the response holds no answer"
     else:
-        wire, error = choice.get("message") or {}, error_text(data) or error_text(choice)
+        wire, error = choice.get("message") or {}, error_text(data.get("error")) or error_text(choice.get("error"))
     stop = str((choice or {}).get("finish_reason") or "")
     message, fragments, blobs = read_answer(wire, stop)
     raw = data.get("usage")
@@ -63,14 +61,6 @@ def first_choice(data: Mapping[str, Any]) -> dict[str, Any] | None:
         if isinstance(choice, dict) and not choice.get("index"):
             return choice
     return None
-
-
-def error_text(data: Mapping[str, Any]) -> str:
-    """What the error of an answer, or of a choice in it, says; or nothing."""
-    error = data.get("error")
-    if not error:
-        return ""
-    return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
 
 
 def read_answer(wire: Any, stop: str) -> tuple[Message, tuple[Part, ...], dict[str, bytes]]:

@@ -19,15 +19,17 @@ from .schema import TOOLS_MAX, takes_reasoning
 # Custom tools came with GPT-5; models before it refuse them. An unknown name may be an alias or a
 # deployment of a new model and is taken to know them.
 _NO_CUSTOM = re.compile(r"^(ft:)?(gpt-3|gpt-4|chatgpt-4|o\d)")
-# "Unsupported value: 'messages[0].role' does not support 'system' with this model."
-_NO_SYSTEM = re.compile(r"^o1-(mini|preview)")
-# "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-_REASONS = re.compile(r"^(ft:)?(o\d|gpt-5(?!.*-chat))")
-# "Unsupported value: 'temperature' does not support 0.7 with this model. Only the default (1) value is
-# supported." From GPT-5.1 on it is taken as long as reasoning is off.
-_FIXED_SAMPLING = re.compile(r"^(ft:)?(o\d|gpt-5(?![.\d])(?!.*-chat))")
-# "Unsupported parameter: 'stop' is not supported with this model." (seen live: o1-mini, gpt-5-mini)
-_NO_STOP = _FIXED_SAMPLING
+NO_SYSTEM = re.compile(r"^o1-(mini|preview)")
+"""Models that refuse the roles `system` and `developer` ("Unsupported value: 'messages[0].role' does not support
+'system' with this model.")."""
+RENAMED_LIMIT = re.compile(r"^(ft:)?(o\d|gpt-5(?!.*-chat))")
+"""Models that take `max_completion_tokens` only ("Unsupported parameter: 'max_tokens' is not supported with this model.
+Use 'max_completion_tokens' instead.")."""
+FIXED_SAMPLING = re.compile(r"^(ft:)?(o\d|gpt-5(?![.\d])(?!.*-chat))")
+"""Models that take no sampling settings but the default ("Unsupported value: 'temperature' does not support 0.7 with
+this model. Only the default (1) value is supported."; from GPT-5.1 on they are taken as long as reasoning is off) and
+no stop sequences ("Unsupported parameter: 'stop' is not supported with this model.", seen live: o1-mini, gpt-5-mini).
+"""
 # Audio is not in the table of models: "Content blocks are expected to be either text or image_url type."
 _AUDIO = re.compile(r"audio|gemini")
 _IMAGES = re.compile(r"vision|-vl\b|gemini")
@@ -84,27 +86,3 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
 def takes_custom(model: str) -> bool:
     """Whether the model knows custom tools (free-text input)."""
     return not _NO_CUSTOM.search(model)
-
-
-@lru_cache
-def no_system(model: str) -> bool:
-    """Whether the model refuses the roles `system` and `developer`."""
-    return bool(_NO_SYSTEM.search(model))
-
-
-@lru_cache
-def renamed_limit(model: str) -> bool:
-    """Whether the model takes `max_completion_tokens` only."""
-    return bool(_REASONS.search(model))
-
-
-@lru_cache
-def fixed_sampling(model: str) -> bool:
-    """Whether the model takes no sampling settings but the default."""
-    return bool(_FIXED_SAMPLING.search(model))
-
-
-@lru_cache
-def no_stop(model: str) -> bool:
-    """Whether the model takes no stop sequences."""
-    return bool(_NO_STOP.search(model))

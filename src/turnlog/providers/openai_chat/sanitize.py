@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...models.target import Target
 from ..edits import Edits, Object, changed, sanitizer
 from ..schema import fit
-from .rules import fixed_sampling, no_stop, renamed_limit
+from .rules import FIXED_SAMPLING, RENAMED_LIMIT
 from .sanitize_messages import finished, mended, split
 from .schema import body_shape, takes_reasoning
 
@@ -78,14 +78,15 @@ def _limits(body: Object, model: str, edits: Edits) -> Object:
 
 def _habits(body: Object, model: str, edits: Edits) -> Object:
     """What models that reason do not take."""
-    if renamed_limit(model) and "max_tokens" in body:
+    if RENAMED_LIMIT.search(model) and "max_tokens" in body:
         rule = "Unsupported parameter: 'max_tokens' is not supported with this model."
         edits.add("setting", "max_tokens", "sent as max_completion_tokens", rule)
         rest = {key: value for key, value in body.items() if key != "max_tokens"}
         body = {**rest, "max_completion_tokens": body["max_tokens"]}
-    for key, default in _SAMPLING.items() if fixed_sampling(model) else ():
+    fixed = FIXED_SAMPLING.search(model)
+    for key, default in _SAMPLING.items() if fixed else ():
         if body.get(key, default) not in (default, None):
             body = edits.drop(body, key, f"Unsupported value: '{key}' with this model.")
-    if no_stop(model) and body.get("stop"):
+    if fixed and body.get("stop"):
         body = edits.drop(body, "stop", "Unsupported parameter: 'stop' is not supported with this model.")
     return body

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...log.messages import compact_json
 from ..edits import Edits, Object, changed
-from .rules import no_system
+from .rules import NO_SYSTEM
 from .schema import TEXT_TYPES, takes_reasoning
 
 _NAME_MAX = 64
@@ -24,7 +24,7 @@ _INSTEAD = ("tool_calls", "function_call", "audio", "refusal")
 def mended(message: Object, path: str, model: str, edits: Edits) -> Object:
     """The message with its role, images and calls spelled as documented."""
     role, content = message.get("role"), message.get("content")
-    if role in ("system", "developer") and no_system(model):
+    if role in ("system", "developer") and NO_SYSTEM.search(model):
         rule = f"'{role}' is not supported by {model}"
         message = edits.put(message, "role", "user", rule, path=path, kind="role")
     elif role == "function":

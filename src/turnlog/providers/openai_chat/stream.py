@@ -7,10 +7,11 @@ from typing import Any
 
 from ...log.messages import Message, parse_arguments
 from ...log.records import Usage
+from ..error_bodies import error_text
 from ..protocol import Reply
 from ..schema import check_types
 from ..sdk_objects import plain
-from .response import error_text, first_choice, read_answer, usage_of
+from .response import first_choice, read_answer, usage_of
 from .schema import DELTA
 
 
@@ -40,7 +41,7 @@ class StreamAssembler:
         data = plain(getattr(chunk, "chunk", chunk), "chunk")
         self._model = self._model or str(data.get("model") or "")
         self._id = self._id or str(data.get("id") or "")
-        self._error = self._error or error_text(data)
+        self._error = self._error or error_text(data.get("error"))
         if data.get("usage") is not None:
             usage = usage_of(data["usage"])
             if self._usage is None or usage not in (None, Usage()):  # some servers end with one that is empty
@@ -48,7 +49,7 @@ class StreamAssembler:
         choice = first_choice(data)
         if choice is None:
             return
-        self._error = self._error or error_text(choice)
+        self._error = self._error or error_text(choice.get("error"))
         begun = self._calls or any(self._wire.values())
         # A server that cannot stream gives its whole answer in one chunk; some repeat it whole in the last.
         self._delta(choice.get("delta") or _as_delta({} if begun else choice.get("message")))

@@ -21,6 +21,7 @@ from ...log.messages import (
     text_of,
 )
 from ..protocol import BlobReader
+from ..reading import inner, string
 from ..spelling import spell
 from .form import FORMS, NAME
 from .item_types import CALLS, RESULTS
@@ -47,16 +48,12 @@ def is_client_result(item: Mapping[str, Any]) -> bool:
 
 
 def read_call(item: Mapping[str, Any], linked: tuple[str, ...], path: str) -> ToolCall:
-    """The call of a call item. Raises FormatError if it has no usable id or name."""
+    """The call of a call item. Raises FormatError if it has no name."""
     kind = item["type"]
     spec = CALLS[kind]
-    item_id = item.get("id")
-    item_id = item_id if isinstance(item_id, str) else ""
-    call_id = item.get("call_id", item_id if kind == "local_shell_call" else "")
-    call_id = "" if call_id is None else call_id
+    item_id = string(item, "id")
+    call_id = string(item, "call_id") if "call_id" in item or kind != "local_shell_call" else item_id
     name = spec.name or item.get("name")
-    if not isinstance(call_id, str):
-        raise FormatError("expected a string", path=f"{path}.call_id")
     if not isinstance(name, str):
         raise FormatError("expected a string", path=f"{path}.name")
     shape = ""
@@ -144,21 +141,15 @@ def _function_arguments(call: ToolCall) -> Any:
 def read_result(
     item: Mapping[str, Any], called: Mapping[str, ToolCall], path: str, blobs: dict[str, bytes]
 ) -> ToolResult:
-    """The result of an output item; `called` holds the calls that stand before it, by id.
-
-    Raises FormatError if it has no usable id or output.
-    """
+    """The result of an output item; `called` holds the calls that stand before it, by id."""
     kind = item["type"]
-    call_id = item.get("call_id", item.get("id") if kind == "local_shell_call_output" else "")
-    call_id = "" if call_id is None else call_id
-    if not isinstance(call_id, str):
-        raise FormatError("expected a string", path=f"{path}.call_id")
+    call_id = string(item, "id" if kind == "local_shell_call_output" and "call_id" not in item else "call_id")
     call = called.get(call_id)
-    name = call.name if call is not None else item.get("name")
+    name = call.name if call is not None else string(item, "name")
     result_kind = call.kind if call is not None else RESULTS[kind]
     parts, shape = _read_output(item, kind, f"{path}.output", blobs)
     unusual = "" if RESULTS[kind] == result_kind == "function" else kind
-    result = ToolResult(call_id, name if isinstance(name, str) else "", parts, _outcome(item), result_kind)
+    result = ToolResult(call_id, name, parts, _outcome(item), result_kind)
     default = partial(_default_result, kind=kind, blob=blobs.__getitem__)
     return FORMS.formed(result, lambda result: default(result)[0], item, unusual, shape)
 
@@ -168,8 +159,7 @@ def _outcome(item: Mapping[str, Any]) -> Outcome:
     if item["type"] == "apply_patch_call_output" and item.get("status") == "failed":
         return "failed"
     if item["type"] == "shell_call_output":
-        ends = [entry["outcome"] for entry in item["output"] if isinstance(entry.get("outcome"), dict)]
-        if any(end.get("type") == "timeout" for end in ends):
+        if any(inner(entry, "outcome").get("type") == "timeout" for entry in item.get("output") or ()):
             return "timeout"
     return "ok"
 
@@ -196,7 +186,7 @@ def said_type(result: ToolResult) -> str:
 def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
     """The item of a result, of type `kind`, and the parts that it has no place for."""
     default, lost = _default_result(result, kind, blob)
-    same_type = FORMS.says(result.form, kind) or (kind == "function_call_output" == _plain_type(result))
+    same_type = kind == (said_type(result) or "function_call_output")
     delta = FORMS.delta(result.form) if same_type else None
     if delta and result.parts and "output" in (*delta.get("+", ()), *delta.get("-", ())):
         # The output was null or absent when it was read, and is neither now.
@@ -208,36 +198,28 @@ def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[
     return spell(default, delta), lost
 
 
-def _plain_type(result: ToolResult) -> str:
-    named = any(FORMS.says(result.form, kind) for kind in RESULTS)
-    return "" if named else "function_call_output"
-
-
 def _read_output(item: Mapping[str, Any], kind: str, path: str, blobs: dict[str, bytes]) -> tuple[Any, str]:
     """Parts and shape word of an output."""
     if kind == "tool_search_output":
         return (Opaque(NAME, "tools", item.get("tools")),), ""
     output = item.get("output")
     if kind == "shell_call_output":
-        if not isinstance(output, list):
-            raise FormatError("expected a list", path=path)
+        if output is None:
+            raise FormatError("expected an array", path=path)
         return tuple(part for i, entry in enumerate(output) for part in _read_stream(entry, f"{path}[{i}]")), ""
     if kind == "computer_call_output":
-        if not isinstance(output, dict):
+        if output is None:
             raise FormatError("expected an object", path=path)
-        parts, _ = read_content([output], "user", path, blobs)
-        return parts, ""
+        return read_content([output], "user", path, blobs)[0], ""
     if output is not None and not isinstance(output, (str, list)):
         return (Text(compact_json(output)),), "json"
     return read_content(output, "user", path, blobs)
 
 
-def _read_stream(entry: Any, path: str) -> tuple[Text, Text]:
+def _read_stream(entry: Mapping[str, Any], path: str) -> tuple[Text, Text]:
     """One chunk of a shell's output: what it printed, and what it complained of."""
-    if not isinstance(entry, dict):
-        raise FormatError("expected an object with stdout, stderr and outcome", path=path)
     out, err = entry.get("stdout"), entry.get("stderr")
-    if not isinstance(out, str) or not isinstance(err, str):
+    if out is None or err is None:
         raise FormatError("expected strings in stdout and stderr", path=path)
     default = {"stdout": out, "stderr": err, "outcome": {"type": "exit", "exit_code": 0}}
     return Text(out, FORMS.made(default, entry, "stdout")), Text(err, FORMS.shaped("stderr"))

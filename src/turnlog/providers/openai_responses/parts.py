@@ -14,15 +14,14 @@ from .media import MEDIA_TYPES, read_media, write_media
 _TEXT_TYPES = frozenset({"input_text", "output_text", "text"})
 
 
-def read_part(part: Any, role: str, path: str, blobs: dict[str, bytes]) -> Text | Media | Opaque:
+def read_part(part: dict[str, Any], role: str, path: str, blobs: dict[str, bytes]) -> Text | Media | Opaque:
     """The canonical part of a content part; media bytes go to `blobs`.
 
-    A part of a type that this version does not know is kept whole. Raises FormatError if `part` is
-    no object with a type.
+    A part of a type that this version does not know is kept whole. Raises FormatError if it has no type.
     """
-    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-        raise FormatError("expected a content part, an object with a 'type'", path=path)
-    kind = part["type"]
+    kind = part.get("type")
+    if kind is None:
+        raise FormatError("expected a content part with a 'type'", path=path)
     if kind in _TEXT_TYPES and isinstance(part.get("text"), str):
         return Text(part["text"], FORMS.made(text_part(part["text"], role), part))
     if kind == "refusal" and isinstance(part.get("refusal"), str):
@@ -63,14 +62,12 @@ def read_content(
 ) -> tuple[tuple[Text | Media | Opaque, ...], str]:
     """Parts and shape word of what may be a string or a list of parts.
 
-    An absent, null or empty content has no parts. Raises FormatError for anything else.
+    An absent, null or empty content has no parts. Raises FormatError for a part without a type.
     """
     if content is None or content == "":
         return (), ""
     if isinstance(content, str):
         return (Text(content),), ""
-    if not isinstance(content, list):
-        raise FormatError("expected a string or a list of content parts", path=path)
     parts = tuple(read_part(part, role, f"{path}[{i}]", blobs) for i, part in enumerate(content))
     return parts, "list" if not parts or plain_texts(parts) is not None else ""
 

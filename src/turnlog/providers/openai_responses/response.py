@@ -8,11 +8,10 @@ from typing import Any
 from ...errors import FormatError
 from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
 from ...log.records import Usage, tokens_billed
-from ..error_bodies import refuse_error
+from ..error_bodies import answer_body, error_text
 from ..protocol import Reply
 from ..reading import inner, string
 from ..schema import fits
-from ..sdk_objects import plain
 from .calls import read_call
 from .form import NAME
 from .item_types import CALLS, RESULTS
@@ -33,8 +32,7 @@ def parse_response(response: Any) -> Reply:
     A response that failed, or that is still running, is not complete; one that was cut off by a
     limit is, and `stop` says by which.
     """
-    whole = plain(response, "response")
-    refuse_error(whole)
+    whole = answer_body(response)
     if not isinstance(whole.get("output"), list):
         raise FormatError("expected a list; is this a response of the Responses API?", path="response.output")
     return read_response(whole)
@@ -48,7 +46,7 @@ def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), er
     stop = string(whole, "status")
     if stop == "incomplete":
         stop = string(inner(whole, "incomplete_details"), "reason") or stop
-    error = error or _error_text(whole.get("error"))
+    error = error or error_text(whole.get("error"))
     if not error and stop in ("failed", "cancelled", "in_progress", "queued"):
         error = f"the response is {stop}"
     usage = whole.get("usage")
@@ -151,9 +149,3 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
         cache_write=tokens_billed(read.get("cache_write_tokens")),
         reasoning=tokens_billed(wrote.get("reasoning_tokens")),
     )
-
-
-def _error_text(error: Any) -> str:
-    if isinstance(error, dict):
-        return ": ".join(filter(None, (string(error, "code"), string(error, "message"))))
-    return error if isinstance(error, str) else ""

@@ -12,7 +12,9 @@ from typing import Any
 
 from ...errors import FormatError
 from ...log.messages import Opaque, Part, Reasoning, ToolCall
+from ..error_bodies import error_text
 from ..protocol import Reply
+from ..reading import without
 from ..sdk_objects import plain
 from .form import NAME
 from .item_types import CALLS
@@ -86,10 +88,7 @@ class StreamAssembler:
             if kind == "response.created":  # what was said before that is said once more
                 self._again, self._moved = {*self._done, *self._open}, {}
         elif kind == "error":
-            nested = event.get("error")
-            source = nested if isinstance(nested, dict) else event
-            said = [source.get("code"), source.get("message")]
-            self._error = ": ".join(part for part in said if isinstance(part, str) and part) or "error"
+            self._error = error_text(event.get("error") or without(event, "type")) or "error"
         elif kind in ("response.output_item.added", "response.output_item.done"):
             self._take_item(kind, event)
         elif kind in _DELTAS:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...log.messages import Tool
+from ..reading import string
 from .form import FORMS, NAME
 
 
 def read_tools(tools: list[Any]) -> tuple[Tool, ...]:
-    """The tools of a request, objects of which `READABLE_TOOL` holds."""
+    """The tools of a request, as the schema has them."""
     return tuple(map(_read_tool, tools))
 
 
@@ -23,20 +24,10 @@ def write_tool(tool: Tool) -> dict[str, Any] | None:
 
 def _read_tool(seen: Mapping[str, Any]) -> Tool:
     kind, name = seen.get("type"), seen.get("name")
-    description, parameters = seen.get("description"), seen.get("parameters")
-    readable = (
-        kind in ("function", "custom")
-        and isinstance(name, str)
-        and (description is None or isinstance(description, str))
-        and (parameters is None or isinstance(parameters, dict))
-        and (kind == "function" or "parameters" not in seen)
-    )
-    if not readable:
-        label = name if isinstance(name, str) else seen.get("server_label", kind)
-        return Tool(label if isinstance(label, str) else "", kind="hosted", provider=NAME, data=dict(seen))
-    assert isinstance(name, str) and isinstance(kind, str)
-    tool = Tool(name, description or "", parameters, kind)
-    return FORMS.formed(tool, _default, seen)
+    if kind not in ("function", "custom") or name is None or (kind == "custom" and "parameters" in seen):
+        label = string(seen, "name") or string(seen, "server_label") or string(seen, "type")
+        return Tool(label, kind="hosted", provider=NAME, data=dict(seen))
+    return FORMS.formed(Tool(name, string(seen, "description"), seen.get("parameters"), kind), _default, seen)
 
 
 def _default(tool: Tool) -> dict[str, Any]:
