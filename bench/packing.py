@@ -18,7 +18,7 @@ from pathlib import Path
 
 from turnlog.errors import InputError
 from turnlog.importers import Imported
-from turnlog.importers.sync.store import keep
+from turnlog.importers.sync import sync_session
 from turnlog.log.store import Store
 from turnlog.stores import open_store
 
@@ -84,7 +84,7 @@ def main() -> None:
             kept = 0
             for session in sessions:
                 try:
-                    kept += keep(store, session).added
+                    kept += sync_session(store, session).added
                 except InputError:
                     continue
             wrote = time.perf_counter() - begin

@@ -21,7 +21,7 @@ from real_transcripts import imported
 from turnlog.errors import ImportFailed, InputError
 from turnlog.export import FORMATS, save
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync.store import keep
+from turnlog.importers.sync import sync_session
 from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Unknown, sha256_hex
 from turnlog.log.records import (
     Body,
@@ -97,7 +97,7 @@ def assert_same(store: Store, session_id: str) -> None:
         assert problems == []
         back, other = read_back(text), MemoryStore()
         assert back.warnings == ()
-        kept = keep(other, back)
+        kept = sync_session(other, back)
         if form == "jsonl":
             assert [record.raw for record in other.read(kept.session)] == [r.raw for r in store.read(session_id)]
         assert whole(other, kept.session) == whole(store, session_id)
@@ -164,7 +164,7 @@ def test_real_sessions_come_back(shared: Path) -> None:
     for n, (_, session) in enumerate(imported(shared)):
         if n % 10 == 0 and sum(len(str(draft.body)) for draft in session.drafts) < 300_000:
             store = MemoryStore()
-            assert_same(store, keep(store, session).session)
+            assert_same(store, sync_session(store, session).session)
             seen += 1
     assert seen > 20
 

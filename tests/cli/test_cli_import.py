@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from turnlog.errors import InputError, SessionIdError
 from turnlog.importers import Imported
-from turnlog.importers.sync.store import Kept, keep, without_secrets
+from turnlog.importers.sync import Synced, sync_session, without_secrets
 from turnlog.log.messages import Message, Text, sha256_hex
 from turnlog.log.records import FileChange, MessageRecord, Note, Usage, UsageRecord
 from turnlog.log.store import Draft, Store
@@ -44,7 +44,7 @@ def test_an_imported_session_keeps_its_parent() -> None:
     store = MemoryStore()
     for session, parent in (("agent", "main"), ("main", ""), ("loop", "Loop")):
         made = Imported(session_id=session, format="test", parent=parent, drafts=(Draft(Note("x"), TIME),))
-        assert keep(store, made).session == session
+        assert sync_session(store, made).session == session
     assert {info.id: info.parent for info in store.sessions()} == {"agent": "main", "main": "", "loop": ""}
 
 
@@ -52,21 +52,21 @@ def test_an_imported_session_keeps_its_parent() -> None:
 def test_a_transcript_that_grew_is_continued(bodies: list[Any], cut: int) -> None:
     """Importing in two steps what could be imported in one gives the same session, else this fails."""
     at_once, in_steps = MemoryStore(), MemoryStore()
-    keep(at_once, imported(bodies))
-    first = keep(in_steps, imported(bodies[:cut]))
-    second = keep(in_steps, imported(bodies))
+    sync_session(at_once, imported(bodies))
+    first = sync_session(in_steps, imported(bodies[:cut]))
+    second = sync_session(in_steps, imported(bodies))
     assert raws(in_steps, "s") == raws(at_once, "s")
     assert first.added + second.added == len(bodies)
-    assert keep(in_steps, imported(bodies)) == Kept("s", "unchanged", 0)
+    assert sync_session(in_steps, imported(bodies)) == Synced("s", "unchanged", 0)
 
 
 @given(BODIES, BODIES)
 def test_what_was_said_stays(one: list[Any], other: list[Any]) -> None:
     """An import that loses what is there, or that makes a new copy each time, fails here."""
     store = MemoryStore()
-    keep(store, imported(one))
+    sync_session(store, imported(one))
     before = list(store.read("s"))
-    kept = keep(store, imported(other))
+    kept = sync_session(store, imported(other))
     after = iter([record.message for record in store.read("s")])
     assert all(record.message in after for record in before if record.message is not None)
     if kept.status == "diverged":
@@ -74,16 +74,16 @@ def test_what_was_said_stays(one: list[Any], other: list[Any]) -> None:
     held = {repr(record.body) for record in store.read(kept.session)}  # no NaN equals another
     assert all(repr(body) in held for body in other)
     count = len(store.sessions())
-    assert keep(store, imported(other)).session == kept.session
+    assert sync_session(store, imported(other)).session == kept.session
     assert len(store.sessions()) == count
 
 
 def test_ids_that_differ_by_case_stay_two() -> None:
     """Two transcripts whose ids differ by case must not become one session on any disk."""
     store = MemoryStore()
-    keep(store, imported([Note("a")], "Session"))
-    kept = keep(store, imported([Note("b")], "session"))
-    assert kept == Kept("session.2", "diverged", 1)
+    sync_session(store, imported([Note("a")], "Session"))
+    kept = sync_session(store, imported([Note("b")], "session"))
+    assert kept == Synced("session.2", "diverged", 1)
 
 
 def test_a_record_that_could_not_be_read_is_not_kept() -> None:
@@ -92,9 +92,9 @@ def test_a_record_that_could_not_be_read_is_not_kept() -> None:
     store = MemoryStore()
     for bodies in ([], [Note("first")]):
         if bodies:
-            keep(store, imported(bodies))
+            sync_session(store, imported(bodies))
         with pytest.raises(InputError, match=f"its record {len(bodies) + 1}: .*UsageRecord: Expected `int`"):
-            keep(store, imported([*bodies, UsageRecord("google", "m", Usage(reasoning=wrong))]))
+            sync_session(store, imported([*bodies, UsageRecord("google", "m", Usage(reasoning=wrong))]))
         assert [info.records for info in store.sessions()] == [1][: len(bodies)]
 
 
@@ -112,30 +112,30 @@ def test_a_secret_that_is_known_since_makes_no_other_session() -> None:
     made = msgspec.structs.replace(imported(bodies), blobs={sha256_hex(data): data})
     redactor = Redactor({"staff-id": "EMP-[0-9]{6}"})
     store, anew = MemoryStore(), MemoryStore()
-    keep(store, made)
+    sync_session(store, made)
     before = raws(store, "s")
     clean = without_secrets(made, redactor)
-    assert keep(store, clean, redactor) == Kept("s", "unchanged", 0, exposed=True)
+    assert sync_session(store, clean, redactor) == Synced("s", "unchanged", 0, exposed=True)
     assert raws(store, "s") == before
     grown = msgspec.structs.replace(made, drafts=(*made.drafts, Draft(Note("n", "EMP-777777"), TIME)))
-    assert keep(store, without_secrets(grown, redactor), redactor) == Kept("s", "continued", 1, exposed=True)
+    assert sync_session(store, without_secrets(grown, redactor), redactor) == Synced("s", "continued", 1, exposed=True)
     assert raws(store, "s")[:3] == before
     scrub(store, "s", redactor)
-    assert keep(store, without_secrets(grown, redactor), redactor) == Kept("s", "unchanged", 0)
+    assert sync_session(store, without_secrets(grown, redactor), redactor) == Synced("s", "unchanged", 0)
     longer = msgspec.structs.replace(grown, drafts=(*grown.drafts, Draft(Note("n", "more"), TIME)))
     for status, added in (("continued", 1), ("unchanged", 0)):
-        assert keep(store, without_secrets(longer, redactor), redactor) == Kept("s", status, added)  # type: ignore[arg-type]
-    keep(anew, without_secrets(longer, redactor), redactor)
+        assert sync_session(store, without_secrets(longer, redactor), redactor) == Synced("s", status, added)  # type: ignore[arg-type]
+    sync_session(anew, without_secrets(longer, redactor), redactor)
     said = [record.body for record in store.read("s") if getattr(record.body, "topic", "") != "scrubbed"]
     assert said == [record.body for record in anew.read("s")]
     other = msgspec.structs.replace(made, drafts=(Draft(Note("n", data={"badge": "none"}), TIME), *made.drafts[1:]))
-    assert keep(store, without_secrets(other, redactor), redactor).status == "diverged"
+    assert sync_session(store, without_secrets(other, redactor), redactor).status == "diverged"
 
 
 def test_an_unsafe_id_is_refused() -> None:
     """An importer that lets a path through as an id must not get it into a store."""
     with pytest.raises(SessionIdError):
-        keep(MemoryStore(), imported([Note("a")], "../escape"))
+        sync_session(MemoryStore(), imported([Note("a")], "../escape"))
 
 
 def test_a_session_as_json(turnlog: Any, transcript: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import StoreError
 from ..importers import read_file
-from ..importers.sync.store import keep
+from ..importers.sync import sync_session
 from ..log.messages import ToolResult, compact_json
 from ..log.store import Store
 from ..models.target import target
@@ -107,8 +107,8 @@ def _import(store: Store, folder: Path) -> str:
     file = folder / "session.jsonl"
     file.write_bytes(resources.files(__package__).joinpath("data/demo_session.jsonl").read_bytes())
     imported = read_file(file)[0]
-    kept = keep(store, imported)
-    again = keep(store, imported)
+    kept = sync_session(store, imported)
+    again = sync_session(store, imported)
     info = store.info(kept.session)
     out(f"A coding agent's transcript ({imported.format}), interrupted in the middle of a tool call:")
     out(f"    {info.id}: {info.messages} messages, {info.records} records, {len(imported.warnings)} warnings")

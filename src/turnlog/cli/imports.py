@@ -21,7 +21,7 @@ from ..export import visible
 from ..importers import Imported, Origin, detect, read_file
 from ..importers.discovery import discover
 from ..importers.protocol import origin_name
-from ..importers.sync.store import Kept, keep, without_secrets
+from ..importers.sync import Synced, sync_session, without_secrets
 from ..log.messages import ToolCall
 from ..log.records import MessageRecord, PartialAnswer
 from ..log.store import Store
@@ -145,7 +145,7 @@ def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: boo
     try:
         if redactor is not None:
             imported = without_secrets(imported, redactor)
-        kept = keep(store, imported, redactor)
+        kept = sync_session(store, imported, redactor)
     except (InputError, Conflict, CorruptRecord) as error:
         return error
     except (TurnlogError, OSError):  # the store, not the transcript
@@ -175,7 +175,7 @@ def _redacted(imported: Imported) -> dict[str, int]:
     return dict(sum((Counter(draft.redacted) for draft in imported.drafts), Counter()))
 
 
-def _summary(imported: Imported, kept: Kept) -> dict[str, Any]:
+def _summary(imported: Imported, kept: Synced) -> dict[str, Any]:
     messages, calls = _counts(imported)
     return {
         "session": kept.session,
@@ -193,7 +193,7 @@ def _summary(imported: Imported, kept: Kept) -> dict[str, Any]:
     }
 
 
-def _sentence(imported: Imported, kept: Kept) -> str:
+def _sentence(imported: Imported, kept: Synced) -> str:
     messages, calls = _counts(imported)
     what = f"{imported.format}, {counted(messages, 'message')}, {counted(calls, 'tool call')}"
     if kept.status == "continued":

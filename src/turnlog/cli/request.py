@@ -14,7 +14,7 @@ from ..errors import SessionNotFound
 from ..export import visible
 from ..importers import Origin, read_file
 from ..importers.protocol import origin_name
-from ..importers.sync.store import keep
+from ..importers.sync import sync_session
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..models.target import Target
 from ..providers import PROVIDERS
@@ -77,7 +77,7 @@ def session_of(arguments: Namespace) -> Iterator[Session]:
         origin = path.read_bytes()
     imported, *others = read_file(origin)
     store = MemoryStore()
-    kept = keep(store, imported)
+    kept = sync_session(store, imported)
     say(f"{origin_name(origin)}: {imported.format}" + (f", the first of {len(others) + 1} sessions" if others else ""))
     yield Session(store, store.info(kept.session))
 

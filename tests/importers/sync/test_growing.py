@@ -20,7 +20,7 @@ from commands import Command
 from turnlog import stores
 from turnlog.errors import ImportFailed, InputError, SessionExists
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync.store import Kept, keep, without_secrets
+from turnlog.importers.sync import Synced, sync_session, without_secrets
 from turnlog.log.messages import Message, Text, ToolCall
 from turnlog.log.records import (
     Body,
@@ -102,36 +102,36 @@ def texts(store: Store, session_id: str) -> list[Any]:
 
 def test_an_answer_that_grew_is_there_once(store: Store) -> None:
     """A second session for each import of a session that is at work, and the half answer kept for good in the first."""
-    keep(store, BEGUN)
+    sync_session(store, BEGUN)
     before = raws(store)
     store.rename("s", "Mine")
     store.keep("s")
     store.fork("s", "fork")
-    assert keep(store, GROWN) == Kept("s", "continued", 5)
+    assert sync_session(store, GROWN) == Synced("s", "continued", 5)
     other = MemoryStore()
-    keep(other, GROWN)
+    sync_session(other, GROWN)
     assert raws(store) == raws(other)
     assert (store.info("s").title, raws(store, "fork"), store.inventory().kept) == ("Mine", before, frozenset({"s"}))
     assert ({info.id for info in store.sessions()}, store.verify()) == ({"s", "fork"}, [])
-    assert keep(store, GROWN) == Kept("s", "unchanged", 0)
+    assert sync_session(store, GROWN) == Synced("s", "unchanged", 0)
 
 
 def test_an_older_copy_is_nothing_new(store: Store) -> None:
     """A folder of backups, of which each that is read after a newer one becomes a session of its own."""
-    keep(store, GROWN)
+    sync_session(store, GROWN)
     own = [Draft(MessageRecord(Message("user", (Text("and now?"),))), TIME), Draft(Note("mine"), TIME)]
     for gone_on in ([], own):
         store.append("s", gone_on)
         before = raws(store)
-        assert keep(store, BEGUN) == Kept("s", "unchanged", 0)
+        assert sync_session(store, BEGUN) == Synced("s", "unchanged", 0)
         assert (raws(store), len(store.sessions())) == (before, 1)
 
 
 def test_a_turn_that_was_closed_by_opening_the_session_goes_on(store: Store) -> None:
     """Whoever only looked at a session that was at work has every later import of it beside the first."""
-    keep(store, BEGUN)
+    sync_session(store, BEGUN)
     store.append("s", [Draft(TurnClosed("t", "failed", f"{LEFT_OPEN}; ls (0): never answered"))])
-    assert keep(store, GROWN).status == "continued"
+    assert sync_session(store, GROWN).status == "continued"
     assert len(raws(store)) == len(GROWN.drafts)
 
 
@@ -152,16 +152,16 @@ def test_a_session_that_is_made_again_is_never_gone() -> None:
             return super().append(session_id, drafts, expected=expected)
 
     whole = MemoryStore()
-    keep(whole, GROWN)
+    sync_session(whole, GROWN)
     for fails in (1, 2):
         store = Failing()
-        keep(store, BEGUN)
+        sync_session(store, BEGUN)
         begun, store.left = raws(store), fails
         with pytest.raises(OSError, match="no room"):
-            keep(store, GROWN)
+            sync_session(store, GROWN)
         held = {info.id: raws(store, info.id) for info in store.sessions() if info.records}
         assert held == ({"s": begun} if fails == 1 else {"s.being-made": raws(whole)})
-        assert keep(store, GROWN).session == "s"
+        assert sync_session(store, GROWN).session == "s"
         assert (raws(store), [info.id for info in store.sessions()]) == (raws(whole), ["s"])
 
 
@@ -198,16 +198,16 @@ def test_a_killed_import_is_ended_by_the_next(tmp_path: Path) -> None:
     ended = []
     for steps in range(10):
         with closing(Dying(tmp_path / f"{steps}.db")) as store:
-            keep(store, BEGUN)
+            sync_session(store, BEGUN)
             store.append("s", [Draft(Note("mine"), "2026-01-01T00:00:00.000Z")])
             store.keep("s")
             store.rename("s", "Mine")
             store.left = steps
             try:
-                keep(store, GROWN)
+                sync_session(store, GROWN)
             except KeyboardInterrupt:
                 store.left = 1 << 30
-                assert keep(store, GROWN).session == "s"
+                assert sync_session(store, GROWN).session == "s"
             else:
                 ended.append(steps)
             ids, kept = [info.id for info in store.sessions()], store.inventory().kept
@@ -236,13 +236,13 @@ def test_a_killed_import_is_ended_whatever_its_first_record_became(
     grown = grown if redactor is None else without_secrets(grown, redactor)
     for steps in range(9):
         with closing(Dying(tmp_path / f"{steps}.db")) as store:
-            keep(store, begun)
+            sync_session(store, begun)
             store.keep("s")
             store.left = steps
             with suppress(KeyboardInterrupt):
-                keep(store, grown, redactor)
+                sync_session(store, grown, redactor)
             store.left = 1 << 30
-            assert keep(store, grown, redactor).session == "s"
+            assert sync_session(store, grown, redactor).session == "s"
             assert ([info.id for info in store.sessions()], store.inventory().kept) == (["s"], frozenset({"s"})), steps
             assert [record.body for record in store.read("s")] == [draft.body for draft in grown.drafts]
 
@@ -250,7 +250,7 @@ def test_a_killed_import_is_ended_whatever_its_first_record_became(
 def test_ctrl_c_behind_a_deletion_takes_not_both(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Notes and pins of somebody gone with the session, as whoever pressed Ctrl-C while the store tidied up behind its
     deletion, or had no room left for that, lost what was to take its place as well."""
-    keep(store, BEGUN)
+    sync_session(store, BEGUN)
     store.append("s", [Draft(Note("mine"), "2026-01-01T00:00:00.000Z")])
     delete = store.delete
 
@@ -261,8 +261,8 @@ def test_ctrl_c_behind_a_deletion_takes_not_both(store: Store, monkeypatch: pyte
 
     monkeypatch.setattr(store, "delete", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        keep(store, GROWN)
-    assert keep(store, GROWN).session == "s"
+        sync_session(store, GROWN)
+    assert sync_session(store, GROWN).session == "s"
     assert [info.id for info in store.sessions()] == ["s"]
     assert [record.body for record in store.read("s")][-1] == Note("mine")
     assert len(raws(store)) == len(GROWN.drafts) + 1
@@ -272,7 +272,7 @@ def test_an_import_waits_for_another_of_the_same(tmp_path: Path) -> None:
     """A session that is made anew out of the transcript by a second import, in the moment in which the first has
     deleted it to make it again: notes of somebody's own lost."""
     with closing(SqliteStore(tmp_path / "s.db")) as elsewhere:
-        others = threading.Thread(target=keep, args=(elsewhere, GROWN))
+        others = threading.Thread(target=sync_session, args=(elsewhere, GROWN))
 
         class First(SqliteStore):
             """A store of a process that another one catches up with once the session is deleted."""
@@ -284,9 +284,9 @@ def test_an_import_waits_for_another_of_the_same(tmp_path: Path) -> None:
                     others.join(0.2)  # where it waits, it does not end
 
         with closing(First(tmp_path / "s.db")) as store:
-            keep(store, BEGUN)
+            sync_session(store, BEGUN)
             store.append("s", [Draft(Note("mine"), "2026-01-01T00:00:00.000Z")])
-            assert keep(store, GROWN).status == "continued"
+            assert sync_session(store, GROWN).status == "continued"
             others.join()
             assert [info.id for info in store.sessions()] == ["s"]
             assert [record.body for record in store.read("s")][-1] == Note("mine")
@@ -296,7 +296,7 @@ def test_an_import_waits_for_another_of_the_same(tmp_path: Path) -> None:
 def test_a_session_of_that_name_is_left_alone(store: Store, fork: bool) -> None:
     """A session of somebody's own that is taken for what a killed import left, and deleted: at once, as a fork, or when
     the imported one has to be made again. Or an import that waits for ever for whoever has it open."""
-    keep(store, BEGUN)
+    sync_session(store, BEGUN)
     if fork:
         store.fork("s", "s.being-made")
     else:
@@ -304,12 +304,12 @@ def test_a_session_of_that_name_is_left_alone(store: Store, fork: bool) -> None:
     store.append("s.being-made", [Draft(Note("mine"), TIME)])
     before = raws(store, "s.being-made"), raws(store)
     with closing(store.hold("s.being-made") or Hold()):
-        assert keep(store, BEGUN).status == "unchanged"
+        assert sync_session(store, BEGUN).status == "unchanged"
         with pytest.raises(SessionExists):
-            keep(store, GROWN)
+            sync_session(store, GROWN)
     assert (raws(store, "s.being-made"), raws(store)) == before
     store.delete("s.being-made")
-    assert keep(store, GROWN) == Kept("s", "continued", 5)
+    assert sync_session(store, GROWN) == Synced("s", "continued", 5)
 
 
 def test_two_imports_at_once_agree() -> None:
@@ -336,10 +336,10 @@ def test_two_imports_at_once_agree() -> None:
         def _other(self) -> None:
             if self.others:
                 self.others -= 1
-                keep(self, BEGUN)
+                sync_session(self, BEGUN)
 
     store = Shared()
-    assert keep(store, GROWN).session == "s"
+    assert sync_session(store, GROWN).session == "s"
     assert ([info.id for info in store.sessions()], len(raws(store))) == (["s"], len(GROWN.drafts))
 
 
@@ -348,11 +348,11 @@ def test_a_title_comes_when_the_transcript_has_one() -> None:
     store = MemoryStore()
     titles = []
     for title, bodies in (("", ()), ("go", (ASKED,)), ("Named", (ASKED, answer(1))), ("Again", (ASKED, answer(1)))):
-        keep(store, imported(TurnOpened("t"), *bodies, title=title))
+        sync_session(store, imported(TurnOpened("t"), *bodies, title=title))
         titles.append(store.info("s").title)
     assert titles == ["", "go", "Named", "Named"]
     store.rename("s", "Mine")
-    keep(store, imported(TurnOpened("t"), ASKED, answer(3), title="Named"))
+    sync_session(store, imported(TurnOpened("t"), ASKED, answer(3), title="Named"))
     assert (store.info("s").title, len(raws(store))) == ("Mine", 3)
 
 
@@ -360,25 +360,25 @@ def test_what_happened_at_another_time_is_another_thing() -> None:
     """A note or a bill of somebody's own that is taken for one of the transcript, and lost."""
     for own, status in ((Note("ended", data={"id": "0"}), "continued"), (billed(3), "diverged")):
         store = MemoryStore()
-        keep(store, BEGUN)
+        sync_session(store, BEGUN)
         store.append("s", [Draft(own, "2025-01-02T00:00:00.000Z")])
-        assert keep(store, GROWN).status == status
+        assert sync_session(store, GROWN).status == status
         assert own in [record.body for record in store.read("s")]
 
 
 def test_a_session_in_use_is_not_made_again(tmp_path: Path) -> None:
     """A session that is deleted under somebody who has it open."""
     with closing(SqliteStore(tmp_path / "s.db")) as store:
-        keep(store, BEGUN)
+        sync_session(store, BEGUN)
         before = raws(store)
         with closing(SqliteStore(tmp_path / "s.db")) as elsewhere:
             held = elsewhere.hold("s")
             assert held is not None
             with pytest.raises(InputError, match="'s' is in use"):
-                keep(store, GROWN)
+                sync_session(store, GROWN)
             assert raws(store) == before
             held.close()
-        assert keep(store, GROWN).status == "continued"
+        assert sync_session(store, GROWN).status == "continued"
 
 
 @pytest.mark.parametrize(
@@ -404,10 +404,10 @@ def test_a_session_in_use_is_not_made_again(tmp_path: Path) -> None:
 def test_what_somebody_else_recorded_is_never_lost(own: Body) -> None:
     """A session that was gone on with in turnlog, and is made again as if nothing but the transcript were in it."""
     store = MemoryStore()
-    keep(store, BEGUN)
+    sync_session(store, BEGUN)
     store.append("s", [Draft(own, TIME)])
     before = raws(store)
-    assert keep(store, GROWN) == Kept("s.2", "diverged", len(GROWN.drafts))
+    assert sync_session(store, GROWN) == Synced("s.2", "diverged", len(GROWN.drafts))
     assert raws(store) == before
 
 
@@ -444,7 +444,7 @@ def test_nothing_that_a_session_recorded_is_ever_gone(steps: list[tuple[int, lis
     for lines, bodies in [*steps, (9, [])]:
         cut = replace(BEGUN, drafts=BEGUN.drafts[:lines]) if lines < 7 else whole
         now = cut if timed else replace(cut, drafts=tuple(Draft(draft.body) for draft in cut.drafts), echoes=NO_TIMES)
-        keep(store, now)
+        sync_session(store, now)
         store.append("s", [Draft(body) for body in bodies])
         own += bodies
         held = iter([record.body for record in store.read("s")])
@@ -469,22 +469,22 @@ def test_a_beginning_without_a_time_gets_none_from_what_follows() -> None:
     """A session whose transcript begins with lines that tell no time comes twice if it is imported after those."""
     begun = replace(imported(Note("mode", data={"mode": "plan"})), drafts=(Draft(Note("mode", data={"mode": "plan"})),))
     store = MemoryStore()
-    keep(store, begun)
+    sync_session(store, begun)
     whole = imported(Note("mode", data={"mode": "plan"}), ASKED)
-    assert keep(store, whole) == Kept("s", "continued", 1)
-    assert keep(store, whole) == Kept("s", "unchanged", 0)
+    assert sync_session(store, whole) == Synced("s", "continued", 1)
+    assert sync_session(store, whole) == Synced("s", "unchanged", 0)
     earlier = replace(whole, drafts=tuple(replace(draft, time="2999-01-01T00:00:00.000Z") for draft in whole.drafts))
-    assert keep(store, earlier).status == "diverged"
+    assert sync_session(store, earlier).status == "diverged"
 
 
 def test_a_header_that_gets_longer_makes_no_second_session() -> None:
     """A long session in one document comes again, whole, when its agent writes a word more into the header."""
     said = [MessageRecord(Message("user", (Text(f"word {n}"),)), source=f"line {n}") for n in range(700)]
     store = MemoryStore()
-    keep(store, imported(Note("session", data={"id": "s"}), *said[:500]))
+    sync_session(store, imported(Note("session", data={"id": "s"}), *said[:500]))
     grown = imported(Note("session", data={"id": "s", "directories": ["/w"]}), *said)
-    assert keep(store, grown) == Kept("s", "continued", 701)
-    assert keep(store, grown) == Kept("s", "unchanged", 0)
+    assert sync_session(store, grown) == Synced("s", "continued", 701)
+    assert sync_session(store, grown) == Synced("s", "unchanged", 0)
 
 
 @pytest.mark.parametrize(("role", "event"), [("user", "user_message"), ("assistant", "agent_message")])
@@ -500,7 +500,7 @@ def test_what_codex_tells_ahead_of_a_message_is_an_echo_of_it(role: str, event: 
     lines = [json.dumps({"timestamp": TIME, "type": kind, "payload": payload}) for kind, payload in payloads]
     begun, whole = (read_file("\n".join(lines[:size]).encode())[0] for size in (2, 3))
     store = MemoryStore()
-    assert [keep(store, one).status for one in (begun, whole, begun)] == ["new", "continued", "unchanged"]
+    assert [sync_session(store, one).status for one in (begun, whole, begun)] == ["new", "continued", "unchanged"]
     assert len(texts(store, "s")) == 1
 
 
@@ -514,7 +514,7 @@ def test_real_transcripts_cut_anywhere(shared: Path, tmp_path: Path, name: str) 
     whole = MemoryStore()
     growing.write_bytes(b"".join(lines))
     for one in read_file(growing):
-        keep(whole, one)
+        sync_session(whole, one)
     store, chance = MemoryStore(), random.Random(1)
     statuses: set[Any] = set()
     for size in [*sorted(chance.sample(range(8, len(lines)), min(25, len(lines) - 8))), len(lines)]:
@@ -523,7 +523,7 @@ def test_real_transcripts_cut_anywhere(shared: Path, tmp_path: Path, name: str) 
             sessions = read_file(growing)
         except ImportFailed:  # too little to know it by
             continue
-        statuses |= {keep(store, one).status for one in sessions}
+        statuses |= {sync_session(store, one).status for one in sessions}
     assert statuses <= {"new", "continued", "unchanged"}
     assert {i.id: raws(store, i.id) for i in store.sessions()} == {i.id: raws(whole, i.id) for i in whole.sessions()}
 
@@ -552,7 +552,7 @@ def test_a_stream_without_times_is_one_session(cuts: tuple[int, ...]) -> None:
     store = Ticking()
     for size in (*cuts, len(lines)):
         (one,) = read_file("\n".join(printed[:size]).encode())
-        assert keep(store, one).session == "s"
+        assert sync_session(store, one).session == "s"
     assert [record.body for record in store.read("s")] == [draft.body for draft in one.drafts]
 
 
@@ -565,10 +565,10 @@ def test_json_lines_that_grow_are_imported_once(tmp_path: Path, whole_bodies: bo
     log = tmp_path / "log.jsonl"
     for n in range(1, 7):
         log.write_text("".join(json.dumps(line) + "\n" for line in lines[:n]))
-        statuses = [keep(store, one).status for one in read_file(log)]
+        statuses = [sync_session(store, one).status for one in read_file(log)]
         assert len(store.sessions()) == (n if whole_bodies else 1), statuses
     once = MemoryStore()
     for one in read_file(log):
-        keep(once, one)
+        sync_session(once, one)
     sessions = {info.id for info in once.sessions()}
     assert {one: texts(store, one) for one in sessions} == {one: texts(once, one) for one in sessions}

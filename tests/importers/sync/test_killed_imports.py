@@ -16,7 +16,7 @@ from transcripts import SESSION, claude, claude_answer, item, jsonl
 
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync.store import keep
+from turnlog.importers.sync import sync_session
 from turnlog.log.records import Body, Decision, Note
 from turnlog.log.store import Draft, Store
 from turnlog.stores import MemoryStore, open_store
@@ -169,7 +169,7 @@ class Importing:
         with self.opened() as store:
             dying = Dying(store, step, lambda: self._other(step.other))
             with suppress(Killed):
-                kept = keep(dying, now)  # type: ignore[arg-type]
+                kept = sync_session(dying, now)  # type: ignore[arg-type]
                 dying.wait()
                 assert kept.session == SESSION
                 self._is_whole(store)
@@ -181,7 +181,7 @@ class Importing:
         imported = cut(self.transcript, size)
         if imported is not None:
             with self.opened() as store:
-                keep(store, imported)
+                sync_session(store, imported)
 
     def _is_whole(self, store: Store) -> None:
         assert {info.id for info in store.sessions()} == {SESSION, *self.forks}

@@ -9,7 +9,7 @@ import pytest
 from transcripts import SESSION, claude, jsonl
 
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync.store import Kept, keep
+from turnlog.importers.sync import Synced, sync_session
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import (
     Approval,
@@ -42,9 +42,9 @@ def test_a_subagent_that_is_at_work_stays_one_session(tmp_path: Path) -> None:
     statuses = []
     for size in (2, 3, 5, 5):
         agent.write_bytes(jsonl(lines[:size]))
-        statuses += [keep(store, one).status for one in read_file(agent)]
+        statuses += [sync_session(store, one).status for one in read_file(agent)]
     for one in read_file(agent):
-        keep(whole, one)
+        sync_session(whole, one)
     name = f"{SESSION}.agent-a1"
     assert statuses == ["new", "continued", "continued", "unchanged"]
     assert [info.id for info in store.sessions()] == [name]
@@ -79,11 +79,11 @@ def test_what_an_importer_puts_ahead_by_now_makes_no_second_session(more: int) -
     old = _imported(*_told(1))
     begin = _begun_earlier(_imported(SessionOpened("interactive"), *_told(2), *said))
     store, whole = MemoryStore(), MemoryStore()
-    keep(store, old)
-    keep(whole, begin)
-    assert keep(store, begin) == Kept("s", "continued", 9 + more)
+    sync_session(store, old)
+    sync_session(whole, begin)
+    assert sync_session(store, begin) == Synced("s", "continued", 9 + more)
     assert _raws(store, "s") == _raws(whole, "s")
-    assert keep(store, begin) == Kept("s", "unchanged", 0)
+    assert sync_session(store, begin) == Synced("s", "unchanged", 0)
 
 
 def _begun_earlier(imported: Imported) -> Imported:

@@ -1,4 +1,4 @@
-"""Whether what is kept of a transcript is a beginning of what it says by now, and nothing else.
+"""Whether a transcript only grew since it was imported: whether it says all that the session has of it, and more.
 
 A session is made again only if all that would go came out of the transcript. A message did if it names its place there,
 which nothing that was said in turnlog does. Any other record did if the transcript has it at the same time; where it
@@ -15,29 +15,28 @@ from typing import Any
 from msgspec import Struct
 
 from ...log.messages import Message, Reasoning
-from ...log.records import Body, MessageRecord, Note, PartialAnswer, Record, TurnClosed, UsageRecord
+from ...log.records import Body, MessageRecord, Note, PartialAnswer, Record, UsageRecord
 from ...log.store import Draft
-from ...view.turns import LEFT_OPEN
 from .. import Imported
 from ..repeats import texts_of
-from .asides import unnumbered
+from .own_records import closes_left_open, unnumbered
 
 
-def is_outgrown(kept: Sequence[Record], imported: Imported, known: int, clocks: Iterable[str]) -> bool:
-    """Whether the transcript says all that `kept` does, and none of that came from anybody else.
+def says_more(imported: Imported, shared: int, kept: Sequence[Record], times: Iterable[str]) -> bool:
+    """Whether the transcript says all that the records `kept` do, and nobody else made any of those.
 
-    The first `known` of its drafts stand ahead of `kept`; `clocks` are their times, or those at which they were
+    The first `shared` of its drafts stand ahead of `kept`; `times` are theirs, or those at which they were
     imported: what is told at the end of a transcript has the time of what it stood behind. The end of a turn that was
     found open when somebody opened the session is no record of anybody's: the transcript tells how the turn ended.
     """
-    clocks = {*clocks, *(one.time for one in kept if names_its_place(one))}
-    begun = [one for one in kept if not _is_left_open(one.body)]
-    return _Whole(imported.drafts[known:], imported.echoes, clocks).says_all(begun)
+    times = {*times, *(one.time for one in kept if names_its_place(one))}
+    begun = [one for one in kept if not closes_left_open(one.body)]
+    return _Whole(imported.drafts[shared:], imported.echoes, times).says_all(begun)
 
 
-def is_older(imported: Imported, known: int, kept: Sequence[Record]) -> bool:
-    """Whether `kept` says all that the transcript does from the draft after number `known` on: it is an older copy."""
-    return _Whole(kept, imported.echoes, ("",)).says_all(imported.drafts[known:])
+def says_less(imported: Imported, shared: int, kept: Sequence[Record]) -> bool:
+    """Whether `kept` says all that the transcript does from the draft after number `shared` on: it is an older copy."""
+    return _Whole(kept, imported.echoes, ("",)).says_all(imported.drafts[shared:])
 
 
 def names_its_place(one: Record) -> bool:
@@ -45,17 +44,13 @@ def names_its_place(one: Record) -> bool:
     return isinstance(one.body, MessageRecord) and bool(one.body.source)
 
 
-def _is_left_open(body: Body) -> bool:
-    return isinstance(body, TurnClosed) and body.reason.startswith(LEFT_OPEN)
-
-
 class _Whole(Struct, dict=True, frozen=True):
-    """What may say more than something that was begun. A record of any of the times in `clocks` may stand at another
-    time here: it has the time at which it was imported."""
+    """What may say more than something that was begun. What has any of `times` may have another time here: it has the
+    time at which it was imported."""
 
     entries: Sequence[Record | Draft]
     echoes: Mapping[tuple[str, str], str]
-    clocks: Container[str]
+    times: Container[str]
 
     def says_all(self, begun: Iterable[Record | Draft]) -> bool:
         """Whether it says each of these, and the messages in their order."""
@@ -82,7 +77,7 @@ class _Whole(Struct, dict=True, frozen=True):
         return old.message.role == new.message.role and all(part in parts for part in old.message.parts)
 
     def _is_of_the_time(self, one: Record | Draft, other: Record | Draft) -> bool:
-        return one.time == other.time or one.time in self.clocks
+        return one.time == other.time or one.time in self.times
 
     def _repeats(self, one: Record | Draft) -> bool:
         """Whether it has this record, by now perhaps with more in it."""

@@ -1,9 +1,9 @@
 """Imported sessions into a store, without ever overwriting one.
 
-A transcript that grew since it was imported is continued where it was left; one that says something
-else than before is kept beside the old one. One that was imported while its last answer was still being
-written says more of that answer now: then the session is made again, whole, if nothing else was in it. Asides, which
-are nobody's words, stay where they stand.
+A transcript that grew since it was imported is continued where it was left; one that says something else than before
+is kept beside the old one. One that was imported while its last answer was still being written says more of that
+answer now: then the session is made again, whole, if nothing else was in it. Own records of turnlog stay in their
+places.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from ...redaction import Attentive, Cleaned, Redactor, redacted_bytes, redacted_
 from ...stores.records import blob_names
 from .. import Imported
 from ..titles import title_from
-from .asides import Asides, is_aside, may_be_moved, may_follow
-from .growth import is_older, is_outgrown, names_its_place
+from .growth import names_its_place, says_less, says_more
+from .own_records import OwnRecords, as_draft, can_be_renumbered, can_follow, is_own
 
-_RACES = 8
-"""So often somebody else may import the same at the same time."""
+_TRIES = 8
+"""So often another process may import the same at the same time."""
 
 
-class Kept(Struct, frozen=True):
-    """What became of an imported session: where it is, and how many records were added.
+class Synced(Struct, frozen=True):
+    """What became of an imported session: its id in the store, and how many records were added.
 
-    `new`: it was not there. `continued`: it was, and got what is new. `unchanged`: all of it was
-    there. `diverged`: under its id is another conversation, so it got an id of its own. `exposed`: what was there
-    holds secrets that are known as such by now.
+    `new`: it was not there. `continued`: it was, and got what is new. `unchanged`: all of it was there. `diverged`: its
+    id has another conversation, so it got an id of its own. `exposed`: what was there holds texts that are known as
+    secrets by now.
     """
 
     session: str
@@ -55,28 +55,28 @@ def without_secrets(imported: Imported, redactor: Redactor) -> Imported:
     return replace(imported, drafts=drafts, blobs=blobs, title=redacted_title(imported.title, said, redactor)[0])
 
 
-class _Held(Struct, frozen=True):
-    """What a session has of an imported one: so many records, with `asides` ahead of and between them, and then those
-    that are `others`, with the asides `among` them. `clocks` are times of the first: the transcript's, and of
-    messages that tell none those at which they were imported. `exposed`: some of the first have secrets where the
+class _Overlap(Struct, frozen=True):
+    """What a session has of an imported one: the first `shared` of its records, with the `own` ones of turnlog among
+    them; then `others`, with the own ones `behind` them. `times` are those of the shared ones: the transcript's, and of
+    messages that tell none those at which they were imported. `exposed`: some of the shared ones hold secrets where the
     imported ones have marks."""
 
-    known: int
-    asides: Asides
+    shared: int
+    own: OwnRecords
     others: Sequence[Record] = ()
-    among: Sequence[Record] = ()
-    is_there: bool = True
-    clocks: frozenset[str] = frozenset()
+    behind: Sequence[Record] = ()
+    times: frozenset[str] = frozenset()
     exposed: bool = False
+    exists: bool = True
 
     @property
-    def there(self) -> int:
+    def last(self) -> int:
         """The number of the last record ahead of the others."""
-        return self.known + len(self.asides)
+        return self.shared + len(self.own)
 
 
-def keep(store: Store, imported: Imported, redactor: Redactor | None = None) -> Kept:
-    """Append to `store` what it does not have of `imported`. Doing it twice changes nothing.
+def sync_session(store: Store, imported: Imported, redactor: Redactor | None = None) -> Synced:
+    """Append to `store` what it does not have of `imported`. A second time changes nothing.
 
     `redactor` put marks into it: what was imported before that knew some secret is the same conversation, and stays.
 
@@ -86,62 +86,60 @@ def keep(store: Store, imported: Imported, redactor: Redactor | None = None) -> 
     check_session_id(imported.session_id)
     if imported.parent:
         check_session_id(imported.parent)
-    with closing(_turn_of(store, imported.session_id)):
-        for _ in range(_RACES):
-            with suppress(
-                Conflict, SessionExists
-            ):  # where nobody waits for others, somebody imports it, too: look again
-                return _keep(store, imported, redactor)
-        return _keep(store, imported, redactor)
+    with closing(_alone(store, imported.session_id)):
+        for _ in range(_TRIES):  # where a store cannot keep others waiting, another process may import it, too
+            with suppress(Conflict, SessionExists):
+                return _sync(store, imported, redactor)
+        return _sync(store, imported, redactor)
 
 
-def _turn_of(store: Store, session_id: str) -> Held:
-    """That nobody else imports this session just now: whoever does is waited for. While it is made again there is a
-    moment in which it is not there, and would be made a second time."""
-    name = f"{session_id[:117]}.importing"  # no session's: whoever has that open would be waited for, for ever
+def _alone(store: Store, session_id: str) -> Held:
+    """Wait until nobody else imports this session, and keep others waiting until what is returned is closed. While a
+    session is made again there is a moment in which it is not there, and would be made a second time."""
+    name = f"{session_id[:117]}.importing"  # not a session's own id: that would wait for whoever has it open
     while (held := store.hold(name, alone=True)) is None:
         if (others := store.hold(name)) is not None:
             others.close()
     return held
 
 
-def _keep(store: Store, imported: Imported, redactor: Redactor | None) -> Kept:
+def _sync(store: Store, imported: Imported, redactor: Redactor | None) -> Synced:
     for number in count(1):
-        session_id = imported.session_id if number == 1 else _numbered(imported.session_id, number)
-        _end_making(store, session_id, imported, redactor)
-        held = _held(store, session_id, imported, redactor)
-        fresh = len(imported.drafts) - held.known
-        if held.others:
-            if _is_outgrown(held, imported):
-                _make_again(store, session_id, imported, held)
-                return Kept(session_id, "continued", fresh)
-            if is_older(imported, held.known, held.others):
-                return Kept(session_id, "unchanged", 0)
+        session_id = imported.session_id if number == 1 else f"{imported.session_id[:120]}.{number}"
+        _finish_interrupted(store, session_id, imported, redactor)
+        overlap = _overlap(store, session_id, imported, redactor)
+        fresh = len(imported.drafts) - overlap.shared
+        if overlap.others:
+            stays = all(can_follow(record, overlap.last) for record in overlap.behind)
+            if stays and says_more(imported, overlap.shared, overlap.others, overlap.times):
+                _make_again(store, session_id, imported, overlap)
+                return Synced(session_id, "continued", fresh)
+            if says_less(imported, overlap.shared, overlap.others):
+                return Synced(session_id, "unchanged", 0)
             continue
-        _check(imported, held.known)
-        if held.is_there or _is_made(store, session_id, imported):
+        _check(imported, overlap.shared)
+        if overlap.exists or _is_made(store, session_id, imported):
             break
     if fresh:
-        for data in imported.blobs.values():
-            store.put_blob(data)
-        drafts = tuple(held.asides.among(imported.drafts))
-        store.append(session_id, drafts[held.there :], expected=held.there)
-    if not held.is_there or (fresh and not held.known):
-        return Kept(session_id, "diverged" if number > 1 else "new", fresh)
-    if held.known and (title := _title(store.info(session_id).title, imported)) is not None:
+        _put_blobs(store, imported)
+        drafts = tuple(overlap.own.merged(imported.drafts))
+        store.append(session_id, drafts[overlap.last :], expected=overlap.last)
+    if not overlap.exists or (fresh and not overlap.shared):
+        return Synced(session_id, "diverged" if number > 1 else "new", fresh)
+    if overlap.shared and (title := _title(store.info(session_id).title, imported)) is not None:
         store.rename(session_id, title)
-    return Kept(session_id, "continued" if fresh else "unchanged", fresh, held.exposed)
+    return Synced(session_id, "continued" if fresh else "unchanged", fresh, overlap.exposed)
 
 
-def _is_outgrown(held: _Held, imported: Imported) -> bool:
-    stays = all(may_follow(record, held.there) for record in held.among)
-    return stays and is_outgrown(held.others, imported, held.known, held.clocks)
+def _put_blobs(store: Store, imported: Imported) -> None:
+    for data in imported.blobs.values():
+        store.put_blob(data)
 
 
-def _check(imported: Imported, known: int) -> None:
-    """Raises InputError if a draft after number `known` could be written, and not read again. It is asked here, as to
-    ask it of all that is ever appended would take longer than to append it."""
-    for number, draft in enumerate(imported.drafts[known:], known + 1):
+def _check(imported: Imported, shared: int) -> None:
+    """Raises InputError if a draft after number `shared` could be written, and not read again. Only imports ask: for
+    everything that is ever appended it would take longer than appending."""
+    for number, draft in enumerate(imported.drafts[shared:], shared + 1):
         if draft.raw is None:
             try:
                 check_readable(draft.body)
@@ -150,45 +148,45 @@ def _check(imported: Imported, known: int) -> None:
 
 
 def _title(now: str, imported: Imported) -> str | None:
-    """The title that a session gets by what the transcript says now, if it has none that somebody gave it."""
+    """The title that a session gets by what the transcript says now; None if somebody gave it one."""
     messages = (draft.body.message for draft in imported.drafts if isinstance(draft.body, MessageRecord))
-    asked = next((title for one in messages if one.role == "user" and (title := title_from(one))), "")
+    asked = next(filter(None, (title_from(one) for one in messages if one.role == "user")), "")
     return imported.title if now in ("", asked) and imported.title not in ("", now) else None
 
 
-def _held(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> _Held:
-    """What the session has of the drafts."""
+def _overlap(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> _Overlap:
     try:
         store.info(session_id)
     except SessionNotFound:
-        return _Held(0, Asides(), is_there=False)
-    known, asides, clocks, exposed = 0, Asides(), set[str](), False
+        return _Overlap(0, OwnRecords(), exists=False)
+    shared, own, times, exposed = 0, OwnRecords(), set[str](), False
     begins = imported.drafts[0].time if imported.drafts else ""
     told = {draft.time for draft in imported.drafts} | {time for time, _ in imported.echoes}
     for record in store.read(session_id):
-        if known == len(imported.drafts):
+        if shared == len(imported.drafts):
             break
-        draft = asides.moved(imported.drafts[known])
+        draft = own.renumbered(imported.drafts[shared])
         if draft.time != begins:
             begins = ""
-        if not _same(record, draft, timed=not begins):
-            if is_aside(record, told) and may_be_moved(imported.drafts[known:]):
-                asides.add(known, record)
+        if not _is_same(record, draft, timed=not begins):
+            moves = can_be_renumbered(imported.drafts[shared:])
+            if moves and is_own(record, told):
+                own.add(shared, record)
                 continue
-            if redactor is None or not _same(_without_secrets(record, store, redactor), draft, timed=not begins):
-                rest, moves = tuple(store.read(session_id, first=record.n)), may_be_moved(imported.drafts[known:])
+            if redactor is None or not _is_same(_without_secrets(record, store, redactor), draft, timed=not begins):
+                rest = tuple(store.read(session_id, first=record.n))
                 # Not the end of a turn that was found open: behind the one that the transcript tells, it would hold.
-                among = [one for one in rest if moves and is_aside(one, told) and not isinstance(one.body, TurnClosed)]
-                stay = {one.n for one in among}
+                behind = [one for one in rest if moves and is_own(one, told) and not isinstance(one.body, TurnClosed)]
+                stay = {one.n for one in behind}
                 others = [one for one in rest if one.n not in stay]
-                return _Held(known, asides, others, among, clocks=frozenset(clocks))
+                return _Overlap(shared, own, others, behind, frozenset(times))
             exposed = True
-        known += 1
+        shared += 1
         if not draft.time:
             told.add(record.time)
         if draft.time or names_its_place(record):
-            clocks.add(record.time)
-    return _Held(known, asides, exposed=exposed)
+            times.add(record.time)
+    return _Overlap(shared, own, exposed=exposed)
 
 
 def _without_secrets(record: Record, store: Store, redactor: Redactor) -> Record:
@@ -217,15 +215,15 @@ def _make(store: Store, session_id: str, imported: Imported, title: str) -> Sess
     return store.create(session_id, title=title, created=created, parent=parent)
 
 
-def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) -> None:
-    """Put the imported session in the place of what was imported of it before, with the asides; forks of that stay
+def _make_again(store: Store, session_id: str, imported: Imported, overlap: _Overlap) -> None:
+    """Put the imported session in the place of what was imported of it before, with the own records; forks of that stay
     whole.
 
     It is written under another id first, so that all of it is in the store whatever fails. If something does, or the
-    process is killed, the next import goes on with it (`_end_making`).
+    process is killed, the next import goes on with it (`_finish_interrupted`).
     """
     _check(imported, 0)
-    drafts = tuple(held.asides.among(imported.drafts, held.among))
+    drafts = tuple(overlap.own.merged(imported.drafts, overlap.behind))
     alone = store.hold(session_id, alone=True)
     if alone is None:
         raise InputError(
@@ -237,14 +235,13 @@ def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) 
         spare = _spare_id(session_id)
         _make(store, spare, replace(imported, parent=session_id), _title(title, imported) or title)
         try:
-            for data in imported.blobs.values():
-                store.put_blob(data)
+            _put_blobs(store, imported)
             store.append(spare, drafts, expected=0)
             store.keep(spare, kept=kept)
-            store.delete(session_id, expected=held.there + len(held.others) + len(held.among))
+            store.delete(session_id, expected=overlap.last + len(overlap.others) + len(overlap.behind))
         except BaseException:
             with suppress(SessionNotFound):
-                store.info(session_id)  # gone, if what failed came behind that: the spare is all there is then
+                store.info(session_id)  # if it is gone already, the spare is all there is
                 store.delete(spare)
             raise
         _put_in_place(store, session_id, imported, kept=kept)
@@ -252,8 +249,8 @@ def _make_again(store: Store, session_id: str, imported: Imported, held: _Held) 
         alone.close()
 
 
-def _end_making(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> None:
-    """End what somebody did not who made this session again."""
+def _finish_interrupted(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> None:
+    """Finish making a session again, if a process was killed while it did."""
     try:
         spare = store.info(_spare_id(session_id))
     except SessionNotFound:
@@ -261,13 +258,13 @@ def _end_making(store: Store, session_id: str, imported: Imported, redactor: Red
     if spare.parent != session_id or spare.parent_records:  # somebody's own, or a fork that has its name by chance
         return
     alone = store.hold(session_id, alone=True)
-    if alone is None:  # they are at it
+    if alone is None:  # another process is doing it
         return
     try:
         there, made = _first(store, session_id), _first(store, spare.id)
         if spare.records and there is None:
             _put_in_place(store, session_id, imported, kept=spare.id in store.inventory().kept)
-        elif there is None or made is None or _is_alike(there, made, store, redactor):  # no other took its place
+        elif there is None or made is None or _is_alike(there, made, store, redactor):  # nothing else took its place
             if there is not None and spare.id in store.inventory().kept:
                 store.keep(session_id)
             store.delete(spare.id)
@@ -276,12 +273,11 @@ def _end_making(store: Store, session_id: str, imported: Imported, redactor: Red
 
 
 def _put_in_place(store: Store, session_id: str, imported: Imported, *, kept: bool) -> None:
-    """Have the session that was made again under its own id."""
+    """Give the session that was made again its own id."""
     spare = _spare_id(session_id)
     with suppress(SessionExists):  # and empty: this was begun before
         _make(store, session_id, imported, store.info(spare).title)
-    drafts = [Draft(record.body, record.time, record.raw, record.redacted) for record in store.read(spare)]
-    store.append(session_id, drafts, expected=0)
+    store.append(session_id, list(map(as_draft, store.read(spare))), expected=0)
     store.keep(session_id, kept=kept)
     store.delete(spare)
 
@@ -305,12 +301,7 @@ def _spare_id(session_id: str) -> str:
     return f"{session_id[:117]}.being-made"
 
 
-def _numbered(session_id: str, number: int) -> str:
-    """The id of a session beside one of the same id."""
-    return f"{session_id[:120]}.{number}"
-
-
-def _same(record: Record, draft: Draft, *, timed: bool) -> bool:
+def _is_same(record: Record, draft: Draft, *, timed: bool) -> bool:
     """Whether the record is the draft. Unless `timed`, the draft is of a transcript's first time, which what stands
     ahead of it has, too: a record that was imported before there was a time has the clock's."""
     if draft.time and draft.time != record.time and (timed or draft.raw is not None or record.time < draft.time):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 import turnlog
 from turnlog.importers import Imported, read_file
-from turnlog.importers.sync.store import Kept, keep
+from turnlog.importers.sync import Synced, sync_session
 from turnlog.log.codec import encode_record
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import (
@@ -76,10 +76,10 @@ def test_asides_stay_where_they_are_and_the_transcript_goes_on(
 ) -> None:
     """A session of its own, at each import, for whoever only pinned a message; or a pin that is gone by then."""
     store = MemoryStore()
-    keep(store, imported(begun, time=time))
+    sync_session(store, imported(begun, time=time))
     store.append("s", [Draft(body, LATER) for body in asides])
     for _ in range(2):
-        assert keep(store, imported([*begun, *more], time=time)).session == "s"
+        assert sync_session(store, imported([*begun, *more], time=time)).session == "s"
         assert bodies_of(store) == [*begun, *asides, *more]
 
 
@@ -104,7 +104,7 @@ def test_what_is_imported_after_an_aside_names_the_records_that_it_means() -> No
     ]
     store = MemoryStore()
     for length, aside in ((1, Note(SCRUBBED)), (3, Decision("pin", first=3, last=3)), (11, None)):
-        keep(store, imported(transcript[:length]))
+        sync_session(store, imported(transcript[:length]))
         store.append("s", [Draft(aside, LATER)] if aside is not None else [])
     moved = {"summary": 12, "at": 4, "kept": [[1, 1], [4, 6]], "standing": [10], "texts": [[6, [0], "x"]], "why": 7}
     assert bodies_of(store) == [
@@ -122,7 +122,7 @@ def test_what_is_imported_after_an_aside_names_the_records_that_it_means() -> No
         said("summary"),
         Decision("compact", 11, 12, "not one of ours", odd),
     ]
-    assert keep(store, imported(transcript)) == Kept("s", "unchanged", 0)
+    assert sync_session(store, imported(transcript)) == Synced("s", "unchanged", 0)
 
 
 def test_an_answer_that_grew_leaves_the_asides_ahead_of_it() -> None:
@@ -132,11 +132,11 @@ def test_an_answer_that_grew_leaves_the_asides_ahead_of_it() -> None:
     finished = ToolFinished("c", 2, "ok")
     pin, note = Decision("pin", first=1, last=1), Note("mine")
     store = MemoryStore()
-    keep(store, imported([said("go")]))
+    sync_session(store, imported([said("go")]))
     store.append("s", [Draft(pin, LATER)])
-    keep(store, imported([said("go"), begun]))
+    sync_session(store, imported([said("go"), begun]))
     store.append("s", [Draft(note, LATER), Draft(pin, LATER), Draft(TurnClosed("t", "failed", LEFT_OPEN), LATER)])
-    assert keep(store, imported([said("go"), grown, finished])) == Kept("s", "continued", 2)
+    assert sync_session(store, imported([said("go"), grown, finished])) == Synced("s", "continued", 2)
     assert bodies_of(store) == [said("go"), pin, grown, replace(finished, call_record=3), note, pin]
 
 
@@ -146,9 +146,9 @@ def test_what_was_decided_of_an_answer_that_grew_is_not_moved(own: Decision) -> 
     begun, grown = (MessageRecord(Message("assistant", (Text(text),)), source="line 2") for text in ("So", "Solved."))
     more = MessageRecord(Message("assistant", (*begun.message.parts, *grown.message.parts)), source="line 2")
     store = MemoryStore()
-    keep(store, imported([said("go"), begun]))
+    sync_session(store, imported([said("go"), begun]))
     store.append("s", [Draft(own, LATER)])
-    assert keep(store, imported([said("go"), more])) == Kept("s.2", "diverged", 2)
+    assert sync_session(store, imported([said("go"), more])) == Synced("s.2", "diverged", 2)
     assert bodies_of(store) == [said("go"), begun, own]
 
 
@@ -156,9 +156,9 @@ def test_a_turn_that_was_found_open_ends_as_the_transcript_says() -> None:
     """A turn that failed for good, or a log that is called inconsistent, as somebody opened it while it was at work."""
     turn = [TurnOpened("t"), said("go"), TurnClosed("t", "completed")]
     store = MemoryStore()
-    keep(store, imported(turn[:2]))
+    sync_session(store, imported(turn[:2]))
     store.append("s", [Draft(TurnClosed("t", "failed", LEFT_OPEN))])
-    assert keep(store, imported(turn)).status == "continued"
+    assert sync_session(store, imported(turn)).status == "continued"
     records = list(store.read("s"))
     assert ([one.status for one in turns_of(records)], inconsistencies(records)) == (["completed"], [])
 
@@ -169,9 +169,9 @@ def test_an_export_is_gone_on_with_unless_its_words_name_records(detail: dict[st
     bodies = [said("go"), said("on"), Decision("pin", 2, 2), Decision("mask", 1, 1, "masked", detail)]
     drafts = [Draft(body, TIME, encode_record(Record(n, TIME, body))) for n, body in enumerate(bodies, 1)]
     store = MemoryStore()
-    keep(store, replace(imported([]), drafts=tuple(drafts[:1])))
+    sync_session(store, replace(imported([]), drafts=tuple(drafts[:1])))
     store.append("s", [Draft(Note(SCRUBBED), LATER)])
-    assert keep(store, replace(imported([]), drafts=tuple(drafts))).status == status
+    assert sync_session(store, replace(imported([]), drafts=tuple(drafts))).status == status
     more = [said("on"), Decision("pin", 3, 3), Decision("mask", 1, 1, "masked", detail)]
     assert bodies_of(store) == [said("go"), Note(SCRUBBED), *(more if status == "continued" else [])]
 
@@ -180,10 +180,10 @@ def test_words_are_no_aside() -> None:
     """What was said in turnlog in the midst of what an agent said elsewhere, as if the two were one conversation."""
     for own in (said("and now?"), MessageRecord(Message("assistant", (Text("Yes."),)))):
         store = MemoryStore()
-        keep(store, imported([said("go")]))
+        sync_session(store, imported([said("go")]))
         store.append("s", [Draft(Note("mine"), LATER), Draft(own, LATER)])
         before = list(store.read("s"))
-        assert keep(store, imported([said("go"), said("on")])) == Kept("s.2", "diverged", 2)
+        assert sync_session(store, imported([said("go"), said("on")])) == Synced("s.2", "diverged", 2)
         assert list(store.read("s")) == before
 
 
@@ -196,7 +196,7 @@ def test_a_real_session_is_looked_at_while_it_grows(shared: Path, tmp_path: Path
         for size in [*sorted(chance.sample(range(20, len(lines)), 4)), len(lines)]:
             growing.write_bytes(b"".join(lines[:size]))
             [one] = read_file(growing)
-            assert keep(store, one).status in ("new", "continued")
+            assert sync_session(store, one).status in ("new", "continued")
             with turnlog.open(one.session_id, store=store, settings=turnlog.Settings(source="interactive")) as session:
                 session.note("looked", f"at line {size}")
                 session.pin(next(record.n for record in session.history() if record.message is not None))

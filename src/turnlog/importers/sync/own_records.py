@@ -1,0 +1,131 @@
+"""Records that turnlog itself put between those of a transcript: a pin, a compaction, an opening.
+
+They hold nobody's words, so the conversation is still the transcript's and goes on with what that says next. The
+records of the transcript behind them have other numbers in the session than in the transcript: numbers that records
+name each other by are moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...log.records import (
+    Approval,
+    Body,
+    Configuration,
+    Decision,
+    FileChange,
+    Note,
+    Record,
+    SessionOpened,
+    SummaryRecord,
+    ToolFinished,
+    ToolStarted,
+    TurnClosed,
+)
+from ...log.store import Draft
+from ...view.turns import LEFT_OPEN
+
+_WORDLESS = (Configuration, Decision, Note, SessionOpened, SummaryRecord)
+
+
+def is_own(record: Record, times: Container[str]) -> bool:
+    """Whether turnlog itself made a record: it holds nobody's words, and has none of the `times` of the transcript, or
+    of the import where the transcript tells none."""
+    if closes_left_open(record.body):  # by whoever opened the session: the transcript tells how the turn ended
+        return True
+    return isinstance(record.body, _WORDLESS) and record.time not in times
+
+
+def closes_left_open(body: Body) -> bool:
+    """Whether this is the end of a turn that was found open when somebody opened the session."""
+    return isinstance(body, TurnClosed) and body.reason.startswith(LEFT_OPEN)
+
+
+def can_follow(own: Record, last: int) -> bool:
+    """Whether an own record means the same behind other records than before, if those up to number `last` stay."""
+    body = own.body
+    return not isinstance(body, Decision) or (body.action == "pin" and body.last <= last)
+
+
+def can_be_renumbered(drafts: Iterable[Draft]) -> bool:
+    """Whether the numbers by which these drafts name records can be moved. Those of decisions in our own exports
+    cannot: summaries and placeholders name records in words."""
+    return not any(draft.raw is not None and isinstance(draft.body, Decision) and draft.body.detail for draft in drafts)
+
+
+class OwnRecords:
+    """The own records of a session, each with the number of transcript records ahead of it."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[int, Record]] = []
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, ahead: int, record: Record) -> None:
+        """One more; they come in order."""
+        self._found.append((ahead, record))
+
+    def merged(self, drafts: Sequence[Draft], behind: Iterable[Record] = ()) -> Iterator[Draft]:
+        """The drafts of the transcript, renumbered, with the own records in their places and those `behind` all."""
+        waiting = list(reversed(self._found))
+        for ahead, draft in enumerate(drafts):
+            while waiting and waiting[-1][0] <= ahead:
+                yield as_draft(waiting.pop()[1])
+            yield self.renumbered(draft)
+        yield from (as_draft(record) for _, record in reversed(waiting))
+        yield from map(as_draft, behind)
+
+    def renumbered(self, draft: Draft) -> Draft:
+        """A draft that names other records by their numbers in the session."""
+        body = _renumbered(draft.body, self._number) if self._found else draft.body
+        return draft if body is draft.body else replace(draft, body=body, raw=None)
+
+    def _number(self, n: int) -> int:
+        return n + sum(ahead < n for ahead, _ in self._found)
+
+
+def as_draft(record: Record) -> Draft:
+    """A record, to be appended again."""
+    return Draft(record.body, record.time, record.raw, record.redacted)
+
+
+def unnumbered(body: Body) -> Body:
+    """A body without the numbers of the records that it names."""
+    return _renumbered(body, lambda n: 0)
+
+
+def _renumbered(body: Body, number: Callable[[int], int]) -> Body:
+    match body:
+        case ToolStarted() | ToolFinished() | FileChange() | Approval():
+            return replace(body, call_record=number(body.call_record))
+        case Decision():
+            numbers = {name: number(getattr(body, name)) for name in ("first", "last", "supersedes")}
+            return replace(body, **numbers, detail=_renumbered_detail(body.detail, number))
+    return body
+
+
+def _renumbered_detail(detail: Mapping[str, Any], number: Callable[[int], int]) -> dict[str, Any]:
+    """The detail of a decision: `turnlog.view.decisions` says where numbers of records stand in it."""
+
+    def one(value: Any) -> Any:
+        return number(value) if type(value) is int else value
+
+    def first(value: Any) -> Any:
+        return [one(value[0]), *value[1:]] if isinstance(value, list) and value else value
+
+    moves = {
+        **dict.fromkeys(("at", "changes_from", "summary"), one),
+        "standing": _each(one),
+        "kept": _each(_each(one)),
+        **dict.fromkeys(("texts", "cuts"), _each(first)),
+    }
+    return {name: moves[name](value) if name in moves else value for name, value in detail.items()}
+
+
+def _each(move: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: list(map(move, value)) if isinstance(value, list) else value
