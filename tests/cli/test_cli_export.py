@@ -343,8 +343,7 @@ def test_what_is_alike_in_an_export_is_said_once(turnlog: Any, tmp_path: Path) -
             "many, record 3: tool 'toolA' declared from its call",
             "many, record 5: tool 'toolB' declared from its call",
             "many, records 3, 5, 7, 9, 11 and 4 more: reasoning of anthropic left out",
-            "many, records 4, 6, 8, 10, 12 and 4 more: call call_0 failed: only the text of its result can say so "
-            "(and 8 alike)",
+            "many, records 4, 6, 8, 10, 12 and 4 more: call call_0 failed: only its text can say so (and 8 alike)",
         ],
     )
 
