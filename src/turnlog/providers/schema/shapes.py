@@ -25,6 +25,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -41,12 +42,12 @@ class Shape(Struct, frozen=True, dict=True):
     def takes(self) -> Check:
         """Whether a value can be sent as it is. It may say no to an unusual value (a subclass, a tuple) that could be
         sent; it never says yes to one that could not."""
-        return lambda value: True
+        return _check(self, reading=False)
 
     @cached_property
     def reads(self) -> Check:
         """Whether a value other than null has the JSON types that its reader relies on; sure in the same way."""
-        return lambda value: True
+        return _check(self, reading=True)
 
 
 class Value(Shape, frozen=True):
@@ -58,31 +59,6 @@ class Value(Shape, frozen=True):
     high: float = math.inf
     pattern: str = ""
     quoted: bool = False
-
-    @cached_property
-    def takes(self) -> Check:
-        """See `Shape`."""
-        low, high = self.low, self.high
-        if self.quoted:
-            return lambda value: (number := self.number(value)) is not None and low <= number <= high
-        if self.pattern:
-            match = re.compile(self.pattern).fullmatch
-            return lambda value: type(value) is str and match(value) is not None
-        if self.kind == "string" and (low > 0 or high < math.inf):
-            return lambda value: type(value) is str and low <= len(value) <= high
-        if self.kind == "integer":
-            return lambda value: type(value) is int and low <= value <= high
-        if self.kind == "number":
-            return lambda value: type(value) in _NUMBERS and low <= value <= high and -math.inf < value < math.inf
-        return self.reads
-
-    @cached_property
-    def reads(self) -> Check:
-        """See `Shape`."""
-        if self.kind == "number":
-            return lambda value: type(value) in _NUMBERS
-        found = _TYPES[self.kind]
-        return lambda value: type(value) is found
 
     def number(self, value: Any) -> float | None:
         """The finite number that a value of this shape says; None if it says none."""
@@ -101,17 +77,6 @@ class Words(Shape, frozen=True):
 
     words: frozenset[str]
 
-    @cached_property
-    def takes(self) -> Check:
-        """See `Shape`."""
-        known = self.words
-        return lambda value: type(value) is str and value in known
-
-    @cached_property
-    def reads(self) -> Check:
-        """See `Shape`."""
-        return lambda value: type(value) is str
-
 
 class Record(Shape, frozen=True):
     """An object with these keys and no others.
@@ -126,39 +91,6 @@ class Record(Shape, frozen=True):
     needs: frozenset[str] = frozenset()
     read: frozenset[str] = frozenset()
 
-    @cached_property
-    def takes(self) -> Check:
-        """See `Shape`."""
-        checks = {key: _or_null(shape.takes) if key in self.nulls else shape.takes for key, shape in self.keys.items()}
-        must, needs = self.must, self.needs
-
-        def takes(value: Any) -> bool:
-            if type(value) is not dict:
-                return False
-            for key, item in value.items():
-                check = checks.get(key)
-                if check is None or not check(item):
-                    return False
-            return must <= value.keys() and (not needs or any(value.get(key) for key in needs))
-
-        return takes
-
-    @cached_property
-    def reads(self) -> Check:
-        """See `Shape`."""
-        checks = [(key, self.keys[key].reads) for key in sorted(self.read)]
-
-        def reads(value: Any) -> bool:
-            if type(value) is not dict:
-                return False
-            for key, check in checks:
-                item = value.get(key)
-                if item is not None and not check(item):
-                    return False
-            return True
-
-        return reads
-
 
 class Each(Shape, frozen=True):
     """An object of at most `most` keys, each at most `longest` characters long."""
@@ -167,23 +99,6 @@ class Each(Shape, frozen=True):
     most: int = NO_LIMIT
     longest: int = NO_LIMIT
 
-    @cached_property
-    def takes(self) -> Check:
-        """See `Shape`."""
-        check, most, longest = self.of.takes, self.most, self.longest
-
-        def takes(value: Any) -> bool:
-            if type(value) is not dict or len(value) > most:
-                return False
-            return all(type(key) is str and len(key) <= longest and check(item) for key, item in value.items())
-
-        return takes
-
-    @cached_property
-    def reads(self) -> Check:
-        """See `Shape`."""
-        return lambda value: type(value) is dict
-
 
 class Many(Shape, frozen=True):
     """A list of at most `most` things of one shape. One that `vanishes` is left out if all that is in it is refused."""
@@ -191,18 +106,6 @@ class Many(Shape, frozen=True):
     of: Shape
     most: int = NO_LIMIT
     vanishes: bool = False
-
-    @cached_property
-    def takes(self) -> Check:
-        """See `Shape`."""
-        check, most = self.of.takes, self.most
-        return lambda value: type(value) is list and len(value) <= most and all(map(check, value))
-
-    @cached_property
-    def reads(self) -> Check:
-        """See `Shape`."""
-        check = self.of.reads
-        return lambda value: type(value) is list and all(map(check, value))
 
 
 class Tagged(Shape, frozen=True):
@@ -219,51 +122,16 @@ class Tagged(Shape, frozen=True):
     read: Mapping[str, Shape] = {}
 
     @cached_property
-    def takes(self) -> Check:
-        """See `Shape`."""
-        return self._check({tag: shape.takes for tag, shape in self.shapes.items()}, self.leaves)
-
-    @cached_property
-    def reads(self) -> Check:
-        """See `Shape`."""
-        return self._check({tag: shape.reads for tag, shape in {**self.read, **self.shapes}.items()}, lambda tag: True)
-
-    @cached_property
     def leaves(self) -> Check:
         """Whether a tag that is not in the table is left alone."""
         match = re.compile(self.others).fullmatch
         return lambda tag: bool(self.others) and match(tag) is not None
-
-    def _check(self, checks: Mapping[str, Check], unknown: Check) -> Check:
-        tag, missing = self.tag, self.missing
-
-        def check(value: Any) -> bool:
-            if type(value) is not dict:
-                return False
-            word = value.get(tag)
-            if word is None:
-                word = missing
-            elif type(word) is not str:
-                return False
-            return checks[word](value) if word in checks else unknown(word)
-
-        return check
 
 
 class Either(Shape, frozen=True):
     """Several shapes for different JSON types."""
 
     of: tuple[Shape, ...]
-
-    @cached_property
-    def takes(self) -> Check:
-        """See `Shape`."""
-        return _any([shape.takes for shape in self.of])
-
-    @cached_property
-    def reads(self) -> Check:
-        """See `Shape`."""
-        return _any([shape.reads for shape in self.of])
 
 
 class Read(Shape, frozen=True):
@@ -272,31 +140,42 @@ class Read(Shape, frozen=True):
     sent: Shape
     also: tuple[Shape, ...]
 
-    @cached_property
-    def takes(self) -> Check:
-        """See `Shape`."""
-        return self.sent.takes
-
-    @cached_property
-    def reads(self) -> Check:
-        """See `Shape`."""
-        return _any([shape.reads for shape in (self.sent, *self.also)])
-
 
 class Named(Shape, frozen=True):
     """The shape that a function gives: for one that contains itself."""
 
     get: Callable[[], Shape]
 
-    @cached_property
-    def takes(self) -> Check:
-        """See `Shape`."""
-        return lambda value: self.get().takes(value)
 
-    @cached_property
-    def reads(self) -> Check:
-        """See `Shape`."""
-        return lambda value: self.get().reads(value)
+# -- the checks ----------------------------------------------------------------------------------
+
+
+def _check(shape: Shape, *, reading: bool) -> Check:
+    """`takes` of a shape, or `reads`: a function that has no look at shapes."""
+    inner: Callable[[Shape], Check] = attrgetter("reads" if reading else "takes")
+    match shape:
+        case Value():
+            return _type_check(shape) if reading else _value_check(shape)
+        case Words(known):
+            return (
+                (lambda value: type(value) is str) if reading else lambda value: type(value) is str and value in known
+            )
+        case Record():
+            return _readable_check(shape) if reading else _record_check(shape)
+        case Each():
+            return (lambda value: type(value) is dict) if reading else _each_check(shape)
+        case Many(of, most):
+            return _list_check(inner(of), NO_LIMIT if reading else most)
+        case Tagged(tag, shapes, missing, _, read):
+            checks = {word: inner(of) for word, of in ({**read, **shapes} if reading else shapes).items()}
+            return _tagged_check(tag, checks, missing, (lambda word: True) if reading else shape.leaves)
+        case Either(of):
+            return _any_check([inner(option) for option in of])
+        case Read(sent, also):
+            return _any_check([inner(option) for option in ((sent, *also) if reading else (sent,))])
+        case Named(get):
+            return lambda value: inner(get())(value)
+    return lambda value: True
 
 
 _NUMBERS = frozenset({int, float})
@@ -304,11 +183,96 @@ _QUOTED = re.compile(r"-?\d{1,300}(\.\d+)?([eE][-+]?\d{1,3})?")
 _TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "null": type(None)}
 
 
+def _type_check(shape: Value) -> Check:
+    if shape.kind == "number":
+        return lambda value: type(value) in _NUMBERS
+    found = _TYPES[shape.kind]
+    return lambda value: type(value) is found
+
+
+def _value_check(shape: Value) -> Check:
+    low, high = shape.low, shape.high
+    if shape.quoted:
+        return lambda value: (number := shape.number(value)) is not None and low <= number <= high
+    if shape.pattern:
+        match = re.compile(shape.pattern).fullmatch
+        return lambda value: type(value) is str and match(value) is not None
+    if shape.kind == "string" and (low > 0 or high < math.inf):
+        return lambda value: type(value) is str and low <= len(value) <= high
+    if shape.kind == "integer":
+        return lambda value: type(value) is int and low <= value <= high
+    if shape.kind == "number":
+        return lambda value: type(value) in _NUMBERS and low <= value <= high and -math.inf < value < math.inf
+    return _type_check(shape)
+
+
+def _readable_check(shape: Record) -> Check:
+    checks = [(key, shape.keys[key].reads) for key in sorted(shape.read)]
+
+    def reads(value: Any) -> bool:
+        if type(value) is not dict:
+            return False
+        for key, check in checks:
+            item = value.get(key)
+            if item is not None and not check(item):
+                return False
+        return True
+
+    return reads
+
+
+def _record_check(shape: Record) -> Check:
+    checks = {key: _or_null(of.takes) if key in shape.nulls else of.takes for key, of in shape.keys.items()}
+    must, needs = shape.must, shape.needs
+
+    def takes(value: Any) -> bool:
+        if type(value) is not dict:
+            return False
+        for key, item in value.items():
+            check = checks.get(key)
+            if check is None or not check(item):
+                return False
+        return must <= value.keys() and (not needs or any(value.get(key) for key in needs))
+
+    return takes
+
+
+def _each_check(shape: Each) -> Check:
+    check, most, longest = shape.of.takes, shape.most, shape.longest
+
+    def takes(value: Any) -> bool:
+        if type(value) is not dict or len(value) > most:
+            return False
+        return all(type(key) is str and len(key) <= longest and check(item) for key, item in value.items())
+
+    return takes
+
+
+def _list_check(check: Check, most: int) -> Check:
+    return lambda value: type(value) is list and len(value) <= most and all(map(check, value))
+
+
+def _tagged_check(tag: str, checks: Mapping[str, Check], missing: str, unknown: Check) -> Check:
+    def check(value: Any) -> bool:
+        if type(value) is not dict:
+            return False
+        word = value.get(tag)
+        if word is None:
+            word = missing
+        elif type(word) is not str:
+            return False
+        return checks[word](value) if word in checks else unknown(word)
+
+    return check
+
+
 def _or_null(check: Check) -> Check:
     return lambda value: value is None or check(value)
 
 
-def _any(checks: list[Check]) -> Check:
+def _any_check(checks: list[Check]) -> Check:
+    if len(checks) == 1:
+        return checks[0]
     if len(checks) == 2:
         first, second = checks
         return lambda value: first(value) or second(value)
