@@ -1,6 +1,6 @@
 """The wire formats, one folder each: parse, render, sanitize, stream, rules.
 
-`provider(name)` returns one. Shared machinery lies beside the folders. Imported by `requests` and above.
+`provider(name)` returns one. Modules beside the folders are shared by all. Imported by `requests` and above.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PROVIDERS: dict[str, Provider] = {each.name: each for each in (_openai_chat, _op
 
 
 def provider(name: str) -> Provider:
-    """The provider of that name. Raises UnknownProvider, naming those there are."""
+    """The provider of that name. Raises UnknownProvider, which lists the known ones."""
     if not isinstance(name, str) or name not in PROVIDERS:
         raise UnknownProvider(f"unknown provider {name!r}; use one of {', '.join(PROVIDERS)}")
     return PROVIDERS[name]

@@ -1,6 +1,6 @@
 """How sanitizers change a request and record what they changed.
 
-Nothing is changed in place: an object with a change is a new one, an object without any is itself.
+Nothing is changed in place: a changed object is a new one, an unchanged object is returned as it is.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from .protocol import Rendered
 
 Object = dict[str, Any]
 Change = Callable[[Object, str], Object]
-"""What becomes of an object that stands at a path."""
+"""Returns the changed object; the second argument is its path."""
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
 
 
 class Edits:
-    """The edits of one request, in the order in which they were made. A `path` is that of the object to change, empty
-    for the request itself; `rule` is what the provider would have answered."""
+    """The edits of one request, in order. `path` is the path of the object to change, empty for the request itself;
+    `rule` is the error that the provider would have returned."""
 
     def __init__(self) -> None:
         self.made: list[Edit] = []
@@ -65,8 +65,8 @@ def at(path: str, key: str) -> str:
 
 
 def changed(holder: Object, key: str, path: str, change: Change) -> Object:
-    """`holder`, which is at `path`, with what `change` makes of each object in the list at `key`, or of the single
-    object there."""
+    """`holder`, which is at `path`, with `change` applied to each object in the list at `key`, or to the single object
+    there."""
     given, where = holder.get(key), at(path, key)
     if isinstance(given, dict):
         new: Any = change(given, where)
@@ -78,8 +78,8 @@ def changed(holder: Object, key: str, path: str, change: Change) -> Object:
 
 
 def sanitizer(steps: Callable[[Object, Target, Edits], Object]) -> Callable[[Object, Target], Rendered]:
-    """A provider's `sanitize`, of a function that changes a request and records it. Raises FormatError for a request
-    that is nested too deeply to be looked at."""
+    """Make a provider's `sanitize` of a function that changes a request and records its edits. It raises FormatError
+    for a request that is nested too deeply."""
 
     @wraps(steps)
     def sanitize(request: Object, target: Target) -> Rendered:
@@ -94,7 +94,7 @@ def sanitizer(steps: Callable[[Object, Target, Edits], Object]) -> Callable[[Obj
 
 
 def brief(value: Any) -> str:
-    """A value, as far as it can be shown in a sentence."""
+    """A value, shortened to fit into a sentence."""
     try:
         shown = _SHORT.repr(value)
     except ValueError:  # an integer of thousands of digits

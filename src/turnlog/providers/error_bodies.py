@@ -1,4 +1,4 @@
-"""Bodies that are an error and no answer: sent with a status of 400 and above, by some gateways with 200."""
+"""Bodies that hold an error instead of an answer: sent with status 400 and above, by some gateways with 200."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .edits import brief
 from .sdk_objects import plain
 
 _ANSWERS = ("choices", "candidates", "promptFeedback", "prompt_feedback", "content")
-"""What answers stand under: bodies that have any of them and an error too are answers that broke off."""
+"""Keys of answers. A body that has one of them and an error is an answer that broke off."""
 
 _KINDS = ("type", "status", "code")
-"""What an error is called by: OpenAI and Anthropic say `type`, OpenAI `code` too, Google `status` and `code`."""
+"""Keys that name the kind of an error: `type` (OpenAI, Anthropic), `code` (OpenAI, Google), `status` (Google)."""
 
 
 def answer_body(response: Any) -> dict[str, Any]:
-    """A whole response as a dict. Raises FormatError for anything else, and for a body that is nothing but an error
-    with what the provider said."""
+    """A whole response as a dict. Raises FormatError for anything else, and for an error body, with the provider's
+    words."""
     body = plain(response, "response")
     error = _error_in(body)
     if error is not None:
@@ -27,22 +27,22 @@ def answer_body(response: Any) -> dict[str, Any]:
 
 
 def is_error_body(answer: Any) -> bool:
-    """Whether this is a body that is nothing but an error, as it came: a mapping."""
+    """Whether this is a mapping that holds an error and no answer."""
     return isinstance(answer, Mapping) and _error_in(answer) is not None
 
 
 def _error_in(body: Mapping[str, Any]) -> Any:
-    """The error that is all of a body; None of an answer. A response of the Responses API that failed is one."""
+    """The error of a body without an answer, else None. A failed response of the Responses API counts as an answer."""
     if isinstance(body.get("output"), list) or any(body.get(key) for key in _ANSWERS):
         return None
     error = body.get("error")
     if not error and "error" in (body.get("type"), body.get("object")):
-        error = {key: value for key, value in body.items() if value != "error"}  # nothing is wrapped: vLLM's
+        error = {key: value for key, value in body.items() if value != "error"}  # vLLM does not wrap its error
     return error or None
 
 
 def error_text(error: Any) -> str:
-    """What an error is called and says, e.g. `rate_limit_error: Slow down`; empty if there is none."""
+    """The kind and the message of an error, e.g. `rate_limit_error: Slow down`; empty if there is none."""
     if not error:
         return ""
     if not isinstance(error, Mapping):

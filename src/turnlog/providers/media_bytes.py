@@ -1,7 +1,7 @@
-"""Media bytes on the wire: base64, and texts that no encoder writes.
+"""Media bytes on the wire: base64, and blobs by hash.
 
-Bytes are kept once by their hash. A base64 text that encoding the bytes does not give again is kept beside them, as
-bytes of its own, and named in a form: the provider gets it back as it was.
+If encoding the bytes does not give the base64 text again, the text is kept as a blob of its own and its hash in the
+form, so that the provider gets the same text back.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _URLSAFE = str.maketrans("-_", "+/")
 
 
 def decode_base64(text: str) -> bytes | None:
-    """The bytes of a base64 text; line breaks, the URL alphabet and missing padding are forgiven. None if it is no
-    base64."""
+    """The bytes of a base64 text, or None if it is not base64. Line breaks, the URL alphabet and missing padding are
+    accepted."""
     plain = text
     for _ in range(2):
         try:
@@ -34,17 +34,17 @@ def encode_base64(data: bytes) -> str:
 
 
 def keep(data: bytes, blobs: dict[str, bytes]) -> str:
-    """The hash under which bytes were put into `blobs`."""
+    """Put bytes into `blobs`; returns their hash."""
     digest = sha256_hex(data)
     blobs[digest] = data
     return digest
 
 
 def keep_text(text: str, blobs: dict[str, bytes]) -> str:
-    """The hash under which a text was put into `blobs`; `kept_text` reads it back."""
+    """Put a text into `blobs`; returns its hash. `kept_text` reads it back."""
     return keep(text.encode("utf-8", "surrogatepass"), blobs)
 
 
 def kept_text(digest: str, blob: BlobReader) -> str:
-    """A text that was kept as bytes. Raises BlobMissing."""
+    """The text that `keep_text` put away. Raises BlobMissing."""
     return blob(digest).decode("utf-8", "surrogatepass")

@@ -22,10 +22,10 @@ BlobReader = Callable[[str], bytes]
 """Media bytes by hex SHA-256; raises BlobMissing."""
 
 SettingPaths = Mapping[str, tuple[str, ...]]
-"""Where a provider keeps the settings that all share: common name -> path of keys in the body.
+"""Where a provider keeps settings that several providers share: common name -> path of keys in the body.
 
-Common names: `max_output_tokens`, `temperature`, `top_p`, `stop` (a list of strings), `stream`; where several have it
-and each of their models takes it, others."""
+Common names: `max_output_tokens`, `temperature`, `top_p`, `stop` (a list of strings), `stream`, and others that more
+than one provider has for all its models."""
 
 OPENAI_SETTINGS: SettingPaths = {
     name: (name,)
@@ -39,12 +39,12 @@ OPENAI_SETTINGS: SettingPaths = {
         "user",
     )
 }
-"""What both of OpenAI's APIs have under one name."""
+"""Settings that both of OpenAI's APIs have under the same name."""
 
 
 class Parsed(Struct, frozen=True, kw_only=True):
-    """A request body, read: its messages in order (leading system text included), everything else
-    as a configuration, and the media bytes it carried, by hash."""
+    """A parsed request body: its messages in order (leading system text included), everything else as a configuration,
+    and its media bytes by hash."""
 
     messages: tuple[Message, ...]
     configuration: Configuration
@@ -58,11 +58,11 @@ class Parsed(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """A model's answer, whole or as far as it came.
+    """A model's answer, whole or as much as arrived.
 
-    `complete` is False if the stream ended early; `error` then says what is known. `fragments` are
-    tool calls whose arguments had not fully come; they are not part of `message`. `beside` is what the answer tells
-    people and no model is sent: Google's sources.
+    `complete` is False if the stream ended early; `error` then says why, if known. `fragments` are tool calls whose
+    arguments had not fully arrived; they are not part of `message`. `beside` is information for people that no model
+    is sent, such as Google's sources.
     """
 
     message: Message
@@ -79,7 +79,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Rendered(Struct, frozen=True, gc=False, kw_only=True):
-    """A request body as the provider takes it, and what it could not express."""
+    """A request body, and what was lost and changed to make it."""
 
     body: dict[str, Any]
     losses: tuple[Loss, ...] = ()
@@ -97,14 +97,15 @@ class Assembler(Protocol):
 
 
 class Renderer(Protocol):
-    """Spells a view as a request body."""
+    """Writes a view as a request body."""
 
     def __call__(
         self, view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader
     ) -> Rendered:
-        """Never repairs: renders what is there, declares losses.
+        """Renders what is there and declares losses; repairs nothing.
 
-        `configuration` is in this provider's terms. What a part's own `Form` says is replayed.
+        `configuration` is in this provider's terms, with the target's settings merged in. Forms of this provider are
+        replayed.
         """
 
 
@@ -121,12 +122,12 @@ def _nothing(target: Target) -> dict[str, Any]:
 
 
 class Provider(Struct, frozen=True, kw_only=True):
-    """One wire format: its functions, side by side."""
+    """One wire format: its functions and facts."""
 
     name: str
 
     conversation: str
-    """The key of a request body under which the conversation stands, a list."""
+    """The key of the request body that holds the conversation, a list."""
 
     setting_paths: SettingPaths
 
@@ -134,7 +135,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Reads a request body. Raises FormatError with the path of what cannot be read."""
 
     parse_response: Callable[[Any], Reply]
-    """Reads a whole response. Raises FormatError, for a body that is nothing but an error with what that says."""
+    """Reads a whole response. Raises FormatError; for an error body, with the provider's words."""
 
     assembler: Callable[[], Assembler]
     """A fresh assembler for one streamed answer."""
@@ -145,32 +146,32 @@ class Provider(Struct, frozen=True, kw_only=True):
     render: Renderer
 
     sanitize: Callable[[dict[str, Any], Target], Rendered]
-    """The request without what the provider would refuse outside the conversation's order: unknown
-    keys, settings that exclude each other, missing required limits. Each an edit."""
+    """Removes what the provider would refuse apart from the order of the conversation: unknown keys, settings that
+    exclude each other, missing limits. Each change is an edit."""
 
     tool_choice: Callable[[Mapping[str, Any]], str | None]
     """The tool choice in common words: `auto`, `none`, `required`, `tool:NAME`, or None."""
 
     with_tool_choice: Callable[[dict[str, Any], str], dict[str, Any]]
-    """Settings with a tool choice given in common words."""
+    """Settings with a tool choice, which is given in common words."""
 
     older_paths: SettingPaths = {}
-    """Where a provider takes some of these settings too, under a name that a newer one took the place of."""
+    """Older names that a provider still takes for some of these settings."""
 
     counted_key: str = ""
-    """A key of messages of which a whole request may hold only so many."""
+    """A key of messages that may occur only a few times in a whole request, such as a cache mark."""
 
     text_documents: bool = True
-    """Whether it takes files of plain text; else what they say stands in the message."""
+    """Whether it takes plain-text files; if not, their text is put into the message."""
 
     knows: Callable[[Opaque], bool] = _always
-    """Whether an opaque part of this provider's own is one that it takes in requests."""
+    """Whether the provider accepts this opaque part of its own in a request."""
 
     without_thinking: Callable[[Mapping[str, Any]], dict[str, Any]] = _unchanged
     """Settings with thinking switched off, for providers that need it in a foreign tool loop."""
 
     mark_cache: Callable[[dict[str, Any], Sequence[int]], dict[str, Any]] | None = None
-    """A request with prompt-cache marks behind these of its messages, for providers that want marks."""
+    """Adds prompt-cache marks after these messages of a request, for providers that use marks."""
 
     required_settings: Callable[[Target], dict[str, Any]] = _nothing
-    """Settings that no request may be without, for requests of our own making."""
+    """Settings that every request must have, for requests that turnlog makes itself."""

@@ -1,4 +1,4 @@
-"""What parsers take of objects whose JSON types a schema has checked, or nobody has."""
+"""How parsers take values out of JSON objects."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def string(holder: Mapping[str, Any], key: str) -> str:
-    """The string at `key`, empty where there is none."""
+    """The string at `key`; empty if there is none."""
     value = holder.get(key)
     return value if isinstance(value, str) else ""
 
 
 def inner(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The object at `key`, empty where there is none."""
+    """The object at `key`; empty if there is none."""
     value = holder.get(key)
     return value if isinstance(value, Mapping) else {}
 

@@ -1,6 +1,6 @@
-"""Objects of the SDKs as plain JSON, whoever made them: an answer by itself, or as it stands in a request body.
+"""SDK objects as plain JSON: a response, or objects inside a request body.
 
-No SDK is imported: their objects are told by the methods that they are written with.
+No SDK is imported: their objects are recognised by the methods that dump them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..errors import FormatError
 _DUMPS = ("model_dump", "to_dict", "dict")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEPEST = 200
-"""Levels that are looked at; what is nested deeper is refused whatever it is."""
+"""Levels that are searched; anything nested deeper is refused later."""
 
 
 def plain(value: Any, path: str) -> dict[str, Any]:
@@ -30,9 +30,9 @@ def plain(value: Any, path: str) -> dict[str, Any]:
 
 
 def _dumped(value: Any, *, made_by_hand: bool = False) -> dict[str, Any] | None:
-    """What an object writes itself down as, None if it does not. One that was `made_by_hand` says some things by its
-    class alone: the role of a `ModelContent` of Google's is nowhere else."""
-    if isinstance(value, type):  # it has the methods of its instances
+    """An object's own dump as a dict, or None. With `made_by_hand`, values that only the class sets are included: the
+    role of Google's `ModelContent` is one."""
+    if isinstance(value, type):  # a class has the methods of its instances
         return None
     dump = getattr(value, "model_dump", None)
     if callable(dump):
@@ -42,7 +42,7 @@ def _dumped(value: Any, *, made_by_hand: bool = False) -> dict[str, Any] | None:
                 return said
             by_class = dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
             return _mapping(_filled(said, by_class))
-        except (TypeError, ValueError):  # not pydantic's own, or an old one's
+        except (TypeError, ValueError):  # not pydantic, or an old version
             pass
     for name in _DUMPS:
         method = getattr(value, name, None)
@@ -52,7 +52,7 @@ def _dumped(value: Any, *, made_by_hand: bool = False) -> dict[str, Any] | None:
 
 
 def _filled(said: Any, by_class: Any) -> Any:
-    """What was set, and at every depth what a class says beside that."""
+    """The values that were set, and at every depth those that a class adds."""
     if isinstance(said, dict) and isinstance(by_class, dict):
         more = {key: value for key, value in by_class.items() if key not in said}
         return {**{key: _filled(value, by_class.get(key)) for key, value in said.items()}, **more}
@@ -66,7 +66,7 @@ def _mapping(value: Any) -> dict[str, Any] | None:
 
 
 def advice(value: Any) -> str:
-    """What to do with something that is not what a model answered, but leads to it; nothing if it does not."""
+    """How to get the answer out of an object that leads to one, such as an awaitable; empty if it leads to none."""
     if inspect.isawaitable(value):
         return "await it, and hand over what that gives"
     if callable(getattr(value, "parse", None)) and hasattr(value, "headers"):
@@ -81,13 +81,13 @@ def advice(value: Any) -> str:
 
 
 def plain_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A request body with the objects of SDKs in it as dicts; `body` itself if there are none. Raises FormatError that
-    names the place of what no body can hold."""
+    """A request body with its SDK objects as dicts; `body` itself if there are none. Raises FormatError with the path
+    of a value that no body can hold."""
     return body if _is_plain(body) else _plain_keys(body, "", 0)
 
 
 def _is_plain(body: Mapping[str, Any]) -> bool:
-    """Whether there is nothing but JSON's own types: a look at each value, as most bodies are."""
+    """Whether a body holds only JSON types, as most do."""
     level: list[Any] = [body]
     for _ in range(_DEEPEST):
         deeper: list[Any] = []
@@ -110,7 +110,7 @@ def _plain_keys(holder: Mapping[str, Any], path: str, depth: int) -> Mapping[str
 
 
 def _plain_value(value: Any, path: str, depth: int) -> Any:
-    """A value of a body without objects; the value itself if there are none in it."""
+    """A value of a body with its SDK objects as dicts; the value itself if there are none."""
     if type(value) in _SCALARS or depth > _DEEPEST or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, Mapping):
@@ -126,14 +126,14 @@ def _plain_value(value: Any, path: str, depth: int) -> Any:
 
 
 def _said(wire: dict[str, Any]) -> dict[str, Any]:
-    """An object of an answer as it is sent back: without what only says that there is nothing."""
-    if wire.get("type") == "code_interpreter_call":  # must have its keys even where they are null
+    """An object of a response as a request holds it: without keys that have no value."""
+    if wire.get("type") == "code_interpreter_call":  # requires its keys even if they are null
         return wire
     spoken = "role" in wire
 
     def says(key: str, value: Any) -> bool:
         if value is None:
-            return spoken and key == "content"  # of an answer that is nothing but calls
+            return spoken and key == "content"  # an answer of nothing but calls
         return not (spoken and key == "annotations" and value == [])
 
     return {key: value for key, value in wire.items() if says(key, value)}

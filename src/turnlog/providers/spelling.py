@@ -1,4 +1,4 @@
-"""How a provider's spelling of a value is kept: the difference to our default rendering.
+"""How a provider spelled a value, kept as the difference from our default rendering.
 
 A delta is a dict of up to four entries:
     "+": {key: value}   keys that were there and that our rendering does not write (or writes
@@ -6,8 +6,7 @@ A delta is a dict of up to four entries:
     "-": [key, ...]     keys that our rendering writes and that were not there
     "=": {ours: theirs} the same key in another spelling (camelCase against snake_case), where both are the same key
     "~": {key: delta}   the same again inside a nested object
-`spell(default, difference(default, seen)) == seen` for all dicts. Each provider reads and makes its forms by its own
-`Forms`.
+`spell(default, difference(default, seen)) == seen` for all dicts. Each provider has its own `Forms`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,10 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
         if left.keys() != right.keys():
             return False
-        for key, value in left.items():  # a plain loop: all that is read is compared, and `all` takes twice as long
+        for (
+            key,
+            value,
+        ) in left.items():  # a plain loop: `all` takes twice as long
             other = right[key]
             if (value is not other or isinstance(value, (dict, list))) and not same(value, other):
                 return False
@@ -44,8 +46,8 @@ def same(left: Any, right: Any) -> bool:
 def difference(
     default: Mapping[str, Any], seen: Mapping[str, Any], *, two_spellings: bool = False
 ) -> dict[str, Any] | None:
-    """What turns `default` into `seen`, or None if nothing does. With `two_spellings`, camelCase and snake_case are the
-    same key."""
+    """The delta that turns `default` into `seen`; None if they are the same. With `two_spellings`, camelCase and
+    snake_case are the same key."""
     if same(default, seen):
         return None
     added: dict[str, Any] = {}
@@ -76,8 +78,8 @@ def difference(
 def spell(default: Mapping[str, Any], delta: Mapping[str, Any] | None) -> dict[str, Any]:
     """`default` in the spelling that `delta` holds; the opposite of `difference`.
 
-    An id or a name that `default` has and that was not there, or was null, has been given by repair
-    since: it stays.
+    If an id or a name was missing or null when the delta was taken and `default` has one now, repair has set it: it
+    stays.
     """
     if not delta:
         return dict(default)
@@ -100,10 +102,10 @@ def spell(default: Mapping[str, Any], delta: Mapping[str, Any] | None) -> dict[s
 
 
 class Forms(Struct, frozen=True):
-    """Reads and makes the forms of one provider; what stands in another's is not for it. With `two_spellings`, each key
-    has two: camelCase and snake_case.
+    """Makes and reads the forms of one provider; forms of others are ignored.
 
-    A shape is words with spaces between them, of which some are `key=value`.
+    A shape is a list of words separated by spaces, some of them `key=value`. With `two_spellings`, the provider takes
+    each key in camelCase and in snake_case.
     """
 
     provider: str
@@ -114,7 +116,7 @@ class Forms(Struct, frozen=True):
         return form if form is not None and form.provider == self.provider else None
 
     def shape(self, form: Form | None) -> str:
-        """The shape of this provider's form, empty for any other."""
+        """The shape of this provider's form; empty for any other."""
         return form.shape if form is not None and form.provider == self.provider else ""
 
     def words(self, form: Form | None) -> list[str]:
@@ -126,32 +128,32 @@ class Forms(Struct, frozen=True):
         return form is not None and form.provider == self.provider and word in form.shape.split()
 
     def value(self, form: Form | None, key: str) -> str:
-        """The value of the word `key=value` in the shape, or nothing."""
+        """The value of the word `key=value` in the shape; empty if there is none."""
         return next((word[len(key) + 1 :] for word in self.words(form) if word.startswith(f"{key}=")), "")
 
     def delta(self, form: Form | None) -> dict[str, Any] | None:
-        """What this provider's form changes in a default rendering."""
+        """The delta of this provider's form."""
         return form.delta if form is not None and form.provider == self.provider else None
 
     def spelled(self, default: dict[str, Any], form: Form | None) -> dict[str, Any]:
-        """`default` as this provider's form spells it."""
+        """`default` in the spelling of this provider's form."""
         delta = self.delta(form)
         return spell(default, delta) if delta else default
 
     def shaped(self, *words: str) -> Form | None:
-        """A form of nothing but words, None without any."""
+        """A form of words only; None if there are no words."""
         return Form(self.provider, shape) if (shape := " ".join(filter(None, words))) else None
 
     def formed(
         self, value: _V, render: Callable[[_V], Mapping[str, Any] | None], seen: Mapping[str, Any], *words: str
     ) -> _V:
-        """`value` with the form that turns what `render` makes of it, by these words of a shape, into what was seen."""
+        """`value` with its form: these words, and the delta from its default rendering (given these words) to
+        `seen`."""
         default = render(replace(value, form=self.shaped(*words))) or {}
         return replace(value, form=self.made(default, seen, *words))
 
     def made(self, default: Mapping[str, Any], seen: Mapping[str, Any], *words: str) -> Form | None:
-        """The form of a value whose default rendering is `default` and that was seen as `seen`; None if there is
-        nothing to keep."""
+        """The form of a value with this default rendering that was read as `seen`; None if there is nothing to keep."""
         shape, delta = " ".join(filter(None, words)), difference(default, seen, two_spellings=self.two_spellings)
         return Form(self.provider, shape, delta) if delta or shape else None
 

@@ -1,5 +1,4 @@
-"""What settings say of which tool a model has to call, whatever the provider: in which of them that stands, what stands
-beside it, and the tools in it by the names that they are declared under."""
+"""Tool choices in the settings of any provider: where they stand, what stands beside them, and renaming their tools."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from .protocol import Provider
 
 
 def chosen_as_sent(to: Provider, settings: dict[str, Any], tools: Sequence[Tool], rules: Rules) -> dict[str, Any]:
-    """Settings whose tool choice names tools as they are declared."""
+    """Settings whose tool choice uses the names under which tools are declared."""
     sent = {tool.name: sendable_name(tool.name, rules) for tool in tools if tool.kind != "hosted"}
     renamed = {name: other for name, other in sent.items() if name != other}
     choice = to.tool_choice(settings) if renamed else None
@@ -23,7 +22,7 @@ def chosen_as_sent(to: Provider, settings: dict[str, Any], tools: Sequence[Tool]
 
 
 def _renamed(choice: Any, names: Mapping[str, str]) -> Any:
-    """A tool choice, however it names tools, with other names for them. Those that it had are no words of its own."""
+    """A tool choice with its tools renamed, wherever it names them."""
     if isinstance(choice, dict):
         return {key: _renamed(value, names) for key, value in choice.items()}
     if isinstance(choice, list):
@@ -32,7 +31,7 @@ def _renamed(choice: Any, names: Mapping[str, str]) -> Any:
 
 
 def settings_of_choice(source: Provider, settings: Mapping[str, Any], choice: str) -> list[str]:
-    """The settings that a tool choice stands in, under whichever of its names."""
+    """The keys of the settings that hold the tool choice."""
     usual = source.with_tool_choice({}, choice)
     return [key for key in settings if key in usual or source.tool_choice(_without(settings, (key,))) != choice]
 
@@ -40,8 +39,8 @@ def settings_of_choice(source: Provider, settings: Mapping[str, Any], choice: st
 def beside_choice(
     source: Provider, settings: Mapping[str, Any], said: Sequence[str], choice: str
 ) -> dict[tuple[str, ...], Any]:
-    """What stands beside a tool choice and is not told by its common word: tools that alone are allowed, calls one at a
-    time, places to search at. The choice is the same without it."""
+    """Settings beside a tool choice that its common word does not tell, by path: allowed tools, no parallel calls,
+    search locations. The choice is the same without them."""
     found: dict[tuple[str, ...], Any] = {}
     open_paths: list[tuple[str, ...]] = [(key,) for key in said]
     while open_paths:

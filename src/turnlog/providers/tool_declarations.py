@@ -1,4 +1,4 @@
-"""Tool declarations, in whatever shape people have them."""
+"""Read tool declarations in the format of any provider."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .google.schema import TOOL as GOOGLE_TOOL
 
 
 def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
-    """Canonical tools from canonical ones, or from dicts in the shape of any provider.
+    """Tools from `Tool` objects, or from dicts in the format of any provider.
 
-    Raises InputError for a dict that is no declaration, and for what is no list of them.
+    Raises InputError for a dict that is not a declaration, and for anything that is not a list of declarations.
     """
     found: list[Tool] = []
     if isinstance(tools, (str, bytes, Mapping, Tool)) or not isinstance(tools, Iterable):
@@ -41,7 +41,7 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
 
 
 def _plain(tool: Mapping[str, Any]) -> Tool:
-    """A tool given as name, description and parameters, in no provider's shape."""
+    """A tool given as name, description and parameters, in no provider's format."""
     unknown = tool.keys() - {"name", "description", "parameters"}
     parameters = tool.get("parameters")
     if unknown or not isinstance(parameters, (dict, type(None))):
@@ -51,8 +51,8 @@ def _plain(tool: Mapping[str, Any]) -> Tool:
 
 
 def _shape(tool: Mapping[str, Any]) -> str | None:
-    """Whose declaration this is. Tools that a provider runs itself, such as a search, have no other mark than the
-    words that it has for them."""
+    """The provider whose format a declaration has. Hosted tools, such as a search, are recognised by their type
+    alone."""
     kind = tool.get("type")
     if not GOOGLE_TOOL.keys.keys().isdisjoint(tool):
         return "google"

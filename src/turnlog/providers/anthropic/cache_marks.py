@@ -39,8 +39,8 @@ def _without_mark(request: Object, path: _Path, rule: str, edits: Edits) -> Obje
 
 
 def mark_cache(request: Object, messages: Sequence[int]) -> Object:
-    """The request with a mark behind what stands before the conversation, and behind these of its messages; as it is
-    if it has marks of its own."""
+    """The request with a cache mark after the system text or the tools, and after these messages. A request that has
+    marks already is returned unchanged."""
     if request.get("cache_control") or next(_marks(request), None) is not None:
         return request
     text = request.get("system")
@@ -59,7 +59,7 @@ def mark_cache(request: Object, messages: Sequence[int]) -> Object:
 
 
 def _last_shown(tools: Sequence[Mapping[str, Any]]) -> int:
-    """The index of the last tool that may carry a mark, -1 if there is none: one whose loading is deferred may not."""
+    """The index of the last tool that may carry a mark, or -1. A tool whose loading is deferred may not."""
     return max((i for i, tool in enumerate(tools) if not tool.get("defer_loading")), default=-1)
 
 
@@ -79,7 +79,7 @@ def _with_mark(message: Object) -> Object:
 
 
 def _ordered(request: Object, edits: Edits) -> Object:
-    """No mark of an hour after one of five minutes: the later one gets five minutes too."""
+    """A one-hour mark may not follow a five-minute mark: it becomes a five-minute mark."""
     short_seen = False
     for path, mark in list(_marks(request)):
         if (mark.get("ttl") or "5m") == "5m":
@@ -126,7 +126,7 @@ def _items(value: Any, path: _Path) -> Iterator[tuple[_Path, Mapping[str, Any]]]
 
 
 def _changed(value: Any, path: _Path, mark: Object | None) -> Any:
-    """`value` with another mark, or none, on the block at `path`; what lies on the way is copied."""
+    """`value` with the mark on the block at `path` replaced or removed. Containers on the path are copied."""
     if not path:
         rest = {key: item for key, item in value.items() if key != "cache_control"}
         return rest if mark is None else {**rest, "cache_control": mark}

@@ -9,7 +9,7 @@ from ..schema import fits
 from .schema import BLOCK, IN_RESULT
 
 _READ = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "tool_result"})
-"""Types of blocks that are always read; one that was kept whole all the same is of no use."""
+"""Types of blocks that the parser reads into parts. One that it kept whole could not be read, and cannot be sent."""
 
 
 def is_block(data: Any) -> bool:
@@ -19,7 +19,7 @@ def is_block(data: Any) -> bool:
 
 
 def knows(part: Opaque) -> bool:
-    """Whether a block that was kept whole is one that a message may hold, with all that it needs."""
+    """Whether an opaque block has a type that messages may hold and all the keys that the type requires."""
     data = part.data
     if not is_block(data) or data["type"] in _READ:
         return False

@@ -15,7 +15,7 @@ from .form import FORMS, NAME
 
 
 def read_media(block: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None:
-    """The media of an image or document block, its bytes put into `blobs`; None for a source of no known kind."""
+    """The media of an image or document block; its bytes go to `blobs`. None if the source is of an unknown kind."""
     source = block.get("source")
     if not isinstance(source, Mapping):
         return None
@@ -30,13 +30,13 @@ def read_media(block: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | Non
     default = media_block(media, "")
     shape = kind if literal or default is None or default["source"]["type"] != kind else ""
     default = media_block(msgspec.structs.replace(media, form=FORMS.shaped(shape)), "") or {}
-    # The payload itself stays out of the comparison: it is in the blobs.
+    # The payload is not compared: it is in the blobs.
     seen = {**block, "source": {**source, payload: ""}} if payload in source else block
     return msgspec.structs.replace(media, form=FORMS.made(default, seen, shape, literal))
 
 
 def _sourced(kind: Any, source: Mapping[str, Any], payload: Any, blobs: dict[str, bytes]) -> tuple[Media | None, str]:
-    """A medium without its form, and the word for a base64 text of its own."""
+    """The media without a form, and the form word for a base64 text that must be kept as it is."""
     mime = source.get("media_type", "")
     match source.get("type"):
         case "url" if isinstance(source.get("url"), str) and source["url"]:
@@ -87,8 +87,8 @@ def _source(part: Media, kind: str, data: str) -> dict[str, Any] | None:
 
 
 def payload_of(part: Media, blob: BlobReader) -> str:
-    """What the source of a medium holds: text, base64, or base64 as it was seen. Raises BlobMissing, and
-    UnicodeDecodeError for a text in no encoding that is known."""
+    """The payload of a source: text, base64, or the base64 text that was kept. Raises BlobMissing, and
+    UnicodeDecodeError for a text in an unknown encoding."""
     block = media_block(part, "")
     if not part.sha256 or block is None:
         return ""

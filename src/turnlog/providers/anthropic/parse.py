@@ -56,14 +56,14 @@ def parse(body: Mapping[str, Any]) -> Parsed:
 
 
 def read_blocks(blocks: Sequence[Any], path: str) -> tuple[tuple[Part, ...], dict[str, bytes]]:
-    """The parts that content blocks hold, and the media bytes among them by hash."""
+    """The parts of content blocks, and their media bytes by hash."""
     check_types(blocks, Many(BLOCK), path)
     reader = _Reader()
     return reader.parts(blocks, path), reader.blobs
 
 
 def _configuration(body: Mapping[str, Any]) -> Configuration:
-    # Spelling of the body itself: a model that is not named, empty system text or tools.
+    # How the body spelled itself: no model, empty system text, empty tools.
     seen = {key: body[key] for key in ("system", "tools") if key in body and not body[key]}
     named = {"model": ""} if "model" in body else {}
     return Configuration(
@@ -90,7 +90,7 @@ class _Reader:
         self.blobs: dict[str, bytes] = {}
 
     def system(self, seen: Any) -> list[Message]:
-        """The top-level system text as one message, a part a block."""
+        """The top-level system text as one message, with one part per block."""
         if seen is None or seen in ("", []):
             return []
         return [self._message("system", {"role": "system", "content": seen}, "system")]
@@ -112,7 +112,7 @@ class _Reader:
         return Message(role=role, parts=parts, form=form)
 
     def _written(self, part: Part) -> dict[str, Any]:
-        """As much of the default rendering as tells a plain text from everything else."""
+        """The default rendering of a text, and an empty block for anything else: enough to recognise a plain text."""
         return FORMS.spelled(text_block(part), part.form) if isinstance(part, Text) else {}
 
     def _content(self, content: Any, path: str) -> tuple[Part, ...]:
@@ -158,21 +158,21 @@ class _Reader:
         arguments = block.get("input")
         if arguments is None:
             arguments = {}
-        held = is_finite_json(arguments)
+        finite = is_finite_json(arguments)
         call = ToolCall(
             id=string(block, "id"),
             name=string(block, "name"),
-            arguments=arguments if held else None,
-            raw=None if held else compact_json(arguments),
+            arguments=arguments if finite else None,
+            raw=None if finite else compact_json(arguments),
         )
-        if not held:  # NaN is no JSON: it is kept as text, and never sent as it was
+        if not finite:  # NaN is not JSON: keep the input as text and send it wrapped
             block = {**block, "input": call_block(call)["input"]}
-        return FORMS.formed(call, call_block, block, "" if isinstance(arguments, dict) or not held else "bare")
+        return FORMS.formed(call, call_block, block, "" if isinstance(arguments, dict) or not finite else "bare")
 
     def _result(self, block: Mapping[str, Any], path: str) -> ToolResult:
-        # What a result may hold has no calls or reasoning in it; a block that does is kept whole.
+        # A result cannot hold calls or reasoning: such blocks are kept whole.
         failed = block.get("is_error")
-        # An empty output is no text; in an error it would be refused, so there it counts as one.
+        # An empty output has no text part. In an error it would be refused, so there it becomes an empty text.
         content = None if block.get("content") == "" and not failed else block.get("content")
         inner = tuple(
             part if isinstance(part, (Text, Media, Opaque)) else self._opaque(nested)

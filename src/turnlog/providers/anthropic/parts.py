@@ -1,7 +1,7 @@
 """How a canonical part is written as a content block by default.
 
-The parser compares what it saw with these blocks and keeps only the difference; the renderer
-starts from them and lays that difference back over. Block types: Messages API reference and the
+The parser compares the blocks it reads with these and keeps only the difference; the renderer starts from these and
+applies the difference. Block types: Messages API reference and the
 `*BlockParam` types of the anthropic SDK 2.12.0.
 """
 
@@ -14,12 +14,12 @@ from ...log.messages import Reasoning, Text, Tool, ToolCall, ToolResult, free_te
 from .form import FORMS
 
 NO_OUTPUT = "[no output]"
-"""What a failed result without text says: the API refuses an error without content
+"""The content of a failed result without text: the API refuses an error without content
 ("content cannot be empty if `is_error` is true"; known from use, not among the recorded refusals)."""
 
 
 def text_block(part: Text) -> dict[str, Any]:
-    """A text; or the search result whose only text it is (shape `search_result`)."""
+    """A text block, or the search result block that holds the text (shape `search_result`)."""
     text = {"type": "text", "text": part.text}
     if FORMS.says(part.form, "search_result"):
         return {"type": "search_result", "source": "", "title": "", "content": [text]}
@@ -27,7 +27,7 @@ def text_block(part: Text) -> dict[str, Any]:
 
 
 def reasoning_block(part: Reasoning) -> dict[str, Any]:
-    """Thinking with its signature, or redacted thinking where there is only the encrypted form."""
+    """Thinking with its signature, or redacted thinking if there is only encrypted data."""
     hidden = part.encrypted and not part.signature and not part.text
     if hidden or FORMS.says(part.form, "redacted"):
         return {"type": "redacted_thinking", "data": part.encrypted}
@@ -35,8 +35,8 @@ def reasoning_block(part: Reasoning) -> dict[str, Any]:
 
 
 def call_block(part: ToolCall) -> dict[str, Any]:
-    """A call. The API takes objects only, so anything else is wrapped as `{"input": ...}`, unless
-    the call was seen bare."""
+    """A call. The API takes only objects as input: anything else is wrapped as `{"input": ...}`, unless its form says
+    `bare`."""
     given: Any = part.arguments
     if isinstance(given, dict) or FORMS.says(part.form, "bare"):
         arguments = given
@@ -72,7 +72,7 @@ def plain_content(blocks: Sequence[dict[str, Any]]) -> str | list[dict[str, Any]
 
 
 def content_word(holder: Mapping[str, Any], default: Mapping[str, Any]) -> str:
-    """The shape word that says how `holder` spells its content, empty if as `default` does."""
+    """The form word for how `holder` spells its content; empty if it spells it as `default` does."""
     seen, ours = (_word(side) for side in (holder, default))
     return "" if seen == ours else seen
 
@@ -85,7 +85,7 @@ def _word(holder: Mapping[str, Any]) -> str:
 
 
 def tool_block(tool: Tool) -> dict[str, Any]:
-    """A function; free text is taken as its one argument."""
+    """A function. A free-text tool becomes a function with one text argument."""
     schema = free_text() if tool.kind == "custom" else tool.parameters
     block: dict[str, Any] = {"name": tool.name, "input_schema": schema or {"type": "object", "properties": {}}}
     return {**block, "description": tool.description} if tool.description else block

@@ -45,7 +45,7 @@ _TOP = 'messages: Unexpected role "system". The Messages API accepts a top-level
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
-    """The request body for a view: `configuration.settings` as they are, for `target.model`."""
+    """The request body for a view, with `configuration.settings` unchanged, for `target.model`."""
     renderer = _Renderer(blob)
     leading = sum(1 for _ in takewhile(lambda shown: shown.message.role == "system", view))
     system, rest = view[:leading], view[leading:]
@@ -63,8 +63,8 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
 
 
 def _last_results(view: Sequence[Shown]) -> frozenset[int]:
-    """The last message with results of each user turn: the API takes consecutive user messages as one
-    turn, and wants all its results ahead of everything else."""
+    """The indexes of the last message with results in each user turn. The API treats consecutive user messages as one
+    turn, and requires its results before everything else."""
     last: set[int] = set()
     found = False
     for i in reversed(range(len(view))):
@@ -82,7 +82,7 @@ def _is_too_large(source: dict[str, Any]) -> bool:
 
 
 class _Renderer:
-    """Renders one view; collects what it cannot express in `losses`, what it must move in `edits`."""
+    """Renders one view. What cannot be expressed goes to `losses`, what must move to `edits`."""
 
     def __init__(self, blob: BlobReader) -> None:
         self.blob = blob
@@ -95,7 +95,7 @@ class _Renderer:
         self.losses.author(shown.message.name)
 
     def system(self, leading: Sequence[Shown]) -> str | _Blocks:
-        """Top-level system text: a string if it is one plain text that was not seen as a list."""
+        """The top-level system text: a string if it is one plain text and was not a list."""
         blocks: _Blocks = []
         listed = False
         for shown in leading:
@@ -119,7 +119,7 @@ class _Renderer:
         return [message for message in rendered if message is not None]
 
     def message(self, shown: Shown, last_results: bool) -> dict[str, Any] | None:
-        """A message, or None if nothing of it could be expressed."""
+        """The message as sent, or None if nothing remains."""
         message = shown.message
         self._begin(shown)
         words = FORMS.words(message.form)
@@ -134,8 +134,8 @@ class _Renderer:
         return {**wire, "content": content}
 
     def _ordered(self, message: Message, last_results: bool, *, as_seen: bool) -> _Blocks:
-        """The blocks of a message, results first (the API's rule) unless another order was seen. What
-        failed results may not hold follows the last results of the turn."""
+        """The blocks of a message: results first, as the API requires, unless the message had another order. Blocks
+        that failed results may not hold follow the last results of the turn."""
         results: _Blocks = []
         others: _Blocks = []
         for part in message.parts:
@@ -151,7 +151,7 @@ class _Renderer:
         return [*others, *moved] if as_seen else [*results, *moved, *others]
 
     def _part(self, part: Any) -> _Blocks:
-        """The block of a part that is no result, or none."""
+        """The block of a part that is not a result; empty if it cannot be sent."""
         match part:
             case Text():
                 return [self._text(part)]
@@ -179,24 +179,24 @@ class _Renderer:
         return FORMS.spelled(text_block(part), part.form)
 
     def _media(self, part: Media) -> dict[str, Any]:
-        """The block of a medium, or a text that says what is missing."""
+        """The block of media, or a text that says what is missing."""
         self.losses.extras(part.form, part.kind)
         if part.name and part.kind == "image":
             self.losses.add("extra", f"name {part.name!r} of an image left out")
-        why = "this provider takes none such, or its bytes are gone"
+        reason = "this provider takes none such, or its bytes are gone"
         try:
             block = media_block(part, payload_of(part, self.blob))
         except BlobMissing:
             block = None
         except UnicodeDecodeError:
-            block, why = None, "its text is in no encoding that is known"
+            block, reason = None, "its text is in no encoding that is known"
         if block is not None and block["type"] == "image" and _is_too_large(block["source"]):
-            block, why = None, f"image exceeds {IMAGE_MAX_BASE64:,} characters of base64"
+            block, reason = None, f"image exceeds {IMAGE_MAX_BASE64:,} characters of base64"
         elif longest_side(part, self.blob) > IMAGE_MAX_SIDE:
-            block, why = None, f"image has a side of more than {IMAGE_MAX_SIDE:,} pixels"
+            block, reason = None, f"image has a side of more than {IMAGE_MAX_SIDE:,} pixels"
         if block is None:
             label = part.name or part.mime or part.kind
-            self.losses.add("media", f"{part.kind} {label} left out: {why}")
+            self.losses.add("media", f"{part.kind} {label} left out: {reason}")
             return {"type": "text", "text": f"[{part.kind} left out: {label}]"}
         declared = block["source"].get("media_type", part.mime)
         if declared != part.mime:
@@ -204,10 +204,10 @@ class _Renderer:
         return FORMS.spelled(block, part.form)
 
     def _result(self, part: ToolResult) -> dict[str, Any]:
-        """A result. What a failed one may not hold is put aside in `moved`."""
+        """A result. Blocks that a failed result may not hold go to `moved`."""
         self.losses.extras(part.form, "result")
         failed = part.outcome != "ok"
-        if part.outcome not in ("ok", "failed") and not part.synthetic:  # that one says so itself
+        if part.outcome not in ("ok", "failed") and not part.synthetic:  # a synthetic result says so itself
             self.losses.add("outcome", f"outcome {part.outcome!r} of call {part.call_id!r} is sent as an error")
         blocks = [block for inner in part.parts for block in self._part(inner)]
         if failed:

@@ -18,16 +18,16 @@ from .schema import BLOCK, RESPONSE
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
 INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-"""The figures of a usage object that are an input together."""
+"""The keys of a usage object that add up to the input."""
 
 
 def parse_response(response: Any) -> Reply:
-    """Read a whole response. Raises FormatError, for an error body too."""
+    """Read a whole response. Raises FormatError, also for an error body."""
     return read_reply(answer_body(response))
 
 
 def read_reply(message: Mapping[str, Any]) -> Reply:
-    """The reply that a message object of the API holds."""
+    """The reply in a message object of the API."""
     check_depth(message)
     content = message.get("content")
     if not isinstance(content, Sequence) or isinstance(content, str):
@@ -50,8 +50,8 @@ def read_reply(message: Mapping[str, Any]) -> Reply:
 
 
 def _begun(blocks: Sequence[Any], stop: Any) -> tuple[Part, ...]:
-    """The call that an answer had only begun when it reached its limit: the last block, and nothing of its input there.
-    An agent that ran it would run it without arguments; the guide on stop reasons has it asked for again."""
+    """The call that the answer had only begun when it reached `max_tokens`: the last block, without input. It must not
+    be run without its arguments; the guide on stop reasons says to ask again."""
     last = blocks[-1] if blocks and isinstance(blocks[-1], Mapping) else {}
     if stop != "max_tokens" or last.get("type") != "tool_use" or last.get("input"):
         return ()
@@ -59,20 +59,20 @@ def _begun(blocks: Sequence[Any], stop: Any) -> tuple[Part, ...]:
 
 
 def replayable(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A response's block as a later request sends it: without nulls, defaults and response-only keys."""
+    """A block of a response as a later request sends it: without nulls, defaults and response-only keys."""
     kept = {key: value for key, value in block.items() if value is not None}
     if not kept.get("citations", True):
         del kept["citations"]
     if kept.get("type") == "tool_use" and kept.get("caller") == {"type": "direct"}:
         del kept["caller"]
     if kept.get("type") in _CALLS:
-        kept.setdefault("input", {})  # servers that leave out what is empty leave out that of a call without arguments
+        kept.setdefault("input", {})  # some servers leave out an empty input
     pruned: dict[str, Any] = prune(kept, BLOCK)
     return pruned
 
 
 def usage_of(raw: Mapping[str, Any]) -> Usage:
-    """Usage in turnlog's terms: the API's `input_tokens` leaves out what its cache read and wrote."""
+    """Usage in common terms. The API's `input_tokens` excludes tokens read from and written to the cache."""
     fresh, written, read = (tokens_billed(raw.get(key)) for key in INPUT)
     return Usage(
         input=fresh + written + read,

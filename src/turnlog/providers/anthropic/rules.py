@@ -1,8 +1,8 @@
 """What the Messages API accepts, by model.
 
 Sources: Messages API reference and error texts (tool use, extended thinking, vision, prefill),
-the `*Param` types of the anthropic SDK 2.12.0, and recorded requests answered with 200. A new
-model's habit is a new name in the tables below.
+the `*Param` types of the anthropic SDK 2.12.0, and recorded requests answered with 200. The patterns below name the
+models that a rule holds for.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ONE_SAMPLING = re.compile(r"claude-(opus-4[-.][1-9]|sonnet-4[-.][5-9]|haiku-4[-.
 """Models that refuse `temperature` and `top_p` together."""
 
 IMAGE_MAX_BASE64 = 5_242_880
-"""Largest base64 text of an image, in characters ("image exceeds 5 MB maximum"). Rendering sees to it:
+"""Largest base64 text of an image, in characters ("image exceeds 5 MB maximum"). Checked by `render`:
 `Rules` has one limit for all media, and a PDF may fill the request."""
 IMAGE_MAX_SIDE = 8_000
 """Longest side of an image, in pixels ("At least one of the image dimensions exceed max allowed size: 8000 pixels")."""

@@ -1,8 +1,4 @@
-"""What the Messages API would refuse outside the conversation's order, taken out of a request.
-
-Every function takes a request and returns one; nothing is changed in place. Each change is an
-`Edit` that quotes what the API would have answered.
-"""
+"""Remove from a request what the Messages API refuses, apart from the order of the conversation."""
 
 from __future__ import annotations
 
@@ -20,12 +16,12 @@ from .schema import BODY, MIN_BUDGET
 
 _MISSING = "Field required"
 _DEFAULT_MAX_TOKENS = 8192
-"""Answer length where nobody asked for one, in tokens; less if the model's limit is lower."""
+"""Default limit on the answer, in tokens; lower if the model's own limit is."""
 
 
 @sanitizer
 def sanitize(request: Object, target: Target, edits: Edits) -> Object:
-    """The request as the API takes it, and what had to change. The given request stays as it is."""
+    """The request as the API takes it; each change is an edit."""
     body = changed(request, "messages", "", lambda message, path: mended(message, path, edits))
     body = fit(sanitize_tools.mended(body, edits), BODY, "", edits)
     body = changed(body, "messages", "", lambda message, path: finished(message, path, edits))
@@ -65,12 +61,12 @@ def _budget(request: Mapping[str, Any]) -> int | None:
 
 
 def required_settings(target: Target) -> dict[str, Any]:
-    """The limit on the answer, which no request may be without."""
+    """The limit on the answer, which every request must have."""
     return {"max_tokens": min(target.output_limit, _DEFAULT_MAX_TOKENS)}
 
 
 def _max_tokens(request: Object, target: Target, edits: Edits) -> Object:
-    """A limit, above the thinking budget; a budget above the model's limit comes down below it."""
+    """Set a limit on the answer above the thinking budget; lower a budget that exceeds the model's limit."""
     given = request.get("max_tokens")
     budget = _budget(request)
     limit = given if given is not None else required_settings(target)["max_tokens"]
@@ -86,7 +82,7 @@ def _max_tokens(request: Object, target: Target, edits: Edits) -> Object:
 
 
 def _thinking_excludes(request: Object, edits: Edits) -> Object:
-    """Thinking by budget allows no other temperature than 1, no top_k and no forced tool choice."""
+    """With a thinking budget, the API allows only temperature 1, no top_k and no forced tool choice."""
     if thinking_type(request) != "enabled":
         return request
     if request.get("temperature") not in (None, 1):

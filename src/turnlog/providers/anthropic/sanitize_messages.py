@@ -1,7 +1,7 @@
-"""Blocks as the Messages API takes them, one by one: pairing, order and limits are repair's.
+"""Blocks as the Messages API takes them, one by one; `repair` cares for pairing, order and limits.
 
-`mended` gives what is understood the form that the API wants, before the schema is applied; `finished` fills, after
-it, what must not be empty.
+Before the schema is applied, `mended` puts understood blocks into the documented form; after it, `finished` fills what
+must not be empty.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .media import decoded, document_text
 from .parts import NO_OUTPUT
 
 _ONLY: dict[str, tuple[str, ...]] = {"image": ("transformations",), "document": ("title", "context", "citations")}
-"""Keys of one of the two kinds of media blocks that the other does not have."""
+"""Keys that only one of the two media blocks has."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
 def mended(message: Object, path: str, edits: Edits) -> Object:
-    """The message with every block mended."""
+    """The message with every block in its documented form."""
     return changed(message, "content", path, lambda block, where: _block(block, where, edits))
 
 
@@ -66,7 +66,7 @@ def _result(block: Object, path: str, edits: Edits) -> Object:
 
 
 def _media(block: Object, path: str, edits: Edits) -> Object:
-    """A medium in the block and the source that its type calls for."""
+    """Media in the block and the source that fit its MIME type."""
     source = block.get("source")
     if not isinstance(source, dict):
         return block

@@ -1,7 +1,7 @@
 """Tool declarations as the Messages API takes them.
 
-`mended` gives what is understood the form that the API wants, before the schema is applied; `from_calls` declares
-what is called where it left no tool.
+Before the schema is applied, `mended` puts understood tools into the documented form; `from_calls` declares the called
+functions if no tool is left.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from .schema_tools import TOOL
 
 
 def mended(request: Object, edits: Edits) -> Object:
-    """The request with each tool declared once, of a type that there is, under the name and with the schema that it
-    must have."""
+    """The request with each tool declared once, with a known type and the name and schema that the type requires."""
     given = request.get("tools")
     if not isinstance(given, list):
         return request
@@ -36,7 +35,7 @@ def mended(request: Object, edits: Edits) -> Object:
 
 
 def from_calls(request: Object, edits: Edits) -> Object:
-    """The request with a declaration for each function that it calls, as calls are refused without."""
+    """The request with a declaration for each function that it calls: calls without tools are refused."""
     listed = request.get("messages")
     contents = [message.get("content") for message in listed] if isinstance(listed, list) else []
     blocks = [block for content in contents if isinstance(content, list) for block in content]
@@ -64,7 +63,8 @@ def _mended(tool: Object, path: str, edits: Edits) -> Object:
 
 
 def _of_no_type(tool: Object, path: str, edits: Edits) -> Object:
-    """A tool of a type that is not in the table: left alone if it may be newer, else a function if it has a name."""
+    """A tool of an unknown type: unchanged if the type may be newer than the table, else a function if it has a
+    name."""
     kind, name = tool["type"], tool.get("name")
     if not isinstance(name, str) or (isinstance(kind, str) and TOOL.leaves(kind)):
         return tool
@@ -74,7 +74,7 @@ def _of_no_type(tool: Object, path: str, edits: Edits) -> Object:
 
 
 def _with_schema(tool: Object, path: str, edits: Edits) -> Object:
-    """The schema of a function is an object's."""
+    """The function with an input schema of type `object`."""
     schema = tool.get("input_schema")
     if isinstance(schema, dict):
         if schema.get("type") == "object":

@@ -317,7 +317,7 @@ BODY = record(
 
 # -- answers -------------------------------------------------------------------------------------
 RESPONSE = record("*id *model *stop_reason")
-"""A response, as far as it is read beside its content."""
+"""The keys of a response that are read besides its content."""
 _BEGUN = record("*type *id *name *tool_use_id *text *thinking *signature", {"*to": _MODEL})
 EVENT = Tagged(
     "type",
@@ -329,4 +329,4 @@ EVENT = Tagged(
         "message_delta": record("", {"*delta": RESPONSE}),
     },
 )
-"""An event of a streamed response, as far as it is read."""
+"""An event of a streamed response: the keys that are read."""

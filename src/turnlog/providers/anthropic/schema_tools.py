@@ -11,13 +11,13 @@ MARK = record("", {"type!": words("ephemeral"), "ttl": words("5m 1h")})
 MARKED: Mapping[str, Shape] = {"cache_control?": MARK}
 
 CITING = record("enabled:flag")
-"""Whether something may be cited."""
+"""Whether citations are enabled."""
 
 _OPTIONS = "type! allowed_callers:texts defer_loading:flag strict:flag"
 
 
 def _tool(name: str, keys: str = "", nested: Mapping[str, Shape] | None = None) -> Record:
-    """A tool that the API defines, under the one name that it has."""
+    """A tool that the API defines; it has exactly one name."""
     return record(f"{_OPTIONS} {keys}", {"name!": words(name), **MARKED, **(nested or {})})
 
 
@@ -30,7 +30,7 @@ FUNCTION = record(
     "input_examples:objects eager_input_streaming:flag?",
     MARKED,
 )
-"""A function of the client's."""
+"""A function that the client runs."""
 
 _EXAMPLES = "input_examples:objects"
 _SCREEN: Mapping[str, Shape] = {
@@ -45,7 +45,7 @@ _BASED_EDIT = "str_replace_based_edit_tool"
 _BM25, _REGEX = _tool("tool_search_tool_bm25"), _tool("tool_search_tool_regex")
 _TOOLSET = record("type! configs:object?", MARKED)
 LISTED = record("name! input_schema:object! description?")
-"""A tool of an MCP server, in a list of them."""
+"""A tool in the listing of an MCP server."""
 
 TOOL = Tagged(
     "type",

@@ -29,7 +29,7 @@ _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delt
 
 
 class _Block:
-    """A content block as far as it came. `broken` says that its input is no JSON object."""
+    """A content block so far. `broken` says that its input is not a JSON object."""
 
     def __init__(self, start: dict[str, Any], index: int) -> None:
         self.fields = start
@@ -71,19 +71,20 @@ class _Block:
             self.broken = True
 
     def gives_way_to(self, other: _Block) -> bool:
-        """Whether what begins under the same index is this one again; else a server has one number for all."""
+        """Whether a block that starts under the same index is this one repeated. If not, the server uses one index for
+        several blocks."""
         again = self.fields.get("id") is not None and self.fields.get("id") == other.fields.get("id")
         return self.told_again or again or not (self.closed or self.pieces)
 
     def end(self) -> None:
-        """Close it if nobody did: some servers end an answer without."""
+        """Close the block if no event did: some servers never close the last one."""
         if not self.closed:
             self.close()
             with suppress(FormatError):
                 self.check()
 
     def check(self) -> None:
-        """Raises FormatError for a block that cannot be read; it is broken then."""
+        """Raises FormatError for a block that cannot be read, and marks it as broken."""
         try:
             read_reply({"content": [self.block()]})
         except FormatError:
@@ -91,14 +92,14 @@ class _Block:
             raise
 
     def block(self) -> dict[str, Any]:
-        """The block as the API would have sent it whole."""
+        """The block as a whole response would hold it."""
         kind = self.fields.get("type")
         if kind in ("text", "thinking"):
             return {**self.fields, kind: str(self.fields.get(kind) or "") + self.text}
         return self.fields
 
     def fragment(self) -> Part:
-        """The block as something readable that is never sent."""
+        """The block as a readable part that is never sent."""
         fields = self.fields
         match fields.get("type"):
             case "tool_use":
@@ -136,7 +137,7 @@ class StreamAssembler:
                 block = _object(event, "content_block")
                 self._begin(_Block(block, _index(event)))
                 if block.get("type") == "fallback":
-                    # Names the model that goes on from here; the whole response names it too.
+                    # Names the model that continues the answer; the whole response names it too.
                     self._message["model"] = string(inner(block, "to"), "model")
             case "content_block_delta":
                 self._block(event).take(_object(event, "delta"))
@@ -157,8 +158,8 @@ class StreamAssembler:
                 raise FormatError("an event of the Messages API has a type", path="event.type")
 
     def _count(self, usage: Any) -> None:
-        """Usage is cumulative: later values stand, those a later event leaves out stay, or says to be 0, as servers
-        do that imitate this one; but where it says what the input was, a 0 in that is one."""
+        """Usage is cumulative: later values replace earlier ones. A value that a later event omits or gives as 0
+        (compatible servers do) stays, unless the event tells the input: then a 0 in the input counts."""
         if isinstance(usage, Mapping):
             before = self._usage or {}
             sure = INPUT if any(tokens_billed(usage.get(key)) for key in INPUT) else ()
@@ -198,7 +199,7 @@ class StreamAssembler:
 
 
 def _is_sendable(block: _Block, whole: Mapping[str, Any], complete: bool) -> bool:
-    """Whether the API would take this block back."""
+    """Whether the API accepts this block in a request."""
     if block.broken:
         return False
     match whole.get("type"):
@@ -212,8 +213,7 @@ def _is_sendable(block: _Block, whole: Mapping[str, Any], complete: bool) -> boo
 
 
 def _unanswered(blocks: list[_Block]) -> set[Any]:
-    """Ids of calls that the provider runs itself and whose result has not come: sent back without
-    one, and with anything after them, they are refused."""
+    """Ids of calls to server tools whose result has not come. The API refuses such a call without its result."""
     answered = {block.fields.get("tool_use_id") for block in blocks if block.closed}
     server = ("server_tool_use", "mcp_tool_use")
     return {block.fields.get("id") for block in blocks if block.fields.get("type") in server} - answered - {None}

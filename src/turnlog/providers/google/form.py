@@ -1,11 +1,11 @@
 """Forms of this provider: the words that their shapes hold.
 
-string, strings, object      a system instruction that was a text or several; a single part instead of a list
+string, strings, object      a system instruction that was a text or several texts; a single part, no list
 absent, null, empty          parts, or a response, that were not there, null, [] or {}
-content, apart               system text that stood among the contents; results that did not join those before
+content, apart               system text among the contents; results in a content of their own
 bare                         a call's arguments that were no object
 nested                       a result with media inside it
-json, value, result, ...     a response that was another object or no object; the key of its text
+json, value, result, ...     a response that was another object, or no object; the key of its text
 urlsafe, unpadded, literal=HASH  how base64 was spelled; a text of its own, kept as a blob
 models/, model, tools-object how a body spelled its model and its tools
 apart, joined, snake, schema how a tool was declared, see `tools`
@@ -27,10 +27,10 @@ _SIGNATURE = ("thoughtSignature", "thought_signature")
 
 
 def spelled(default: dict[str, Any], form: Form | None) -> dict[str, Any]:
-    """`default` as our own form spells it.
+    """`default` in the spelling of this provider's form.
 
-    Ids are optional here: one that was not on the wire is of our own making and stays off it. A
-    signature that was not on the wire is repair's and stays.
+    Ids are optional here: an id that was not on the wire was made by turnlog and is not sent. A signature that was not
+    on the wire was added by repair and is sent.
     """
     delta = FORMS.delta(form)
     if delta is None:

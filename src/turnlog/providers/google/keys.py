@@ -26,7 +26,7 @@ FREE = frozenset(
         "_responseJsonSchema",
     }
 )
-"""Keys (camelCase) whose values are the user's own JSON or schemas: no key inside is respelled."""
+"""Keys (camelCase) whose values are the user's own JSON or schemas: keys inside keep their spelling."""
 
 DATA = (
     "text",
@@ -46,7 +46,7 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def role_of(role: str | None) -> Literal["user", "assistant", "system"]:
-    """Whose words a content holds. Only `user` and `model` are taken; chat habits are understood."""
+    """The role of a content. The API takes only `user` and `model`; the roles of chat APIs are understood."""
     word = (role or "").lower()
     return "assistant" if word in ("model", "assistant") else "system" if word == "system" else "user"
 
@@ -67,7 +67,7 @@ def snake(key: str) -> str:
 
 
 def find(wire: Mapping[str, Any], key: str) -> str:
-    """The spelling in which `wire` has the camelCase `key`; `key` itself where it has neither."""
+    """The spelling in which `wire` has the camelCase `key`; `key` itself if it has neither."""
     if key in wire:
         return key
     other = snake(key)
@@ -75,10 +75,8 @@ def find(wire: Mapping[str, Any], key: str) -> str:
 
 
 def camel_deep(value: Any) -> Any:
-    """An object with every known key in camelCase, at every depth but inside lists and `FREE` keys.
-
-    A key that stands there in both spellings keeps both.
-    """
+    """An object with every known key in camelCase, at every depth except inside lists and `FREE` keys. A key that is
+    there in both spellings keeps both."""
     if not isinstance(value, dict):
         return value
     names = _camel_names(value)
@@ -91,8 +89,8 @@ def _camel_names(keys: Iterable[str]) -> list[str]:
 
 
 def check_json(value: Any, path: str = "") -> None:
-    """Raises FormatError for a key that stands there in both spellings, so that nobody knows which one
-    counts, and for values nested too deeply."""
+    """Raises FormatError for a key that is there in both spellings, which is ambiguous, and for values nested too
+    deeply."""
     check_depth(value)
     _check_twins(value, path)
 

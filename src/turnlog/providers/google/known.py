@@ -6,13 +6,13 @@ from ...log.messages import Opaque
 from .keys import DATA, camel
 
 _WHOLE = ("audioTranscription", "codeExecutionResult", "executableCode", "toolCall", "toolResponse")
-"""Data that has no canonical kind; a part with any other is kept whole because it could not be read."""
+"""Data that has no canonical kind. A part with other data is kept whole only if it cannot be read."""
 
 
 def knows(part: Opaque) -> bool:
-    """Whether a part that was kept whole says one thing, and one that Google knows.
+    """Whether an opaque part has exactly one kind of data, and one that Google knows.
 
-    Without any it is refused ("required oneof field 'data' must have one initialized field"), except
+    Without any, it is refused ("required oneof field 'data' must have one initialized field"), except
     for a lone signature and lone video metadata (recorded, 200).
     """
     if not isinstance(part.data, dict):

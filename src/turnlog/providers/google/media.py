@@ -31,7 +31,7 @@ _EXTENSIONS = {
     "webm": "video/webm",
     "webp": "image/webp",
 }
-# What a medium of unknown type is declared as; a request without a MIME type is refused.
+# The MIME type to declare if it is unknown; a request without one is refused.
 _OF_KIND: dict[str, str] = {
     "image": "image/jpeg",
     "document": "application/pdf",
@@ -50,8 +50,8 @@ def plain_mime(mime: str) -> str:
 
 
 def mime_of(media: Media) -> str:
-    """The MIME type to declare: the medium's own, else what its name or URL ends with, else the
-    commonest of its kind."""
+    """The MIME type to declare: the media's own, else by the extension of its name or URL, else the commonest of its
+    kind."""
     if media.mime:
         return media.mime
     path = (media.name or media.url or media.file_id).split("?", 1)[0].rsplit("/", 1)[-1]
@@ -60,7 +60,7 @@ def mime_of(media: Media) -> str:
 
 
 def file_media(uri: str, mime: str) -> Media:
-    """The medium behind a `fileUri`: a Files API or Cloud Storage id, else a URL of the open web."""
+    """The media of a `fileUri`: an id of the Files API or Cloud Storage, else a public URL."""
     if uri.startswith(_FILES_API):
         media = Media(kind="file", mime=mime, file_id=uri, provider=NAME)
     else:
@@ -73,15 +73,15 @@ def file_media(uri: str, mime: str) -> Media:
 
 
 def file_uri(file_id: str) -> str:
-    """The `fileUri` of a file: its address, also where the id is the name that the Files API calls it by (`files/abc`);
-    nothing for what is neither. "Invalid or unsupported file uri: files/abc"."""
+    """The `fileUri` of a file id, which is a URI or a name in the Files API (`files/abc`); empty for anything else.
+    "Invalid or unsupported file uri: files/abc"."""
     if _FILE_NAME.fullmatch(file_id):
         return f"https://generativelanguage.googleapis.com/v1beta/{file_id}"
     return file_id if file_id.startswith(("https://", "http://", "gs://")) else ""
 
 
 def base64_words(text: str, data: bytes, blobs: dict[str, bytes]) -> list[str]:
-    """How `text` spells `data` in base64, as words of a shape; a spelling of its own is put into `blobs`."""
+    """How `text` spells `data` in base64, as form words; a text that no encoder writes is put into `blobs`."""
     for words in ([], ["urlsafe"], ["unpadded"], ["urlsafe", "unpadded"]):
         if _encode(data, words) == text:
             return words
@@ -89,7 +89,7 @@ def base64_words(text: str, data: bytes, blobs: dict[str, bytes]) -> list[str]:
 
 
 def base64_text(media: Media, blob: BlobReader) -> str:
-    """The base64 text of a medium's bytes, in the spelling of its form. Raises BlobMissing."""
+    """The base64 text of the media's bytes, in the spelling of its form. Raises BlobMissing."""
     literal = FORMS.value(media.form, "literal")
     return kept_text(literal, blob) if literal else _encode(blob(media.sha256), FORMS.words(media.form))
 

@@ -22,7 +22,7 @@ _CONTENT = ("contents", "systemInstruction", "tools", "model")
 
 
 def parse(body: Mapping[str, Any]) -> Parsed:
-    """The messages, configuration and media of a body. Raises FormatError naming the place."""
+    """Read a request body. Raises FormatError with the path of what cannot be read."""
     if not isinstance(body, Mapping):
         raise FormatError("expected the body of a generateContent request, an object", path="body")
     check_json(dict(body))
@@ -34,7 +34,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
 
 
 class _Reader:
-    """One body. `words` are the shape of it: what stood there in another form than our own."""
+    """Reads one body. `words` are its form words."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         self.body = body
@@ -64,7 +64,7 @@ class _Reader:
         return found
 
     def system(self, value: Any) -> Message:
-        """The system instruction. A string or a list of strings is what the SDK takes, kept as seen."""
+        """The system instruction. The SDK takes a string or a list of strings, too; the form keeps which."""
         path = "systemInstruction"
         if isinstance(value, str):
             return Message("system", (Text(value),), form=FORMS.shaped("string"))
@@ -77,8 +77,8 @@ class _Reader:
         return Message("system", parts, form=FORMS.made({"role": "user"}, seen, shape))
 
     def content(self, content: dict[str, Any], path: str, after_results: bool) -> Message:
-        """One content. `apart` keeps results from joining the ones before, `content` keeps a system
-        role among the contents (newer backends list it) out of the system instruction."""
+        """One content. The form word `apart` keeps results from joining those before; `content` keeps a system role
+        among the contents, which newer backends allow, out of the system instruction."""
         role = role_of(content.get("role"))
         if role == "assistant":
             self.parts.answering()
@@ -96,7 +96,7 @@ class _Reader:
         return msgspec.structs.replace(message, form=FORMS.made(default, seen, *words))
 
     def part_list(self, holder: dict[str, Any], path: str) -> tuple[tuple[Part, ...], str]:
-        """The parts of a content, and how the list was spelled."""
+        """The parts of a content, and the form word for their list."""
         parts = holder.get("parts")
         if isinstance(parts, dict):
             return (self.parts.read(parts),), "object"
@@ -126,10 +126,8 @@ class _Reader:
         return Configuration(provider=NAME, model=name, settings=settings, tools=read_tools(tools or []), form=form)
 
     def settings(self, *, keep_model: bool) -> tuple[dict[str, Any], Form | None]:
-        """All other keys, in camelCase, and how they and the keys of the content were spelled.
-
-        Content takes no part in the comparison: `...` stands for it on both sides.
-        """
+        """All other keys in camelCase, and the form that tells how all keys were spelled. The values of content keys
+        are not compared: both sides have `...` instead."""
         taken = {spelling for key, spelling in self.keys.items() if not (keep_model and key == "model")}
         others = {key: value for key, value in self.body.items() if key not in taken}
         settings: dict[str, Any] = camel_deep(others)

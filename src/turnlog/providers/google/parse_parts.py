@@ -1,4 +1,4 @@
-"""Read one part of a content."""
+"""Read the parts of contents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .results import read_response
 
 
 class _Call(Struct):
-    """A call of the step being read: our id of it, Google's (may be empty), whether answered."""
+    """A call of the current step: turnlog's id, Google's id (may be empty), and whether it has a result."""
 
     id: str
     wire_id: str
@@ -37,8 +37,8 @@ class _Call(Struct):
 
 
 class PartReader:
-    """Reads parts in order; knows the calls of the current step, so that results without an id find
-    theirs. Media bytes gather in `blobs`."""
+    """Reads parts in order. It knows the calls of the current step, to match results without ids. Media bytes go to
+    `blobs`."""
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
@@ -46,17 +46,18 @@ class PartReader:
         self._step_over = True
 
     def answering(self) -> None:
-        """What follows is the model's: a new step, unless it is still the same one."""
+        """The next parts are the model's: a new step, unless the last parts were the model's too."""
         if self._step_over:
             self._calls = []
             self._step_over = False
 
     def asking(self) -> None:
-        """What follows is not the model's."""
+        """The next parts are not the model's."""
         self._step_over = True
 
     def read(self, part: dict[str, Any]) -> Part:
-        """One part, as the schema has them. What has no canonical kind is opaque; an empty part is an empty text."""
+        """One part, whose types the schema has checked. A part without a canonical kind is opaque; an empty one is an
+        empty text."""
         names = {camel(key): key for key, value in part.items() if value is not None}
         data = [key for key in DATA if key in names]
         if len(data) > 1:
@@ -89,7 +90,7 @@ class PartReader:
         return FORMS.formed(Text(""), text_part, part)
 
     def _text(self, part: dict[str, Any], text: str) -> Part:
-        """A text, or a thought; but what a user says is no thought, whatever it is marked as."""
+        """A text, or a thought. A user's text is never a thought, even if it is marked as one."""
         signature = _signature(part)
         thought = part.get("thought") is True or (signature and not text)
         if thought and not self._step_over:
@@ -101,17 +102,17 @@ class PartReader:
         name, wire_id, arguments = string(inner, "name"), string(inner, "id"), inner.get("args")
         call_id = wire_id or f"{name}-{len(self._calls) + 1}"
         self._calls.append(_Call(call_id, wire_id, name))
-        held = is_finite_json(arguments)
-        bare = held and arguments is not None and not isinstance(arguments, dict)
+        finite = is_finite_json(arguments)
+        bare = finite and arguments is not None and not isinstance(arguments, dict)
         call = ToolCall(
             id=call_id,
             name=name,
-            arguments={} if arguments is None else arguments if held else None,
-            raw=None if held else compact_json(arguments),
+            arguments={} if arguments is None else arguments if finite else None,
+            raw=None if finite else compact_json(arguments),
             signature=_signature(part),
             provider=NAME,
         )
-        if not held:  # NaN is no JSON: it is kept as text, and never sent as it was
+        if not finite:  # NaN is not JSON: keep the arguments as text and send them wrapped
             part = {**part, "functionCall": {**inner, "args": call_part(call)["functionCall"]["args"]}}
         return FORMS.formed(call, call_part, part, "bare" if bare else "")
 
@@ -132,7 +133,7 @@ class PartReader:
             outcome=outcome,
         )
 
-        def default(result: ToolResult) -> dict[str, Any]:  # it must have a name: that it had none is kept in its form
+        def default(result: ToolResult) -> dict[str, Any]:  # a result must have a name; the form keeps that it had none
             return result_part(result, call_id, name or "unnamed", nested or [])
 
         return FORMS.formed(result, default, part, shape)
@@ -146,7 +147,7 @@ class PartReader:
         return Opaque(NAME, "functionResponsePart", entry)
 
     def _answered(self, wire_id: str, name: str) -> str:
-        """Our id of the call that a result answers: the one with its id, else by name."""
+        """The id of the call that a result answers, matched by id, else by name."""
         waiting = [call for call in self._calls if not call.answered]
         call = next((call for call in waiting if wire_id and call.wire_id == wire_id), None)
         if call is None:
@@ -161,7 +162,7 @@ class PartReader:
         mime = plain_mime(string(inner, find(inner, "mimeType")))
         data, uri = inner.get("data"), inner.get(find(inner, "fileUri"))
         if isinstance(uri, str) and uri.startswith("data:"):
-            return None  # no file: such an address holds the bytes themselves, which have a place of their own
+            return None  # a data URL is no file: bytes belong into `inlineData`
         if isinstance(uri, str) and uri:
             return FORMS.formed(file_media(uri, mime), self._default_media, part)
         raw = decode_base64(data) if isinstance(data, str) else None

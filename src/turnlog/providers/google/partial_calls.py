@@ -1,5 +1,5 @@
-"""Calls whose arguments are streamed (Vertex, `streamFunctionCallArguments`): each piece sets values
-at JSON paths, a string may come in several, and the last piece has no `willContinue`."""
+"""Calls whose arguments are streamed (Vertex, `streamFunctionCallArguments`): each piece sets values at JSON paths, a
+string may come in several pieces, and the last piece has no `willContinue`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .form import NAME
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]|\[(\d+)\]")
 _ESCAPED = re.compile(r"\\(['\"\\/])")
 _DIGITS, _STEPS = 5, 100
-"""Most digits of an index and most steps of a path: what a piece may make us build."""
+"""Most digits of an index and most steps of a path, so that a piece cannot make us build huge values."""
 _VALUES = ("stringValue", "numberValue", "boolValue")
 
 
@@ -23,7 +23,7 @@ def starts_partial(call: dict[str, Any]) -> bool:
 
 
 class PartialCall:
-    """A call as far as it came."""
+    """A call so far."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -34,7 +34,7 @@ class PartialCall:
         self._open: tuple[str | int, ...] | None = None
 
     def feed(self, part: dict[str, Any], call: dict[str, Any], where: str) -> None:
-        """Take the next piece, which stands at the path `where`. Raises FormatError."""
+        """Take the next piece, which is at the path `where`. Raises FormatError."""
         self._others.update({key: value for key, value in part.items() if key != "functionCall"})
         self._inner.update({key: call[key] for key in ("id", "name") if call.get(key)})
         self.name = self._inner.get("name", "")
@@ -50,7 +50,7 @@ class PartialCall:
         return {"functionCall": {**self._inner, "args": self._arguments}, **self._others}
 
     def fragment(self) -> ToolCall:
-        """What had come, for reading only."""
+        """The call so far, as a part that is never sent."""
         call_id = self._inner.get("id", "")
         return ToolCall(id=call_id, name=self.name, raw=compact_json(self._arguments), provider=NAME)
 
@@ -76,7 +76,7 @@ def _path(text: str, where: str) -> tuple[str | int, ...]:
 
 
 def _get(value: Any, path: tuple[str | int, ...]) -> str:
-    """The text at `path`; empty where something else came in its way since."""
+    """The text at `path`; empty if something else is there."""
     for step in path:
         try:
             value = value[step]
@@ -86,7 +86,7 @@ def _get(value: Any, path: tuple[str | int, ...]) -> str:
 
 
 def _put(holder: Any, path: tuple[str | int, ...], value: Any) -> Any:
-    """`holder` with `value` at `path`; what is missing on the way is made."""
+    """`holder` with `value` at `path`; missing containers are made."""
     if not path:
         return value
     step, rest = path[0], path[1:]

@@ -1,5 +1,4 @@
-"""The default rendering of each canonical part: what parsing measures a spelling against, and what
-rendering writes."""
+"""The default rendering of each canonical part, shared by parser and renderer."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ STAND_INS = frozenset(
         "context_engineering_is_the_way_to_go",
     }
 )
-"""Signatures that Google documents for calls which none of its models made, raw and in base64:
+"""Signatures that Google documents for calls that none of its models made, raw and in base64:
 https://ai.google.dev/gemini-api/docs/thought-signatures"""
 
 
@@ -28,7 +27,7 @@ def text_part(part: Text) -> dict[str, Any]:
 
 
 def reasoning_part(part: Reasoning) -> dict[str, Any]:
-    """A thought, or a signature that stands alone (the last piece of a stream often does)."""
+    """A thought, or a signature alone (often the last piece of a stream)."""
     if part.signature and not part.text:
         return {"thoughtSignature": part.signature}
     wire: dict[str, Any] = {"text": part.text, "thought": True}
@@ -38,7 +37,7 @@ def reasoning_part(part: Reasoning) -> dict[str, Any]:
 
 
 def arguments_of(part: ToolCall) -> Any:
-    """The arguments as an object: free text and what is no object go under `input`."""
+    """The arguments as an object: free text and other values become `{"input": ...}`."""
     if isinstance(part.arguments, dict):
         return part.arguments
     if FORMS.says(part.form, "bare"):
@@ -49,7 +48,7 @@ def arguments_of(part: ToolCall) -> Any:
 
 
 def call_part(part: ToolCall) -> dict[str, Any]:
-    """A call; signed if the signature is Google's, nobody else's, or the documented stand-in."""
+    """A call, with its signature if that is Google's or a documented stand-in."""
     inner: dict[str, Any] = {"name": part.name, "args": arguments_of(part)}
     if part.id:
         inner = {"id": part.id, **inner}
@@ -60,7 +59,7 @@ def call_part(part: ToolCall) -> dict[str, Any]:
 
 
 def result_part(part: ToolResult, call_id: str, name: str, nested: list[dict[str, Any]]) -> dict[str, Any]:
-    """A result, with the parts (media) that stand inside it."""
+    """A result, with the media parts inside it."""
     texts = [inner for inner in part.parts if isinstance(inner, Text)]
     shape = FORMS.shape(part.form)
     inner: dict[str, Any] = {"name": name}
@@ -74,7 +73,7 @@ def result_part(part: ToolResult, call_id: str, name: str, nested: list[dict[str
 
 
 def media_part(part: Media, blob: BlobReader) -> dict[str, Any]:
-    """A medium: bytes inline, anything else by URI. Raises BlobMissing."""
+    """Media: bytes inline, anything else by URI. Raises BlobMissing."""
     if part.sha256:
         data = base64_text(part, blob)
         return {"inlineData": {"mimeType": mime_of(part), "data": data}}

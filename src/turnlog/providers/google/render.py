@@ -1,4 +1,4 @@
-"""Write a generateContent request body for a view."""
+"""Write a view as a request body."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .tools import write_tools
 
 
 class _Call(Struct):
-    """A call as it was sent: its canonical id, the id on the wire (may be empty), its name."""
+    """A rendered call: its canonical id, its id on the wire (may be empty), its name."""
 
     id: str
     sent_id: str
@@ -42,7 +42,7 @@ class _Call(Struct):
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
-    """The body for `view`. Raises BlobMissing if media bytes are gone, nothing else."""
+    """The request body for a view. Raises BlobMissing for missing media bytes, and nothing else."""
     writer = _Writer(blob, nested_media=is_gemini_3(target.model))
     leading = 0
     while leading < len(view) and _is_instruction(view[leading].message):
@@ -55,7 +55,7 @@ def render(view: Sequence[Shown], configuration: Configuration, target: Target, 
 
 
 def _is_instruction(message: Message) -> bool:
-    """System text belongs to the instruction unless it was seen among the contents."""
+    """Whether system text belongs to the instruction: it does unless it was read among the contents."""
     return message.role == "system" and not FORMS.says(message.form, "content")
 
 
@@ -68,18 +68,18 @@ def _body(writer: _Writer, system: Any, configuration: Configuration, target: Ta
     tools = write_tools(configuration.tools, writer.losses)
     if tools:
         default["tools"] = tools[0] if "tools-object" in words and len(tools) == 1 else tools
-    # A target's settings come last, and may be spelled in the other way: two of a key would be ambiguous.
+    # A target's settings come last, perhaps in the other spelling: a key in both spellings would be ambiguous.
     default.update(camel_deep({camel(key): value for key, value in configuration.settings.items()}))
     if "model" in words or "models/" in words:
         default["model"] = ("models/" if "models/" in words else "") + target.model
     delta = FORMS.delta(configuration.form) or {}
-    # What was null or empty when the body was read must not cover what stands there now.
+    # A key that was null or empty when the body was read may have a value now.
     added = {key: value for key, value in delta.get("+", {}).items() if camel(key) not in default}
     return spell(default, {**delta, "+": added})
 
 
 class _Writer:
-    """Contents as they grow, and what could not be said in them."""
+    """Collects contents, losses and edits."""
 
     def __init__(self, blob: BlobReader, *, nested_media: bool) -> None:
         self.contents: list[dict[str, Any]] = []
@@ -93,12 +93,12 @@ class _Writer:
         self.waiting: list[_Call] = []
 
     def begin(self, shown: Shown) -> None:
-        """Declares what has no place here of a message as a whole."""
+        """Start a message and record its losses as a whole."""
         self.losses.begin(shown)
         self.losses.author(shown.message.name)
 
     def system(self, messages: Sequence[Shown]) -> Any:
-        """The system instruction: all leading system text, in order; None without any."""
+        """The system instruction: all leading system text, in order; None if there is none."""
         texts: list[Text] = []
         for shown in messages:
             self.begin(shown)
@@ -120,7 +120,7 @@ class _Writer:
         return {**spelled({"role": "user"}, form), **_part_list(parts, shape)}
 
     def add(self, shown: Shown) -> None:
-        """One message as one content; results of one step that stand in several join."""
+        """Add a message as a content. Results of one step in several messages are joined."""
         message = shown.message
         self._follow(message)
         self.begin(shown)
@@ -144,7 +144,7 @@ class _Writer:
         self.contents.append({**content, **_part_list(parts, " ".join(words))})
 
     def _follow(self, message: Message) -> None:
-        """Keeps track of the step whose calls results may answer."""
+        """Keep track of the current step, whose calls results may answer."""
         if message.role != "assistant":
             self.step_over = True
         elif self.step_over:
@@ -152,7 +152,7 @@ class _Writer:
             self.step_over = False
 
     def part(self, part: Part) -> list[dict[str, Any]]:
-        """The wire parts of a canonical part: none if it cannot be said."""
+        """The wire parts of a canonical part; empty if it cannot be sent."""
         match part:
             case Opaque() if part.provider == NAME:
                 return [part.data]
@@ -192,7 +192,7 @@ class _Writer:
         return entry
 
     def _result(self, result: ToolResult) -> list[dict[str, Any]]:
-        """A result under its call's name; media that cannot stand inside follow it."""
+        """A result with the name of its call. Media that cannot stand inside follow it."""
         self.losses.extras(result.form, f"the result of {result.call_id!r}")
         call = self._answered(result)
         name = result.name or (call.name if call else "") or "unknown_tool"
@@ -249,7 +249,7 @@ def _as_list(parts: Any) -> list[Any]:
 
 
 def _part_list(parts: list[Any], shape: str) -> dict[str, Any]:
-    """The `parts` of a content, in the shape they were seen in where they still fit it."""
+    """The `parts` of a content, spelled as they were read if that still fits."""
     words = shape.split()
     if len(parts) == 1 and "object" in words:
         return {"parts": parts[0]}
@@ -258,6 +258,6 @@ def _part_list(parts: list[Any], shape: str) -> dict[str, Any]:
     return {"parts": None if not parts and "null" in words else parts}
 
 
-# Shapes of a content that was seen without parts.
+# Form words of a content without parts.
 _NO_PARTS = frozenset({"absent", "empty", "null"})
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,")

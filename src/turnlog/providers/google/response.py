@@ -1,4 +1,4 @@
-"""Read a whole response: as a stream of one, so that both give the same answer."""
+"""Read a whole response, as a stream of one chunk, so that both give the same answer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .stream import NO_RESPONSE, StreamAssembler
 
 
 def parse_response(response: Any) -> Reply:
-    """The answer in a whole response: a GenerateContentResponse of the SDK, its JSON in either
-    spelling, or the list of responses that a stream came as. Raises FormatError, for an error body too."""
+    """Read a whole response: a GenerateContentResponse of the SDK, its JSON in either spelling, or the list of chunks
+    of a stream. Raises FormatError, also for an error body."""
     whole = response[0] if isinstance(response, list) and len(response) == 1 else response
     if isinstance(whole, Mapping):
         answer_body(whole)

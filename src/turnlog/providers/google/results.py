@@ -1,8 +1,8 @@
-"""What a tool answered: `functionResponse.response`, an object, against parts and outcome.
+"""Tool results: `functionResponse.response`, an object, to and from parts and outcome.
 
-`{"output": text}` is the default and `{"error": text}` that of a tool that did not end well, as in
-the SDK's docstring of `FunctionResponse.response`. Objects that wrap one text under another usual
-key keep the key as a shape of the text; any other object is a text holding its compact JSON.
+`{"output": text}` is the default, `{"error": text}` that of a failed tool, as in the SDK's docstring of
+`FunctionResponse.response`. For objects that wrap one text under another usual key, the form of the text keeps the
+key; any other object becomes a text of its compact JSON.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ...log.messages import Outcome, Text, compact_json
 from .form import FORMS
 
 _WRAPPERS = frozenset({"output", "error", "result", "return_value"})
-"""Keys that say nothing of the answer itself; `return_value` is what pydantic-ai sends."""
+"""Keys that only wrap the answer; `return_value` is what pydantic-ai sends."""
 
 BARE = frozenset({"empty", "null"})
-"""Shapes of a result without text: the response was `{}` or null."""
+"""Form words of a result without text: the response was `{}` or null."""
 
 
 def read_response(response: Any) -> tuple[tuple[Text, ...], Outcome, str]:
-    """`response` as texts, outcome, and the shape of a result without text."""
+    """The texts and the outcome in `response`, and the form word of a result without text."""
     if response is None:
         return (), "ok", "null"
     if isinstance(response, str):
@@ -44,7 +44,7 @@ def read_response(response: Any) -> tuple[tuple[Text, ...], Outcome, str]:
 
 
 def _wrapped(value: Any) -> list[str] | None:
-    """The texts that a wrapper holds: one, or two and more in a list."""
+    """The texts in a wrapper: one text, or a list of two or more."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list) and len(value) > 1 and all(isinstance(item, str) for item in value):
@@ -53,10 +53,9 @@ def _wrapped(value: Any) -> list[str] | None:
 
 
 def response_of(texts: Sequence[Text], outcome: Outcome, bare: str = "") -> Any:
-    """The response for `texts`: several stay apart as a list. `bare` is the shape that a result
-    without text had.
+    """The response for `texts`; several become a list. `bare` is the form word of a result without text.
 
-    A shape that the text no longer fits (it was cut or masked) gives way to the default.
+    If a text no longer fits its form (it was cut or masked), the default is used.
     """
     if not texts:
         if bare in BARE and outcome == "ok":

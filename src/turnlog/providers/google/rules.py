@@ -1,4 +1,4 @@
-"""What Google's models accept, and settings that all providers share."""
+"""What Google's models accept, and where the shared settings stand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTING_PATHS: Mapping[str, tuple[str, ...]] = {
 # results may hold media inside (`functionResponse.parts`). The `-latest` names point at them.
 _GEMINI_3 = re.compile(r"gemini-([3-9]|\d\d)|gemini-(flash|flash-lite|pro)-latest")
 
-# An empty text was seen answered by these (recorded, 200); older ones say "required oneof field
+# These accept an empty text (recorded, 200); older ones say "required oneof field
 # 'data' must have one initialized field".
 _EMPTY_TEXT = re.compile(r"gemini-(2\.5|[3-9]|\d\d)")
 
@@ -51,7 +51,7 @@ def is_gemini_3(model: str) -> bool:
 
 
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
-    """What this model accepts. `settings` change nothing: thoughts and signatures are taken always."""
+    """What this model accepts. Settings change nothing here."""
     media = set(target.input_media)
     if "document" in media:
         media.add("file")
@@ -65,7 +65,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         last="user",  # "Please ensure that single turn requests end with a user role ..."
         strip_last=False,
         system="top",
-        call_id_pattern=r"[\s\S]*",  # ids are optional, foreign ones taken (recorded, 200)
+        call_id_pattern=r"[\s\S]*",  # ids are optional, ids of other providers accepted (recorded, 200)
         sent_without_id=_without_id,
         name_pattern=r"[A-Za-z_][A-Za-z0-9_.:-]*",  # google-genai, FunctionDeclaration.name
         name_max=128,
@@ -75,7 +75,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         step_signature="skip_thought_signature_validator" if is_gemini_3(target.model) else "",
         media_url_schemes=frozenset({"gs", "http", "https"}),
         user_media=frozenset(media),
-        assistant_media=frozenset(media),  # no refusal of a kind for its role is known
+        assistant_media=frozenset(media),  # no refusal by role is known
         result_media=frozenset(media),
         media_mimes=_MIMES,
         media_max_base64=_INLINE_MAX,
@@ -85,6 +85,6 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
 
 
 def _without_id(call: ToolCall) -> bool:
-    """Whether a call stands without an id, as models of the Gemini API make them."""
+    """Whether a call is sent without an id, as models of the Gemini API make them."""
     inner = spelled(call_part(call), call.form).get("functionCall")
     return not (isinstance(inner, dict) and inner.get("id"))

@@ -1,4 +1,4 @@
-"""A request without what Google refuses outside the order of the conversation."""
+"""Remove from a request what Google refuses, apart from the order of the conversation."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from .tools import lower_types
 
 @sanitizer
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
-    """The request without what would be refused, each change an edit. A request that is fine comes back equal, with no
-    edit; doing it twice changes nothing more."""
+    """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
     signs = is_gemini_3(target.model)
     body = _schemas(_system(body, edits), edits)
     for key in ("systemInstruction", "contents"):
@@ -35,14 +34,14 @@ def sanitize(body: Object, target: Target, edits: Edits) -> Object:
 
 
 def _object(holder: Object, key: str) -> tuple[str, Object]:
-    """The spelling of a key whose value is an object, and that object, empty if there is none."""
+    """The spelling of a key and the object there; empty if there is none."""
     name = find(holder, key)
     value = holder.get(name)
     return name, value if isinstance(value, dict) else {}
 
 
 def _system(body: Object, edits: Edits) -> Object:
-    """A system instruction given as the SDK takes it, but REST does not."""
+    """Mend a system instruction in a form that only the SDK takes."""
     key = find(body, "systemInstruction")
     value = body.get(key)
     texts = [value] if isinstance(value, str) else value
@@ -55,7 +54,7 @@ def _system(body: Object, edits: Edits) -> Object:
 
 
 def _schemas(body: Object, edits: Edits) -> Object:
-    """JSON schemas that a typed field does not take, moved to the field that takes any."""
+    """Move JSON schemas that a typed field does not take to the field that takes any."""
 
     def declaration(one: Object, path: str) -> Object:
         one = _untyped(one, "parameters", "parametersJsonSchema", path, edits)
@@ -88,7 +87,7 @@ def _untyped(holder: Object, typed: str, free: str, path: str, edits: Edits) -> 
 
 
 def _without_duplicates(body: Object, edits: Edits) -> Object:
-    """The request with no function declared twice; the first declaration stays."""
+    """Drop second declarations of a function."""
     key = find(body, "tools")
     tools = body.get(key)
     if not isinstance(tools, list):
@@ -125,13 +124,13 @@ def _declared(body: Object) -> set[str]:
 
 
 def _listed(holder: Object, key: str) -> list[Any]:
-    """The objects at `key`, of which there may be one instead of a list."""
+    """The objects at `key`, which may be one object instead of a list."""
     value = holder.get(find(holder, key)) or []
     return value if isinstance(value, list) else [value]
 
 
 def _calling(body: Object, edits: Edits) -> Object:
-    """Forced calling needs declarations, and may only name declared functions."""
+    """Forced calling requires declarations, and may name only declared functions."""
     key, config = _object(body, "toolConfig")
     inner, calling = _object(config, "functionCallingConfig")
     names, allowed_key = _declared(body), find(calling, "allowedFunctionNames")
@@ -163,7 +162,7 @@ def _cached(body: Object, edits: Edits) -> Object:
 
 
 def _thinking(body: Object, target: Target, edits: Edits) -> Object:
-    """A budget for thinking or a level, not both."""
+    """Allow either a thinking budget or a thinking level."""
     key, config = _object(body, "generationConfig")
     inner, thinking = _object(config, "thinkingConfig")
     budget, level = find(thinking, "thinkingBudget"), find(thinking, "thinkingLevel")

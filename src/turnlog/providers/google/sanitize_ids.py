@@ -1,4 +1,4 @@
-"""Ids of results, where some of a step carry one and they are not those of its calls."""
+"""Match the ids of results with those of their calls."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _At = tuple[int, int]
 
 
 def with_matching_ids(body: Object, edits: Edits) -> Object:
-    """The request in which the results of a turn carry the ids of the calls before it, or none does. Results find
-    their calls by id, else by name, in order."""
+    """The request in which either all results of a turn have the ids of their calls, or none has an id. Results are
+    matched by id, else by name, in order."""
     key = find(body, "contents")
     contents = body.get(key)
     if not isinstance(contents, list):
@@ -39,7 +39,7 @@ def _role(content: Any) -> Any:
 
 
 def _found(turn: list[tuple[int, Any]], key: str) -> list[tuple[_At, Object]]:
-    """The calls or results of a turn, with their places."""
+    """The calls or results of a turn, with their positions."""
     found: list[tuple[_At, Object]] = []
     for i, content in turn:
         parts = content.get("parts") if isinstance(content, dict) else None
@@ -51,7 +51,7 @@ def _found(turn: list[tuple[int, Any]], key: str) -> list[tuple[_At, Object]]:
 
 
 def _mismatched(calls: list[Object], results: list[tuple[_At, Object]]) -> dict[_At, str]:
-    """Which results must get another id, or none, by place."""
+    """Results that must get another id, or none, by position."""
     asked = [call["id"] for call in calls if isinstance(call.get("id"), str) and call["id"]]
     answered = [result["id"] for _, result in results if isinstance(result.get("id"), str) and result["id"]]
     if not asked or not answered or sorted(asked) == sorted(answered):

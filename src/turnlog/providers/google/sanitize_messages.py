@@ -1,6 +1,7 @@
-"""What Google refuses inside a content, mended: roles, empty parts, data of the wrong kind.
+"""Contents as Google takes them, one by one; `repair` cares for pairing, order and limits.
 
-Pairing, order and limits are repair's; what stands here is each content as such.
+Before the schema is applied, `mended` puts understood contents into the documented form; after it, `finished` fills
+what must not be empty.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _URLSAFE = str.maketrans("-_", "+/")
 
 
 def mended(content: Object, path: str, edits: Edits, *, signs: bool) -> Object:
-    """The content with its role and its data as Google has them. `signs` says that calls of this model must be
+    """The content with its role and data in the documented form. `signs` says that calls of this model must be
     signed."""
     role = content.get("role")
     if role not in _ROLES and path.startswith("contents"):
@@ -37,7 +38,7 @@ def mended(content: Object, path: str, edits: Edits, *, signs: bool) -> Object:
 
 
 def finished(content: Object, path: str, edits: Edits) -> Object:
-    """The content with parts that say something."""
+    """The content with parts that have data."""
     if content.get("parts"):
         return changed(content, "parts", path, lambda part, where: _finished(part, where, edits))
     edits.add("empty", path, "without parts sent as an empty text", "parts must not be empty.")
@@ -63,7 +64,7 @@ def _part(part: Object, path: str, edits: Edits, signs: bool) -> Object:
 
 
 def _signed(part: Object, path: str, edits: Edits, signs: bool) -> Object:
-    """A part whose signature, if any, can be decoded."""
+    """The part without a signature that is not base64."""
     key = find(part, "thoughtSignature")
     signature = part.get(key)
     if signature is None or (isinstance(signature, str) and (signature in STAND_INS or _is_base64(signature))):
@@ -93,7 +94,7 @@ def _call(call: Object, path: str, edits: Edits) -> Object:
 
 
 def _result(result: Object, path: str, edits: Edits) -> Object:
-    """A result whose response is an object; the media inside it are parts of their own."""
+    """A result with an object as its response; media inside it are mended like parts."""
     given = result.get("response")
     if given is None:
         result = _set(result, "response", {}, path, edits)
@@ -103,7 +104,7 @@ def _result(result: Object, path: str, edits: Edits) -> Object:
 
 
 def _inline(inline: Object, path: str, edits: Edits) -> Object:
-    """Bytes in base64, of a type."""
+    """Inline bytes in valid base64, with a MIME type."""
     data, key = inline.get("data"), find(inline, "mimeType")
     if not isinstance(data, str):
         return inline
@@ -117,7 +118,7 @@ def _inline(inline: Object, path: str, edits: Edits) -> Object:
 
 
 def _file(file: Object, path: str, edits: Edits) -> Object:
-    """A file of a type: what its address ends with, where none is given."""
+    """A file with a MIME type: by its extension if none is given."""
     uri, key = file.get(find(file, "fileUri")), find(file, "mimeType")
     if (isinstance(file.get(key), str) and file[key]) or not isinstance(uri, str):
         return file

@@ -1,4 +1,4 @@
-"""What generateContent takes in a request, as data, both spellings of each key.
+"""The schema of a generateContent request, with both spellings of each key.
 
 Source: the REST reference (https://ai.google.dev/api/generate-content, v1beta) and the Vertex one, as google-genai 3.4
 types them. An unknown key is refused: "Invalid JSON payload received. Unknown name"; so is a wrong value: "Invalid
@@ -30,7 +30,7 @@ _TYPES = {**TYPES, "int": Value("integer", quoted=True), "num": Value("number", 
 
 
 def _message(keys: str = "", nested: Mapping[str, Shape] | None = None) -> Record:
-    """An object of proto3 JSON, of which each key may be missing or null."""
+    """An object of proto3 JSON: each key may be missing or null."""
     made = record(keys, nested, types=_TYPES)
     shapes = {spelled: shape for key, shape in made.keys.items() for spelled in (snake(key), key)}
     read = frozenset(spelled for key in made.read for spelled in (snake(key), key))
@@ -38,7 +38,7 @@ def _message(keys: str = "", nested: Mapping[str, Shape] | None = None) -> Recor
 
 
 def _some(shape: Shape) -> Either:
-    """A list of things, or a single one instead."""
+    """A list of values, or a single value."""
     return Either((Many(shape, vanishes=True), shape))
 
 
@@ -56,7 +56,7 @@ SCHEMA = _message(
         "additionalProperties": _INNER,
     },
 )
-"""What a typed schema field (`parameters`, `responseSchema`) takes: less than JSON schema has."""
+"""What a typed schema field (`parameters`, `responseSchema`) takes: a subset of JSON schema."""
 _INNER_SCHEMA: Shape = Either((SCHEMA, FLAG))
 
 # -- contents ------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ RESPONSE = _message(
     "*modelVersion *responseId",
     {"*candidates": Many(_message("*finishReason *finishMessage", {"*content": _CONTENT}))},
 )
-"""A response, or a piece of a streamed one, as far as it is read."""
+"""A response, or a chunk of a streamed one: the keys that are read."""
 
 # -- tools and settings --------------------------------------------------------------------------
 _DECLARATION = _message(

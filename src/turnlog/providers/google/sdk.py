@@ -7,12 +7,12 @@ from typing import Any
 
 
 def sdk_arguments(request: Mapping[str, Any], model: str) -> dict[str, Any]:
-    """What to splat into `Client.models.generate_content` (or `generate_content_stream`) of
-    google-genai so that it sends `request`, unchanged.
+    """Keyword arguments with which `Client.models.generate_content` (or `generate_content_stream`) of google-genai
+    sends `request` unchanged.
 
-    The SDK's own configuration cannot hold every REST field and spells bytes anew (signatures come
-    out in another alphabet). Its documented way for a body of one's own is
-    `HttpOptions.extra_body`, which it lays over the body it builds.
+    The SDK's own configuration cannot hold every REST field, and writes bytes in another alphabet (which changes
+    signatures). `HttpOptions.extra_body` is its documented way to send a body of one's own: it is laid over the body
+    that the SDK builds.
     """
     return {
         "model": model,

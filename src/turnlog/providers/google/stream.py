@@ -1,4 +1,4 @@
-"""Put a streamed response together.
+"""Assemble a streamed answer.
 
 A stream is a sequence of responses: texts in pieces, calls whole (Vertex can stream arguments, see
 `partial_calls.py`), usage cumulative, `finishReason` on the last piece, and no end marker.
@@ -27,20 +27,20 @@ from .schema import RESPONSE
 
 _KNOWN = frozenset({"candidates", "promptFeedback", "usageMetadata", "error", "modelVersion", "responseId"})
 _BESIDE = frozenset({"createTime", "modelStatus", "sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"})
-"""What else a response holds. A chunk of a stream may hold nothing but that, or nothing at all."""
+"""Other keys of a response. A chunk of a stream may hold only these, or nothing."""
 NO_RESPONSE = "no candidates: this is no generateContent response"
 _SOURCES = ("citationMetadata", "groundingMetadata", "urlContextMetadata")
-"""Where a candidate says what its words rest on: what was searched for and found, quoted, and fetched."""
+"""Keys of a candidate that tell its sources: searches and their results, quotes, fetched pages."""
 _PARTS = ("text", "thought")
 _CANDIDATE = "response.candidates[0]"
 _UNREADABLE_CALL = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
-"""Reasons of stopping at a call that the service could not read, or has no tool for: what the model said of it stands
-in `finishMessage` alone."""
+"""Finish reasons for a call that the service could not parse or has no tool for; only `finishMessage` shows the
+call."""
 _URLSAFE = str.maketrans("-_", "+/")
 
 
 class StreamAssembler:
-    """Puts a streamed answer together. Only the first candidate counts."""
+    """Collects the chunks of a streamed answer. Only the first candidate counts."""
 
     def __init__(self) -> None:
         self._reader = PartReader()
@@ -54,7 +54,7 @@ class StreamAssembler:
         self._stop = ""
         self._error = ""
         self.begun = False
-        """Whether anything of an answer has come."""
+        """Whether anything of an answer has arrived."""
         self._reader.answering()
 
     def feed(self, chunk: Any) -> None:
@@ -109,8 +109,8 @@ class StreamAssembler:
         self._append(self._reader.read(clean))
 
     def _partial_call(self, part: dict[str, Any], inner: dict[str, Any], path: str) -> dict[str, Any] | None:
-        """The whole call as soon as its last piece has come."""
-        if self._partial is not None and inner.get("name") and self._partial.name:  # cut off
+        """The whole call once its last piece has arrived, else None."""
+        if self._partial is not None and inner.get("name") and self._partial.name:  # the one before was cut off
             self._cut.append(self._partial.fragment())
             self._partial = None
         self._partial = self._partial or PartialCall()
@@ -121,8 +121,8 @@ class StreamAssembler:
         return whole
 
     def _append(self, part: Part) -> None:
-        """Pieces of one text become one part; what is signed stays as it came, since a signature
-        holds for its own part alone."""
+        """Append a part. Pieces of one text are joined; a signed part stays by itself, since the signature covers only
+        that part."""
         last = self._parts[-1] if self._parts else None
         joined: Part | None = None
         if isinstance(part, Text) and isinstance(last, Text) and part.form is None and last.form is None:
@@ -135,7 +135,7 @@ class StreamAssembler:
             self._parts.append(part)
 
     def reply(self) -> Reply:
-        """The answer so far; complete once a finish reason (or the prompt's block reason) was seen."""
+        """The answer so far; complete once a finish reason (or the prompt's block reason) came."""
         complete = bool(self._stop) and not self._error and self._partial is None
         error = self._error
         if not complete and not error:
@@ -169,8 +169,8 @@ def _plain(chunk: Any) -> dict[str, Any]:
 
 
 def _clean(key: str, value: Any) -> Any:
-    """A value as REST spells it: camelCase, without nulls, and what SDK objects hold in Python's own
-    types (enums, bytes) as text. Arguments and results are the user's and stay as they are."""
+    """A value as REST spells it: in camelCase, without nulls, and with enums and bytes of SDK objects as text.
+    Arguments and results are the user's and stay as they are."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (bytes, bytearray)):
@@ -183,7 +183,7 @@ def _clean(key: str, value: Any) -> Any:
 
 
 def _standard(key: str, value: Any) -> Any:
-    """Base64 in the alphabet that REST answers in; SDK objects write the other one."""
+    """Base64 in the alphabet of REST responses; SDK objects use the other one."""
     if key == "thoughtSignature" and isinstance(value, str):
         return value.translate(_URLSAFE)
     if key == "inlineData" and isinstance(value, dict) and isinstance(value.get("data"), str):
@@ -192,8 +192,8 @@ def _standard(key: str, value: Any) -> Any:
 
 
 def _usage(raw: dict[str, Any]) -> Usage:
-    """Prompt tokens include cached ones; candidates exclude thoughts; what tools of Google's put in
-    front of the model is counted apart (usageMetadata of generateContent)."""
+    """Usage in common terms. The prompt includes cached tokens; candidates exclude thoughts; prompts made by Google's
+    tools are counted separately (usageMetadata of generateContent)."""
 
     def count(key: str) -> int:
         return tokens_billed(raw.get(key))

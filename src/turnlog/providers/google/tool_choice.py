@@ -9,7 +9,7 @@ from .keys import camel_deep
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The function calling mode in common words; `VALIDATED` lets the model choose, so `auto`."""
+    """The tool choice in common words, None if there is none; the mode `VALIDATED` counts as `auto`."""
     config = _calling(camel_deep(dict(settings)))
     names = config.get("allowedFunctionNames")
     match config.get("mode"):
@@ -25,7 +25,7 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
 
 
 def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
-    """`settings` with the mode that `choice` (`auto`, `none`, `required`, `tool:NAME`) stands for."""
+    """`settings` with a tool choice in common words."""
     plain = camel_deep(settings)
     config = {key: value for key, value in _calling(plain).items() if key != "allowedFunctionNames"}
     if choice.startswith("tool:"):

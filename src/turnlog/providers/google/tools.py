@@ -1,11 +1,10 @@
 """Tool declarations, read and written.
 
 A body's `tools` is a list of objects that hold function declarations or tools that Google runs.
-Functions that follow each other share one object by default; a tool of Google's has its own.
-Shapes of a tool: `apart` (a function that starts an object of its own), `joined` (shares the object
-before it), `snake` (its object says `function_declarations`), `object` (a single declaration, not a
-list), and for the schema `schema` (`parameters`, types in capitals) or `plain` (`parameters` as is)
-instead of the default `parametersJsonSchema`, which takes any JSON schema.
+By default, consecutive functions share one object and a hosted tool has its own. Form words of a tool: `apart` (starts
+a new object), `joined` (shares the object before it), `snake` (the key is `function_declarations`), `object` (a single
+declaration, not a list); and for its schema `schema` (`parameters`, types in capitals) or `plain` (`parameters`
+unchanged) instead of the default `parametersJsonSchema`, which takes any JSON schema.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .keys import camel, find
 
 
 def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
-    """The tools of a body, objects of the types that `TOOL` says."""
+    """The tools of a body, whose types the schema has checked."""
     found: list[Tool] = []
     for entry in tools:
         first = True
@@ -102,8 +101,8 @@ def write_tools(tools: Sequence[Tool], losses: Losses) -> list[dict[str, Any]]:
 
 
 class _Writer:
-    """Tool objects as they grow; `group` is the open list of declarations, `single` the indices of
-    objects that were seen with one declaration instead of a list."""
+    """Collects tool objects. `group` is the open list of declarations, `single` the indices of objects that had one
+    declaration instead of a list."""
 
     def __init__(self, losses: Losses) -> None:
         self.entries: list[dict[str, Any]] = []
@@ -153,7 +152,7 @@ _LISTS = ("anyOf", "any_of", "oneOf", "allOf", "prefixItems")
 
 
 def lower_types(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema of Google's (types in capitals) in the words of JSON schema."""
+    """A schema with Google's types (in capitals) as a JSON schema."""
     return {key: _typed(key, value, str.lower) for key, value in schema.items()}
 
 
@@ -162,7 +161,7 @@ def _upper_types(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _typed(key: str, value: Any, spelling: Callable[[str], str]) -> Any:
-    """A schema's `value` at `key` with `type` words respelled wherever a schema stands, nowhere else."""
+    """A schema's `value` at `key`, with the `type` of each schema inside respelled, and nothing else."""
     if key == "type" and isinstance(value, str):
         return spelling(value)
     if key in _NESTED:

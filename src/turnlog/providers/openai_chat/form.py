@@ -3,10 +3,10 @@
 list, null, empty, absent   content that was a list of one plain text, null, [], not there
 developer, legacy, named    the role `developer`; a `function_call` or `function` message; a
                             tool message with a name
-function                    a `function` message that answers no call: a user's text
+function                    a `function` message that answers no call, read as a user's text
 object, null, absent        a call's arguments that were an object, null, not there
 refusal, refusal-field      a text that was a refusal part, or the message's `refusal`
-transcript                  a text that was said aloud: sent only where the audio is not
+transcript                  the text of a spoken answer, sent only if its audio is not
 reasoning                   reasoning under the key `reasoning`, not `reasoning_content`
 plain, literal=HASH         an image_url that was a string; the wire text, kept as a blob
 """
@@ -26,14 +26,14 @@ FORMS = Forms(NAME)
 
 
 def spelled(default: dict[str, Any], form: Form | None) -> dict[str, Any]:
-    """`default` as this provider's `form` had it. What `default` itself says is never overridden:
-    a repair may have changed it since the form was taken."""
+    """`default` in the spelling of this provider's form. Values of `default` are never overridden: repair may have
+    changed them since the form was made."""
     delta = FORMS.delta(form)
     return default if delta is None else spell(default, _additions(delta, default))
 
 
 def _additions(delta: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
-    """`delta` without values for keys that `default` writes, at every depth; a `type` is no content."""
+    """`delta` without values for keys that `default` has, at every depth, except `type`."""
     kept = dict(delta)
     if "+" in kept:
         kept["+"] = {key: value for key, value in kept["+"].items() if key not in default or key == "type"}

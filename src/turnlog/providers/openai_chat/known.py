@@ -6,13 +6,13 @@ from ...log.messages import Opaque
 from .schema import MEDIA_TYPES, TEXT_TYPES
 
 _UNREADABLE = frozenset({*TEXT_TYPES, "refusal", "image_url", "input_audio", "tool_call", "response"})
-"""Kinds of parts that are only kept whole where nothing can be made of them: texts and media without
-a value, calls of no tool, and what responses alone have."""
+"""Kinds of parts that are kept whole only if they cannot be read: texts and media without a value, calls without a
+tool, and keys that only responses have."""
 
 
 def knows(part: Opaque) -> bool:
-    """Whether a part that was kept whole can be sent; of parts that compatible servers have of their own
-    (`video_url`, `thinking`) only they know."""
+    """Whether an opaque part can be sent. Parts that only compatible servers have (`video_url`, `thinking`) are
+    trusted."""
     if part.kind in _UNREADABLE or not isinstance(part.data, (dict, list)):
         return False
     if part.kind == "audio":

@@ -26,13 +26,13 @@ _EXTENSIONS = {"application/pdf": "pdf", "text/plain": "txt"}
 
 
 def media_wire(media: Media, blob: BlobReader) -> dict[str, Any] | None:
-    """The content part of `media`, or None where this API has no place for it: audio and files by
-    URL, files of another provider, video."""
+    """The content part of `media`, or None if this API takes none such: audio and files by URL, files of another
+    provider, video."""
     literal = FORMS.value(media.form, "literal")
     text = kept_text(literal, blob) if literal else None
     match media.kind:
         case "image":
-            if text and not _declares(text, media.mime):  # its bytes turned out to be of another type
+            if text and not _declares(text, media.mime):  # the bytes turned out to be of another type
                 text = None
             url = media.url or text or _data_url(media, "image/png", blob)
             if not url:
@@ -52,7 +52,7 @@ def media_wire(media: Media, blob: BlobReader) -> dict[str, Any] | None:
 
 
 def read_media(part: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None:
-    """The media of a content part, its bytes put into `blobs`; None if it cannot be read as such."""
+    """The media of a content part; its bytes go to `blobs`. None if it cannot be read."""
     kind = part.get("type")
     box = part.get(str(kind))
     if kind == "image_url":
@@ -131,7 +131,7 @@ def _from_data_url(kind: Any, url: str, blobs: dict[str, bytes], *words: str) ->
 
 
 def _with_literal(media: Media, seen: str, ours: str, blobs: dict[str, bytes], *words: str) -> Media:
-    """`media`, with the wire text kept as a blob where the bytes do not encode to it again."""
+    """`media`, with its text on the wire kept as a blob if the bytes do not encode to it again."""
     literal = "" if seen == ours else f"literal={keep_text(seen, blobs)}"
     return msgspec.structs.replace(media, form=FORMS.shaped(*words, literal))
 

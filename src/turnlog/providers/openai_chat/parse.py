@@ -1,4 +1,4 @@
-"""A request body, read."""
+"""Read a request body."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse(body: Mapping[str, Any]) -> Parsed:
         raise FormatError(
             "expected a list of messages; is this the body of a Chat Completions request?", path="messages"
         )
-    # A message alone may be one of many that its reader hands over one by one: its call is elsewhere.
+    # A single message may be one of many that an importer hands over one by one: its call may be elsewhere.
     reader = MessageReader(whole=len(wires) > 1)
     try:
         messages = tuple(reader.message(wire, f"messages[{i}]") for i, wire in enumerate(wires))
@@ -48,8 +48,8 @@ def parse(body: Mapping[str, Any]) -> Parsed:
 
 
 class MessageReader:
-    """Reads wire messages in order; it remembers calls, to tell results what they answer. `whole` says
-    that there are no calls but those it reads: what answers none is then a text."""
+    """Reads wire messages in order and remembers their calls, to match results. `whole` says that it reads the whole
+    conversation: a `function` message that answers no call is then a user's text."""
 
     def __init__(self, *, whole: bool = False) -> None:
         self.blobs: dict[str, bytes] = {}
@@ -76,7 +76,7 @@ class MessageReader:
         return Message("user" if role in ("user", "function") else "system", tuple(parts), name, form)
 
     def _answers(self) -> bool:
-        """Whether the function message at hand answers a call; it has no id to tell by."""
+        """Whether the current `function` message, which has no id, answers a call."""
         self._unanswered -= 1
         return self._unanswered >= 0 or not self._whole
 
@@ -134,7 +134,7 @@ class MessageReader:
         )
 
     def _content(self, wire: Mapping[str, Any]) -> tuple[list[Part], str]:
-        """The parts of a message's content, and the word for its shape."""
+        """The parts of a message's content, and its form word."""
         content = wire.get("content", ...)
         if content is ...:
             return [], "absent"
@@ -159,7 +159,7 @@ class MessageReader:
 
 
 def read_call(entry: Mapping[str, Any]) -> ToolCall | None:
-    """The call of an entry of `tool_calls`, or None if it is of no kind known here."""
+    """The call in an entry of `tool_calls`, or None if it is of an unknown kind."""
     # Compatible servers have types of their own for functions (Moonshot's `builtin_function`).
     kind = "custom" if "custom" in entry and "function" not in entry else "function"
     body = entry.get(kind)
@@ -177,7 +177,7 @@ def read_call(entry: Mapping[str, Any]) -> ToolCall | None:
 
 
 def _legacy_call(body: Mapping[str, Any]) -> ToolCall:
-    """A call of the time before `tool_calls`: it has no id."""
+    """A call in `function_call`, the predecessor of `tool_calls`: it has no id."""
     arguments, raw, shape = _arguments(body)
     return FORMS.formed(ToolCall("", string(body, "name"), arguments, raw), function_wire, body, "legacy", shape)
 
@@ -188,7 +188,7 @@ def _remember(calls: dict[str, ToolCall], call: ToolCall) -> ToolCall:
 
 
 def _arguments(body: Mapping[str, Any]) -> tuple[Any, str | None, str]:
-    """Parsed arguments, their text where it is not the compact JSON, and the word for their shape."""
+    """Parsed arguments, their text if it is not compact JSON, and their form word."""
     value = body.get("arguments", ...)
     if isinstance(value, str):
         return *parse_arguments(value), ""

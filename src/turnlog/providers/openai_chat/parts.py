@@ -1,4 +1,4 @@
-"""Default renderings of single values: texts, calls, tools. Reader and writer share them."""
+"""The default rendering of texts, calls and tools, shared by parser and renderer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .form import FORMS, NAME, spelled
 
 
 def envelope(role: str, **keys: str) -> dict[str, Any]:
-    """A message without its content: the role and whichever of `keys` say something."""
+    """A message without its content: the role, and `keys` that have a value."""
     return {"role": role, **{key: value for key, value in keys.items() if value}}
 
 
@@ -20,21 +20,21 @@ def text_wire(text: Text) -> dict[str, Any]:
 
 
 def function_wire(call: ToolCall) -> dict[str, Any]:
-    """Name and arguments of a call. Kinds that this API does not have become functions: free text
-    as `input`, actions as they are."""
+    """Name and arguments of a call. A custom call becomes a function with one argument, `input`; other kinds keep their
+    arguments."""
     named = {"name": call.name} if call.name else {}
-    held = FORMS.words(call.form)
+    words = FORMS.words(call.form)
     if call.kind == "custom":
         return {**named, "arguments": compact_json({"input": _free_text(call)})}
-    if "object" in held and call.raw is None:
+    if "object" in words and call.raw is None:
         return {**named, "arguments": call.arguments}
-    if call.raw == "" and "absent" in held:
+    if call.raw == "" and "absent" in words:
         return named
-    return {**named, "arguments": None if call.raw == "" and "null" in held else call.raw_arguments}
+    return {**named, "arguments": None if call.raw == "" and "null" in words else call.raw_arguments}
 
 
 def call_wire(call: ToolCall, *, custom: bool) -> dict[str, Any]:
-    """A call as an entry of `tool_calls`; `custom` says whether the model knows custom tools."""
+    """A call as an entry of `tool_calls`; `custom` says whether the model takes custom tools."""
     if call.kind == "custom" and custom:
         named = {"name": call.name} if call.name else {}
         entry: dict[str, Any] = {"type": "custom", "custom": {**named, "input": _free_text(call)}}

@@ -32,8 +32,7 @@ from .schema import OPAQUE_FIELDS, takes_reasoning
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
-    """The request body for a view, and what it could not express. Never repairs, never raises on a
-    view; a media blob that is gone raises BlobMissing."""
+    """The request body for a view, with its losses. Raises BlobMissing for missing media bytes, and nothing else."""
     custom = takes_custom(target.model)
     writer = _Writer(blob, custom=custom, details=takes_reasoning(target.model))
     for shown in view:
@@ -66,8 +65,8 @@ def _tools(tools: Sequence[Tool], losses: Losses, *, custom: bool) -> list[dict[
 
 
 class _Writer:
-    """Writes messages one by one. Media of tool results wait until their batch of results ends:
-    a tool message takes text only, and nothing may stand between the answers of one batch."""
+    """Writes messages one by one. A tool message takes only text, and nothing may stand between the results of one
+    batch: media of results are held back until the batch ends."""
 
     def __init__(self, blob: BlobReader, *, custom: bool, details: bool) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -92,7 +91,7 @@ class _Writer:
         self._add(envelope(role, name=message.name), contents, message)
 
     def flush(self) -> None:
-        """Show media that wait for the end of a batch of results."""
+        """Send the media that were held back, as a user message."""
         if self._waiting:
             self.messages.append({"role": "user", "content": self._waiting})
             self._waiting = []
@@ -115,12 +114,12 @@ class _Writer:
 
     def _result(self, result: ToolResult) -> None:
         self.losses.extras(result.form, f"result of call {result.call_id}")
-        held = FORMS.words(result.form)
-        legacy = "legacy" in held and not result.call_id
-        named = legacy or "named" in held
+        words = FORMS.words(result.form)
+        legacy = "legacy" in words and not result.call_id
+        named = legacy or "named" in words
         media = [part for part in result.parts if isinstance(part, Media)]
         contents = self._contents([part for part in result.parts if not isinstance(part, Media)], "tool result")
-        if result.outcome != "ok" and not result.synthetic:  # that one says so itself
+        if result.outcome != "ok" and not result.synthetic:  # a synthetic result says so itself
             self.losses.add("outcome", f"call {result.call_id} {result.outcome}: only its text can say so")
         if media:
             kinds = " and ".join(sorted({part.kind for part in media}))
@@ -131,7 +130,7 @@ class _Writer:
         wire = envelope(
             "function" if legacy else "tool", tool_call_id=result.call_id, name=result.name if named else ""
         )
-        self.messages.append(spelled(_with_content(wire, contents, held, bare=False), result.form))
+        self.messages.append(spelled(_with_content(wire, contents, words, bare=False), result.form))
 
     def _assistant(self, message: Message) -> None:
         wire = envelope("assistant", name=message.name)
@@ -167,7 +166,7 @@ class _Writer:
         self._add(wire, self._contents(texts, "assistant message"), message)
 
     def _field(self, part: Part, wire: dict[str, Any]) -> bool:
-        """Write a part that is a key of the assistant message; whether it was one."""
+        """Write a part that is a key of the assistant message. Returns whether it was one."""
         if isinstance(part, Reasoning):
             if part.provider != NAME:
                 self.losses.add("reasoning", f"reasoning of {part.provider} left out")
@@ -182,21 +181,21 @@ class _Writer:
         if part.kind == "reasoning_details" and not self._details:
             self.losses.add("opaque", "reasoning_details left out: this model's server takes none back")
             return True
-        if part.kind in wire and part.kind in OPAQUE_FIELDS:  # of two messages that were joined
+        if part.kind in wire and part.kind in OPAQUE_FIELDS:  # two messages were joined
             both = isinstance(part.data, list) and isinstance(wire[part.kind], list)
             if both:
                 wire[part.kind] = [*wire[part.kind], *part.data]
             else:
                 self.losses.add("opaque", f"a second {part.kind} of one message left out")
         elif part.kind == "audio" and isinstance(part.data, dict):
-            # When it ends and which blob it is are known to us, and not asked for.
+            # `expires_at` and `sha256` are for us; a request does not take them.
             wire["audio"] = {key: value for key, value in part.data.items() if key not in ("expires_at", "sha256")}
         elif part.kind in OPAQUE_FIELDS:
             wire[part.kind] = part.data
         return part.kind in OPAQUE_FIELDS or part.kind == "response"
 
     def _add(self, wire: dict[str, Any], contents: list[Any], message: Message) -> None:
-        """Append a message, unless all there was of it is lost."""
+        """Append a message, unless nothing of it remains."""
         own = any(isinstance(part, Reasoning) and part.provider == NAME for part in message.parts)
         if not contents and message.parts and not own and wire.keys() <= {"role", "name"}:
             return
@@ -226,7 +225,7 @@ class _Writer:
         return contents
 
     def _media(self, media: Media) -> dict[str, Any]:
-        """The content part of media, or a text in place of what this API cannot take."""
+        """The content part of media, or a text in its place if this API cannot take it."""
         self.losses.extras(media.form, media.kind)
         if media.name and media.kind not in ("document", "file"):
             self.losses.add("extra", f"name {media.name!r} of {media.kind} left out")
@@ -238,17 +237,17 @@ class _Writer:
         return {"type": "text", "text": f"[{media.kind} left out: {label}]"}
 
 
-def _with_content(wire: dict[str, Any], contents: list[Any], held: list[str], *, bare: bool) -> dict[str, Any]:
-    """`wire` with its content: a string for a single plain text, else a list. `bare` says that
-    there may be none (null), as beside calls."""
+def _with_content(wire: dict[str, Any], contents: list[Any], words: list[str], *, bare: bool) -> dict[str, Any]:
+    """`wire` with its content: a string for a single plain text, else a list. With `bare` it may be null, as beside
+    calls."""
     content: Any = contents
     if contents:
         only = contents[0] if len(contents) == 1 else None
         plain = isinstance(only, dict) and only.keys() == {"type", "text"} and only["type"] == "text"
-        if plain and "list" not in held:
+        if plain and "list" not in words:
             content = contents[0]["text"]
-    elif "absent" in held:
+    elif "absent" in words:
         return wire
-    elif "empty" not in held:
-        content = None if bare or "null" in held else ""
+    elif "empty" not in words:
+        content = None if bare or "null" in words else ""
     return {"role": wire["role"], "content": content, **wire}

@@ -1,4 +1,4 @@
-"""A whole response, read."""
+"""Read a whole response."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .schema import OPAQUE_FIELDS, REASONING_FIELDS, SPOKEN
 _ANSWER_KEYS = ("content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS, *OPAQUE_FIELDS)
 _PADDED = re.compile("[^=]+=*")
 _CUT_SHORT = ("", "length", "content_filter")
-"""Reasons of stopping after which the last call may be half a call."""
+"""Stop reasons after which the last call may be incomplete."""
 
 
 def parse_response(response: Any) -> Reply:
-    """Read a whole response: an SDK object or its JSON as a dict. Raises FormatError, for an error body too."""
+    """Read a whole response: an SDK object or its JSON as a dict. Raises FormatError, also for an error body."""
     data = answer_body(response)
     choice = first_choice(data)
     if choice is None:
@@ -55,7 +55,7 @@ def parse_response(response: Any) -> Reply:
 
 
 def first_choice(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The choice of index 0: with n > 1 the others are not part of the conversation."""
+    """The choice with index 0; with n > 1 the others are not part of the conversation."""
     choices = data.get("choices")
     for choice in choices if isinstance(choices, list) else ():
         if isinstance(choice, dict) and not choice.get("index"):
@@ -64,10 +64,10 @@ def first_choice(data: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def read_answer(wire: Any, stop: str) -> tuple[Message, tuple[Part, ...], dict[str, bytes]]:
-    """The canonical message of an answer, calls that had not fully come, and media bytes.
+    """The message of an answer, its incomplete calls, and its media bytes.
 
-    Keys without a value are noise of the response and left out. Keys that requests do not have
-    (annotations, ...) are kept in an `Opaque` of kind `response`, which is not sent back.
+    Keys without a value are left out. Keys that requests do not have (annotations, ...) are kept in an `Opaque` of kind
+    `response`, which is not sent back.
     """
     if not isinstance(wire, Mapping):
         raise FormatError("expected an object", path="choices[0].message")
@@ -93,8 +93,7 @@ def read_answer(wire: Any, stop: str) -> tuple[Message, tuple[Part, ...], dict[s
 
 
 def _without_noise(call: Any) -> Any:
-    """A call as it can be sent back. `index` numbers the pieces of a stream; some servers leave it in
-    whole answers, some leave out the type."""
+    """A call as it can be sent back. Some servers leave a stream's `index` in whole answers, some omit the type."""
     if not isinstance(call, Mapping):
         return call
     kept = {key: value for key, value in call.items() if key != "index" and value is not None}
@@ -103,10 +102,9 @@ def _without_noise(call: Any) -> Any:
 
 
 def _without_fragments(parts: tuple[Part, ...], *, finished: bool) -> tuple[list[Part], list[Part]]:
-    """`parts` without calls that may be half, and those, with their arguments as text.
+    """`parts` without calls that may be incomplete, and those calls, with their arguments as text.
 
-    Arguments that read as an object are whole: nothing can be added to them. So are empty ones, once
-    another call has begun.
+    Arguments that parse as an object are complete. So are empty ones, once another call has begun.
     """
     newest = next((part for part in reversed(parts) if isinstance(part, ToolCall)), None)
     kept: list[Part] = []
@@ -122,11 +120,11 @@ def _without_fragments(parts: tuple[Part, ...], *, finished: bool) -> tuple[list
 
 
 def _audio(wire: Any, blobs: dict[str, bytes]) -> list[Part]:
-    """A spoken answer: a reference to send back, its bytes as a blob, and what it says."""
+    """A spoken answer: a reference to send back, its bytes as a blob, and its transcript."""
     if not isinstance(wire, Mapping):
         return []
     kept = {key: value for key, value in wire.items() if key not in ("data", "transcript") and value is not None}
-    # A stream encodes each piece of sound by itself, so padding may stand anywhere.
+    # A stream encodes each piece of audio by itself, so padding may stand anywhere.
     pieces = [decode_base64(piece) for piece in _PADDED.findall(wire.get("data") or "")]
     data = b"".join(piece for piece in pieces if piece)
     if data:

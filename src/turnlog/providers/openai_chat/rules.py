@@ -1,4 +1,4 @@
-"""What Chat Completions accepts of a conversation, and the habits of models by name.
+"""What Chat Completions accepts, by model.
 
 Sources: the API's own error messages as recorded live or quoted in public issues (the 400s are
 named where a value stands), and the request types of the openai SDK 3.54.
@@ -16,8 +16,8 @@ from ...view.rules import Rules
 from .form import NAME
 from .schema import TOOLS_MAX, takes_reasoning
 
-# Custom tools came with GPT-5; models before it refuse them. An unknown name may be an alias or a
-# deployment of a new model and is taken to know them.
+# Custom tools came with GPT-5; earlier models refuse them. An unknown name may be an alias or a deployment of a new
+# model: it is assumed to take them.
 _NO_CUSTOM = re.compile(r"^(ft:)?(gpt-3|gpt-4|chatgpt-4|o\d)")
 NO_SYSTEM = re.compile(r"^o1-(mini|preview)")
 """Models that refuse the roles `system` and `developer` ("Unsupported value: 'messages[0].role' does not support
@@ -30,7 +30,7 @@ FIXED_SAMPLING = re.compile(r"^(ft:)?(o\d|gpt-5(?![.\d])(?!.*-chat))")
 this model. Only the default (1) value is supported."; from GPT-5.1 on they are taken as long as reasoning is off) and
 no stop sequences ("Unsupported parameter: 'stop' is not supported with this model.", seen live: o1-mini, gpt-5-mini).
 """
-# Audio is not in the table of models: "Content blocks are expected to be either text or image_url type."
+# The table of models does not say which take audio: "Content blocks are expected to be either text or image_url type."
 _AUDIO = re.compile(r"audio|gemini")
 _IMAGES = re.compile(r"vision|-vl\b|gemini")
 
@@ -84,5 +84,5 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
 
 @lru_cache
 def takes_custom(model: str) -> bool:
-    """Whether the model knows custom tools (free-text input)."""
+    """Whether the model takes custom tools (free-text input)."""
     return not _NO_CUSTOM.search(model)

@@ -1,4 +1,4 @@
-"""A request without what Chat Completions refuses outside the order of the conversation."""
+"""Remove from a request what Chat Completions refuses, apart from the order of the conversation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MISSING = "Missing required parameter."
 
 @sanitizer
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
-    """The request as the API takes it, and an edit for each change. Sanitizing twice changes nothing more."""
+    """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
     model = target.model or str(body.get("model") or "")
     body = changed(body, "messages", "", lambda message, path: mended(message, path, model, edits))
     body = changed(body, "tools", "", lambda tool, path: _tool(tool, path, model, edits))
@@ -31,7 +31,7 @@ def sanitize(body: Object, target: Target, edits: Edits) -> Object:
 
 
 def _tool(tool: Object, path: str, model: str, edits: Edits) -> Object:
-    """A tool in this API's form: with its type, a function's keys under `function`."""
+    """A tool in this API's format: with its type, and a function's keys under `function`."""
     kind = tool.get("type")
     if kind is None and isinstance(tool.get("function"), dict):
         tool = {"type": "function", **edits.put(tool, "type", "function", _MISSING, path=path, kind="tool")}
@@ -55,7 +55,7 @@ def _model(body: Object, model: str, edits: Edits) -> Object:
 
 
 def _tools(body: Object, model: str, edits: Edits) -> Object:
-    """What is only allowed beside tools."""
+    """Drop settings that are allowed only beside tools."""
     for key in ("tools", "functions"):
         if body.get(key) == []:
             body = edits.drop(body, key, "Empty array.")
@@ -68,7 +68,7 @@ def _tools(body: Object, model: str, edits: Edits) -> Object:
 
 
 def _limits(body: Object, model: str, edits: Edits) -> Object:
-    """Settings that exclude each other."""
+    """Drop one of two settings that exclude each other."""
     if body.get("stream_options") is not None and not body.get("stream"):
         body = edits.drop(body, "stream_options", "'stream_options' is only allowed when 'stream' is enabled.")
     if body.get("max_tokens") is not None and body.get("max_completion_tokens") is not None:
@@ -77,7 +77,7 @@ def _limits(body: Object, model: str, edits: Edits) -> Object:
 
 
 def _habits(body: Object, model: str, edits: Edits) -> Object:
-    """What models that reason do not take."""
+    """Drop or rename settings that reasoning models do not take."""
     if RENAMED_LIMIT.search(model) and "max_tokens" in body:
         rule = "Unsupported parameter: 'max_tokens' is not supported with this model."
         edits.add("setting", "max_tokens", "sent as max_completion_tokens", rule)

@@ -1,7 +1,7 @@
-"""Messages as Chat Completions takes them, one by one: their order is repair's.
+"""Messages as Chat Completions takes them, one by one; `repair` cares for their order.
 
-`mended` gives what is understood the form that the API wants, before the schema is applied; `finished` fills what must
-not be empty after it; `split` spreads what is too long.
+Before the schema is applied, `mended` puts understood messages into the documented form; after it, `finished` fills
+what must not be empty and `split` spreads calls that are too many for one message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INSTEAD = ("tool_calls", "function_call", "audio", "refusal")
 
 
 def mended(message: Object, path: str, model: str, edits: Edits) -> Object:
-    """The message with its role, images and calls spelled as documented."""
+    """The message with its role, images and calls in the documented form."""
     role, content = message.get("role"), message.get("content")
     if role in ("system", "developer") and NO_SYSTEM.search(model):
         rule = f"'{role}' is not supported by {model}"
@@ -35,7 +35,7 @@ def mended(message: Object, path: str, model: str, edits: Edits) -> Object:
         texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
         rule, detail = "expected a string, got an array", "sent as one text"
         return edits.put(message, "content", "\n".join(texts), rule, path=path, detail=detail, kind="part")
-    elif role == "tool" and "name" in message:  # so many clients write it that the walk would be too slow
+    elif role == "tool" and "name" in message:  # so common that walking the schema for it would be slow
         message = edits.drop(message, "name", "Unknown parameter.", path=path, kind="unknown_key")
     message = changed(message, "content", path, lambda part, where: _part(part, where, edits))
     return changed(message, "tool_calls", path, lambda call, where: _call(call, where, model, edits))
@@ -55,7 +55,7 @@ def _call(call: Object, path: str, model: str, edits: Edits) -> Object:
     """A call with its type, and arguments as text."""
     function = call.get("function")
     kind = "function" if isinstance(function, dict) else "custom"
-    own = takes_reasoning(model) and isinstance(call.get("type"), str)  # a server's own, such as `builtin_function`
+    own = takes_reasoning(model) and isinstance(call.get("type"), str)  # e.g. `builtin_function`
     if isinstance(call.get(kind), dict) and call.get("type") != kind and not own:
         call = edits.put(call, "type", kind, "Missing required parameter.", path=path, kind="call")
     if not isinstance(function, dict) or isinstance(function.get("arguments"), str):
@@ -67,7 +67,7 @@ def _call(call: Object, path: str, model: str, edits: Edits) -> Object:
 
 
 def finished(message: Object, path: str, edits: Edits) -> Object:
-    """The message with a name that is allowed, and with content or what may stand instead of it."""
+    """The message with an allowed name, and with content or something that may replace it."""
     name, content = message.get("name"), message.get("content")
     if isinstance(name, str):
         fitting = _NOT_IN_NAME.sub("_", name)[:_NAME_MAX] or "_"
@@ -83,8 +83,8 @@ def finished(message: Object, path: str, edits: Edits) -> Object:
 
 
 def split(body: Object, edits: Edits) -> Object:
-    """The request, no message with more calls than one may hold: the surplus stands in further ones, each with its
-    own answers behind it."""
+    """The request with no more calls in a message than allowed: the surplus goes into further messages, each followed
+    by its own results."""
     messages = body.get("messages")
     if not isinstance(messages, list) or all(len(m.get("tool_calls") or ()) <= _MAX_CALLS for m in messages):
         return body

@@ -1,4 +1,4 @@
-"""What Chat Completions takes in a request, as data. Source: request types of the openai SDK 3.54."""
+"""The schema of a Chat Completions request. Source: the request types of the openai SDK 3.54."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from functools import lru_cache
 from ..schema import ANY, OBJECT, STRING, Each, Either, Many, Read, Record, Shape, Tagged, Value, record, words
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Keys of an assistant message under which compatible servers show reasoning as a text:
+"""Keys of an assistant message in which compatible servers give reasoning as a text:
 `reasoning_content` (DeepSeek, Moonshot, vLLM), `reasoning` (OpenRouter, Groq, newer vLLM)."""
 
 OPAQUE_FIELDS = ("reasoning_details", "audio")
-"""Keys of an assistant message that hold a thing of the provider's own."""
+"""Keys of an assistant message that are kept as opaque parts."""
 
 TEXT_TYPES = ("text", "input_text", "output_text")
-"""Types of content parts that hold a text; all but the first are another API's, read here and sent as the first."""
+"""Types of content parts that hold a text. Only the first is this API's; the others are read and sent as the first."""
 
 MEDIA_TYPES = ("image_url", "input_audio", "file")
 """Types of content parts that hold media, under a key of the same name."""
 
 _CALL_OPTIONS = "extra_body:any extra_headers:any extra_query:any timeout:any"
-"""Options of the SDK's method that may stand beside the request and are not part of the body."""
+"""Options of the SDK method that may stand beside the body."""
 
-# Servers of these families want (DeepSeek V3.2, Kimi K2 thinking, MiniMax M2: within tool loops) or take
-# their own reasoning back; Gemini's compatible endpoint signs calls in `extra_content`. OpenAI refuses all of it.
+# Servers of these families require their own reasoning back (DeepSeek V3.2, Kimi K2 thinking, MiniMax M2: within tool
+# loops) or accept it; Gemini's compatible endpoint signs calls in `extra_content`. OpenAI refuses all of it.
 _TAKES_REASONING = re.compile(r"deepseek|kimi|moonshot|glm-|qwen|qwq|minimax|mimo|gemini|gpt-oss", re.IGNORECASE)
 
 
 @lru_cache
 def takes_reasoning(model: str) -> bool:
-    """Whether the servers of this model take their reasoning back."""
+    """Whether the servers of this model accept their own reasoning in requests."""
     return bool(_TAKES_REASONING.search(model))
 
 
@@ -49,7 +49,7 @@ _PARTS: dict[str, Shape] = {
     "file": record("type!", {"*file!": _FILE, **_CACHED}),
 }
 _UNDERSTOOD = {**_PARTS, **dict.fromkeys(TEXT_TYPES[1:], record("*text"))}
-"""Parts that are read wherever they stand, whichever of them may be sent there."""
+"""Parts that are read in any message, also where they may not be sent."""
 
 _ARGUMENTS = Read(STRING, (OBJECT,))
 _FUNCTION_CALL = record("*name!", {"*arguments!": _ARGUMENTS})
@@ -57,13 +57,13 @@ _CUSTOM_CALL = record("*name! *input!")
 
 
 def _content(types: str, *, compatible: bool) -> Either:
-    """A text, or parts of these types; `compatible` servers have parts of their own."""
+    """A text, or a list of parts of these types; `compatible` servers have types of their own."""
     table = {kind: _PARTS[kind] for kind in types.split()}
     return Either((STRING, Many(Tagged("type", table, others=".*" if compatible else "", read=_UNDERSTOOD))))
 
 
 def _message(*, compatible: bool) -> Tagged:
-    """A message; `compatible` servers have parts and calls of their own, and take reasoning back."""
+    """A message; `compatible` servers have part and call types of their own, and accept reasoning."""
     text = _content("text", compatible=compatible)
     heard = _content("text image_url input_audio file", compatible=compatible)
     extra = "extra_content:any" if compatible else ""
@@ -96,10 +96,10 @@ def _message(*, compatible: bool) -> Tagged:
 
 _REASONING: dict[str, Shape] = {f"*{key}?": STRING for key in REASONING_FIELDS}
 MESSAGE = _message(compatible=True)
-"""A message of any server; what a reader relies on is the same for all."""
+"""A message of any server; readers rely on the same keys for all."""
 
 SPOKEN = record("*data *transcript")
-"""A spoken answer, in a response."""
+"""A spoken answer in a response."""
 
 _PIECE = record("*name *arguments *input")
 DELTA = record(
@@ -154,7 +154,7 @@ TOOLS_MAX = 128
 
 
 def _body(*, compatible: bool) -> Record:
-    """A request; the words of `compatible` servers (efforts, tiers, voices) are their own."""
+    """A request; `compatible` servers have their own values for efforts, tiers and voices."""
 
     def some(of: str) -> Shape:
         return STRING if compatible else words(of)
@@ -197,7 +197,7 @@ def _body(*, compatible: bool) -> Record:
 
 _STRICT = _body(compatible=False)
 BODY = _body(compatible=True)
-"""A request to any server; what a reader relies on is the same for all."""
+"""A request to any server; readers rely on the same keys for all."""
 
 
 def body_shape(model: str) -> Record:

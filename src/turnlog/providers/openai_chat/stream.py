@@ -1,4 +1,4 @@
-"""A streamed answer, put together."""
+"""Assemble a streamed answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .schema import DELTA
 
 
 class StreamAssembler:
-    """Collects chunks into the message that the whole response would have held.
+    """Collects chunks into the message that a whole response would hold.
 
     The end of the stream is the chunk with a finish reason: SDKs do not show the `[DONE]` line. Usage
     comes after it, in a chunk without choices, if it was asked for (`stream_options.include_usage`).
@@ -33,8 +33,8 @@ class StreamAssembler:
     def feed(self, chunk: Any) -> None:
         """Take the next chunk: an SDK object, or its JSON as a dict. Raises FormatError.
 
-        The SDK's stream helper (`chat.completions.stream`) hands each chunk out inside an event, and
-        says it again in events of its own: those hold no choices and say nothing here.
+        The SDK's stream helper (`chat.completions.stream`) wraps each chunk in an event and
+        adds events of its own, which hold no choices and are ignored.
         """
         if chunk == "[DONE]":
             return
@@ -44,14 +44,14 @@ class StreamAssembler:
         self._error = self._error or error_text(data.get("error"))
         if data.get("usage") is not None:
             usage = usage_of(data["usage"])
-            if self._usage is None or usage not in (None, Usage()):  # some servers end with one that is empty
+            if self._usage is None or usage not in (None, Usage()):  # some servers end with an empty usage
                 self._raw_usage, self._usage = data["usage"], usage
         choice = first_choice(data)
         if choice is None:
             return
         self._error = self._error or error_text(choice.get("error"))
         begun = self._calls or any(self._wire.values())
-        # A server that cannot stream gives its whole answer in one chunk; some repeat it whole in the last.
+        # A server that cannot stream sends its whole answer in one chunk; some repeat it in the last.
         self._delta(choice.get("delta") or _as_delta({} if begun else choice.get("message")))
         self._stop = str(choice.get("finish_reason") or "") or self._stop
 
@@ -90,19 +90,19 @@ class StreamAssembler:
                     _grow(self._wire, key, value)
 
     def _call(self, entry: Mapping[str, Any]) -> None:
-        """Take a piece of a call. Pieces belong together by `index` alone; some servers number all calls
-        0 or none, and tell them apart by id, or give none and each call whole."""
+        """Take a piece of a call. Pieces of a call share an `index`; some servers give all calls index 0 or none, and
+        tell them apart by id, or send each call whole."""
         index = entry.get("index")
         number = index if isinstance(index, (int, float, str)) else -1
         at = self._slots.get(number)
         if index is None and not entry.get("id") and not _named(entry) and self._calls:
-            at = len(self._calls) - 1  # it begins nothing, so it goes on with what came last
+            at = len(self._calls) - 1  # it begins no call, so it continues the last one
         if at is None or _is_another(entry, self._calls[at]):
             at = self._slots[number] = len(self._calls)
             self._calls.append({})
         call = self._calls[at]
         for key, value in entry.items():
-            # Further pieces may have `"id": ""`, or an id that nobody is told of again.
+            # Further pieces may have `"id": ""`, or another id.
             if key == "index" or value is None or (call.get(key) and (value == "" or key == "id")):
                 continue
             if key in ("function", "custom") and isinstance(value, Mapping):
@@ -115,7 +115,7 @@ class StreamAssembler:
 
 
 def _as_delta(message: Any) -> Any:
-    """A whole message as a piece of a stream: its calls have their places for numbers."""
+    """A whole message as a piece of a stream, its calls numbered."""
     calls = message.get("tool_calls") if isinstance(message, Mapping) else None
     if not isinstance(calls, list):
         return message or {}
@@ -124,8 +124,8 @@ def _as_delta(message: Any) -> Any:
 
 
 def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """Whether a piece begins a call other than the one that has its index: under another id, or under a name, without
-    an id, where that one has all its arguments."""
+    """Whether a piece begins another call than the one with its index: it has another id, or it has a name and no id
+    and the arguments of that call are complete."""
     if entry.get("id"):
         return bool(call.get("id")) and entry["id"] != call["id"] and not _goes_on(entry, call)
     if call.get("id"):
@@ -133,14 +133,14 @@ def _is_another(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     new, had = entry.get("function"), call.get("function")
     if not isinstance(new, Mapping) or not had or not had["name"] or not new.get("name"):
         return False
-    if new["name"] == had["name"] and not str(new.get("arguments") or "").strip():  # said once more at the end
+    if new["name"] == had["name"] and not str(new.get("arguments") or "").strip():  # repeated at the end
         return False
     return _is_whole(had["arguments"])
 
 
 def _goes_on(entry: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """Whether a piece under another id is of the same call all the same: vLLM has made up an id for each piece. No call
-    begins without a name, and none under the same name in the midst of arguments."""
+    """Whether a piece with another id continues the same call: vLLM gave each piece an id of its own. A new call has a
+    name, and does not begin under the same name while arguments are incomplete."""
     name, had = _named(entry), call.get("function")
     if not name:
         return True
@@ -160,13 +160,13 @@ def _is_whole(arguments: str) -> bool:
 
 
 def _as_parts(content: Any) -> Any:
-    """Content as a list of parts, for who first said a text and then gives a list, or the other way round."""
+    """Content as a list of parts, for servers that switch between a text and a list."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _joined(parts: list[Any], pieces: list[Any]) -> list[Any]:
-    """`parts` with the next pieces. The first goes on with the last part, if both are text, or thoughts as Mistral has
-    them: were each word a part, it would be a block in every request, and a line where parts are told as lines."""
+    """`parts` with the next pieces. The first piece is appended to the last part if both are text, or thinking as
+    Mistral has it: otherwise each word would become a part of its own."""
     for i, piece in enumerate(pieces):
         kind = piece.get("type") if isinstance(piece, Mapping) else None
         last = parts[-1] if parts and i == 0 else None
@@ -188,10 +188,10 @@ def _are_alike(last: Mapping[str, Any], piece: Mapping[str, Any], kind: str) -> 
 
 
 def _grow(into: dict[str, Any], key: str, piece: Any) -> None:
-    """Add the next piece of a value: texts and lists grow, objects key by key, others are replaced."""
+    """Add the next piece of a value: texts and lists are extended, objects merged, other values replaced."""
     had = into.pop(key, None)
     if isinstance(had, str) and isinstance(piece, str):
-        # Nobody else holds `had` here, so CPython appends in place: a long answer stays linear.
+        # `had` has no other reference here, so CPython appends in place: the cost stays linear.
         had += piece
         into[key] = had
     elif isinstance(had, list) and isinstance(piece, list):
@@ -199,7 +199,7 @@ def _grow(into: dict[str, Any], key: str, piece: Any) -> None:
         into[key] = had
     elif isinstance(had, dict) and isinstance(piece, Mapping):
         for name, value in piece.items():
-            if name == "id" or value is None:  # an id repeated with every piece is one id
+            if name == "id" or value is None:  # an id may be repeated with every piece
                 had[name] = had.get(name) or value
             else:
                 _grow(had, name, value)

@@ -1,4 +1,4 @@
-"""The tool choice in common words."""
+"""The tool choice, in common words and in this API's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORDS = ("auto", "none", "required")
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """`auto`, `none`, `required`, `tool:NAME`, or None. A choice among allowed tools counts as its mode."""
+    """The tool choice in common words, None if there is none. A choice among allowed tools counts as its mode."""
     value = settings.get("tool_choice", settings.get("function_call"))
     if isinstance(value, str):
         return value if value in _WORDS else None

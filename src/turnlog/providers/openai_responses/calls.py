@@ -1,4 +1,4 @@
-"""Call items and the output items that answer them, seven pairs of types."""
+"""Read and write call items and the output items that answer them: seven pairs of types."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from .parts import read_content, write_content, write_part
 
 
 def is_client_call(item: Mapping[str, Any]) -> bool:
-    """Whether an item is a call that the client must answer (a tool search may be the server's)."""
+    """Whether an item is a call that the client must answer (a tool search may run at the server)."""
     kind = item.get("type")
     return isinstance(kind, str) and kind in CALLS and (kind != "tool_search_call" or item.get("execution") == "client")
 
 
 def is_client_result(item: Mapping[str, Any]) -> bool:
-    """Whether an item is a client's answer to a call."""
+    """Whether an item is the client's answer to a call."""
     kind = item.get("type")
     return (
         isinstance(kind, str)
@@ -82,9 +82,9 @@ def read_call(item: Mapping[str, Any], linked: tuple[str, ...], path: str) -> To
 def call_type(call: ToolCall, told: frozenset[str]) -> str:
     """The item type that a call is rendered as.
 
-    A call of a client-side tool of this provider is one only if this provider wrote it: its action
-    is in this provider's words. A computer call takes nothing but a screenshot for an answer, so one
-    that the view answers without a picture (`told` holds the ids) becomes a function call.
+    A call of one of this provider's client-side tools keeps its type only if this provider wrote it, since its action
+    is in this provider's format. A computer call can only be answered by a screenshot: if the view answers it without
+    an image (`told` holds the ids), it becomes a function call.
     """
     if call.kind == "custom":
         return "custom_tool_call"
@@ -155,7 +155,7 @@ def read_result(
 
 
 def _outcome(item: Mapping[str, Any]) -> Outcome:
-    """How the tool ended, where the item has a place to say it."""
+    """The outcome of the tool, if the item tells it."""
     if item["type"] == "apply_patch_call_output" and item.get("status") == "failed":
         return "failed"
     if item["type"] == "shell_call_output":
@@ -165,8 +165,8 @@ def _outcome(item: Mapping[str, Any]) -> Outcome:
 
 
 def result_type(result: ToolResult, answered: str) -> str:
-    """The item type that a result is rendered as; `answered` is the type of the call's item as it
-    was rendered, or nothing if the view has none."""
+    """The item type that a result is rendered as. `answered` is the type of the rendered call, empty if there is
+    none."""
     said = said_type(result)
     if said and (not answered or said in CALLS[answered].results):
         return said
@@ -179,17 +179,17 @@ def result_type(result: ToolResult, answered: str) -> str:
 
 
 def said_type(result: ToolResult) -> str:
-    """The item type that a result was read from, or nothing if it was the usual one."""
+    """The item type that a result was read from; empty if it was the usual one."""
     return next((kind for kind in RESULTS if FORMS.says(result.form, kind)), "")
 
 
 def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:
-    """The item of a result, of type `kind`, and the parts that it has no place for."""
+    """The item of a result, of type `kind`, and the parts that it cannot hold."""
     default, lost = _default_result(result, kind, blob)
     same_type = kind == (said_type(result) or "function_call_output")
     delta = FORMS.delta(result.form) if same_type else None
     if delta and result.parts and "output" in (*delta.get("+", ()), *delta.get("-", ())):
-        # The output was null or absent when it was read, and is neither now.
+        # The output was null or absent when it was read, and is not any more.
         delta = {
             **delta,
             "+": {key: value for key, value in delta.get("+", {}).items() if key != "output"},
@@ -199,7 +199,7 @@ def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[
 
 
 def _read_output(item: Mapping[str, Any], kind: str, path: str, blobs: dict[str, bytes]) -> tuple[Any, str]:
-    """Parts and shape word of an output."""
+    """The parts and the form word of an output."""
     if kind == "tool_search_output":
         return (Opaque(NAME, "tools", item.get("tools")),), ""
     output = item.get("output")
@@ -217,7 +217,7 @@ def _read_output(item: Mapping[str, Any], kind: str, path: str, blobs: dict[str,
 
 
 def _read_stream(entry: Mapping[str, Any], path: str) -> tuple[Text, Text]:
-    """One chunk of a shell's output: what it printed, and what it complained of."""
+    """One chunk of a shell's output: its stdout and its stderr."""
     out, err = entry.get("stdout"), entry.get("stderr")
     if out is None or err is None:
         raise FormatError("expected strings in stdout and stderr", path=path)

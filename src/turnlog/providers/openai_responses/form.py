@@ -7,8 +7,8 @@ item=N                          the first text of an output message of N parts
 first=ID, after=ID              the reasoning item that an item directly followed, or that came before
 content=N,N                     the lengths of the texts of reasoning
 function_call_output, ...       the type of an item that is not the usual one
-stdout, stderr                  what a shell's text was printed on
-file, screenshot, bare          a medium that was a file part; a screenshot; base64 without a data URL
+stdout, stderr                  the stream that a shell printed a text on
+file, screenshot, bare          media that were a file part; a screenshot; base64 without a data URL
 literal=HASH                    its text on the wire, kept as a blob
 input=string, model=absent, ... how a body spelled its input, and that it named no model
 """

@@ -1,15 +1,13 @@
-"""Which ids a request may send: those of items that stand beside what they belong to.
+"""Remove item ids that the Responses API would refuse.
 
-The provider keeps a response's items by id and checks them as a group: a stored item is refused
-without the reasoning that it came from ("Item 'fc_x' of type 'function_call' was provided without
-its required 'reasoning' item: 'rs_x'."), a stored reasoning without what it led to ("... was
-provided without its required following item."), and no id may come twice ("Duplicate item found
-with id rs_x."). An item without an id is taken for what it says. So where a view leaves one of a
-group out, the ids of the others go; content stays, except for reasoning that is nothing but its id.
+The provider stores the items of a response by id and checks them as a group. It refuses a stored item without its
+reasoning ("Item 'fc_x' of type 'function_call' was provided without its required 'reasoning' item: 'rs_x'."), stored
+reasoning without the item that followed ("... was provided without its required following item."), and an id that
+occurs twice ("Duplicate item found with id rs_x."). It accepts an item without an id. So if a view leaves out one item
+of a group, the ids of the others are removed; the content stays, except for reasoning that has only an id.
 
-An answer that was cut off or edited has no id; stored reasoning before it has lost its follower all
-the same. That one case is legal where nothing is stored (Codex sends reasoning with its id and
-messages without), so there and only there the `store` of the request counts.
+A truncated or edited answer has no id, so stored reasoning before it has lost its follower. Only this case is legal if
+nothing is stored (Codex sends reasoning with ids and messages without): here the `store` of the request matters.
 """
 
 from __future__ import annotations
@@ -23,11 +21,10 @@ from .item_types import ID_MAY_GO, RESULTS, id_fits, item_type
 
 
 class Entry(Struct):
-    """An item on its way into a request.
+    """An item to be sent.
 
-    `after` is the id of the reasoning that it came from, as far as its form knows; `first` says that
-    it directly followed it. `open_end` says that what stood behind it was left out, `renamed` that
-    it had an id which it is not sent with.
+    `after` is the id of its reasoning, if its form tells it; `first` says that the item directly followed the
+    reasoning. `open_end` says that the item after it was left out, `renamed` that its id was removed.
     """
 
     item: dict[str, Any]
@@ -39,7 +36,7 @@ class Entry(Struct):
 
     @property
     def id(self) -> str:
-        """The item's id, or nothing: one that is none of the provider's does not count."""
+        """The item's id, empty if it has none that the provider could have given."""
         found = self.item.get("id")
         return found if isinstance(found, str) and self.type not in RESULTS and id_fits(self.item) else ""
 
@@ -50,11 +47,11 @@ class Entry(Struct):
 
 
 def without_refused_ids(entries: list[Entry], losses: list[Loss], *, stored: bool) -> list[Entry]:
-    """The entries without ids that would be refused; each one gone is a loss. `stored` says whether
-    the provider keeps what the request answers to."""
+    """The entries without ids that would be refused; each removed id is a loss. `stored` says whether the provider
+    stores the response."""
     kept = _without_duplicates(entries, losses)
     known = -1
-    while known < len(losses):  # what goes may have been what something else belonged to
+    while known < len(losses):  # a removed item may have been the reasoning or the follower of another
         known = len(losses)
         kept = _without_loose_reasoning(kept, losses, stored)
         kept = _without_missing_reasoning(kept, losses)
@@ -63,7 +60,7 @@ def without_refused_ids(entries: list[Entry], losses: list[Loss], *, stored: boo
 
 def _without_duplicates(entries: list[Entry], losses: list[Loss]) -> list[Entry]:
     seen: set[str] = set()
-    shown = {entry.id for entry in entries if entry.type != "item_reference"}  # a reference to those says nothing
+    shown = {entry.id for entry in entries if entry.type != "item_reference"}  # a reference to these adds nothing
     kept: list[Entry] = []
     for entry in entries:
         again = entry.id in seen or (entry.type == "item_reference" and entry.id in shown)
@@ -77,7 +74,7 @@ def _without_duplicates(entries: list[Entry], losses: list[Loss]) -> list[Entry]
 
 
 def _without_loose_reasoning(entries: list[Entry], losses: list[Loss], stored: bool) -> list[Entry]:
-    """Backwards, so that reasoning before reasoning that goes is looked at afterwards."""
+    """Goes backwards, so that reasoning before removed reasoning is checked afterwards."""
     kept: list[Entry] = []
     gone = False
     for entry in reversed(entries):
@@ -90,7 +87,7 @@ def _without_loose_reasoning(entries: list[Entry], losses: list[Loss], stored: b
 
 
 def _may_stand(entry: Entry, follower: Entry | None, losses: list[Loss], stored: bool) -> bool:
-    """Whether reasoning may stand before `follower`, the model's next item; its id may have to go."""
+    """Whether reasoning may stand before `follower`, the model's next item. Its id may be removed for that."""
     if follower is None:
         if entry.open_end:
             losses.append(Loss("reasoning", "reasoning left out: what it led to is not in the view", entry.records))
@@ -120,17 +117,17 @@ def _is_models(entry: Entry) -> bool:
     return entry.type not in RESULTS
 
 
-def _drop_id(entry: Entry, why: str, losses: list[Loss]) -> bool:
-    """Take the id off an entry; False if the item is nothing without it and must go as a whole."""
+def _drop_id(entry: Entry, reason: str, losses: list[Loss]) -> bool:
+    """Remove the id of an entry; False if the item is useless without its id and must be removed as a whole."""
     if entry.type == "reasoning" and not entry.item.get("encrypted_content"):
-        losses.append(Loss("reasoning", f"reasoning {entry.id} left out: {why}", entry.records))
+        losses.append(Loss("reasoning", f"reasoning {entry.id} left out: {reason}", entry.records))
         return False
     if entry.type == "computer_call":
-        return True  # it must have an id and be answered: let it stand
+        return True  # it must have an id and a result: leave it
     if entry.type not in ID_MAY_GO:
-        losses.append(Loss("opaque", f"{entry.type} {entry.id} left out: {why}", entry.records))
+        losses.append(Loss("opaque", f"{entry.type} {entry.id} left out: {reason}", entry.records))
         return False
-    losses.append(Loss("extra", f"id {entry.id} of a {entry.type} item left out: {why}", entry.records))
+    losses.append(Loss("extra", f"id {entry.id} of a {entry.type} item left out: {reason}", entry.records))
     entry.item = {key: value for key, value in entry.item.items() if key != "id"}
     entry.renamed = True
     return True

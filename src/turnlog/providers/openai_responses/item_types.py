@@ -12,15 +12,14 @@ from typing import Any
 from msgspec import Struct
 
 ELSEWHERE = ("previous_response_id", "conversation", "prompt")
-"""Settings that name input which lies at the provider."""
+"""Settings that refer to input stored at the provider."""
 
 
 class CallType(Struct, frozen=True):
     """How one type of call item is written.
 
-    `name` is the tool's name where the item has none, `action` the keys whose values are the
-    arguments, `results` the output types that may answer it, the usual one first. `status` says
-    whether the item must carry one.
+    `name` is the tool's name if items have none, `action` the keys that hold the arguments, `results` the output types
+    that may answer the call, the usual one first. `status` says whether items must have a status.
     """
 
     kind: str
@@ -49,7 +48,7 @@ CALLS: dict[str, CallType] = {
 }
 
 RESULTS: dict[str, str] = {kind.results[0]: kind.kind for kind in CALLS.values()}
-"""Type of an output item -> kind of the call that it answers."""
+"""Type of an output item -> kind of call that it answers."""
 
 ROLES: dict[str, str] = {
     "additional_tools": "system",
@@ -57,7 +56,7 @@ ROLES: dict[str, str] = {
     "compaction_trigger": "user",
     "mcp_approval_response": "user",
 }
-"""Who says an item that has no role of its own; the model, where it does not stand here."""
+"""Role of item types that have no `role`; those that are not listed are the model's."""
 
 ID_PREFIX: dict[str, str] = {
     "message": "msg",
@@ -90,14 +89,14 @@ ID_MAY_GO = frozenset(
         "compaction",
     }
 )
-"""Types of items that are taken without an id (Codex sends them so under `store: false`)."""
+"""Types of items that the API accepts without an id (Codex sends them so with `store: false`)."""
 
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def item_type(item: Mapping[str, Any]) -> str:
-    """The type of an item; one that says none is a message, or a reference if it has nothing but an id."""
+    """The type of an item. Without a type it is a message, or an item reference if it has only an id."""
     kind = item.get("type")
     if kind is None:
         return "item_reference" if item.keys() <= {"id", "type"} else "message"
@@ -105,7 +104,7 @@ def item_type(item: Mapping[str, Any]) -> str:
 
 
 def id_fits(item: Mapping[str, Any]) -> bool:
-    """Whether the id of an item, if it has one, is such as the API gives to its type."""
+    """Whether an item has no id, or one that the API could have given to its type."""
     item_id = item.get("id")
     if not isinstance(item_id, str):
         return True
@@ -113,12 +112,11 @@ def id_fits(item: Mapping[str, Any]) -> bool:
 
 
 def links(items: list[Any]) -> list[tuple[str, ...]]:
-    """Which items belong together, as shape words for each: `first=ID` names the reasoning item
-    that an item directly followed, `after=ID` the one before that.
+    """Form words for each item that say which reasoning it belongs to: `first=ID` if it directly followed that
+    reasoning, `after=ID` if other items stood between.
 
-    A stored item is refused without the reasoning it came from, and the other way round, so
-    rendering looks at these words before it sends an id. They only look back: an answer that was
-    cut off reads like the beginning of the whole one.
+    A stored item is refused without its reasoning, and reasoning without its item, so rendering looks at these words
+    before it sends an id. They only look back: the items of a truncated answer have the same words as in the whole one.
     """
     found: list[tuple[str, ...]] = []
     after, word = "", ""

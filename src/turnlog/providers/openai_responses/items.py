@@ -1,4 +1,4 @@
-"""Input and output items: messages, reasoning, calls, results, and what only this API has."""
+"""Read and write items: messages, reasoning, calls, results, and opaque ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CANONICAL_ROLE: dict[str, Role] = {
 
 
 def check_item(item: Any, path: str) -> dict[str, Any]:
-    """The item. Raises FormatError if it is no object, or cannot be read for the JSON types in it."""
+    """The item. Raises FormatError if it is not an object, or if a value has a wrong JSON type."""
     if not isinstance(item, dict):
         raise FormatError("expected an item, an object", path=path)
     check_types(item.get("type"), STRING, f"{path}.type")
@@ -38,7 +38,7 @@ def check_item(item: Any, path: str) -> dict[str, Any]:
 
 
 def read_items(items: list[Any], blobs: dict[str, bytes]) -> list[Message]:
-    """One message for each input item. Raises FormatError naming the item."""
+    """One message for each input item. Raises FormatError with the path of the item."""
     for i, item in enumerate(items):
         check_item(item, f"input[{i}]")
     called: dict[str, ToolCall] = {}
@@ -57,9 +57,9 @@ def read_items(items: list[Any], blobs: dict[str, bytes]) -> list[Message]:
 
 
 def read_output(items: list[Any], blobs: dict[str, bytes]) -> list[Part]:
-    """The parts of a response's items, in order. Raises FormatError naming the item.
+    """The parts of a response's items, in order. Raises FormatError with the path of the item.
 
-    A call that the response itself answers was the server's: both stay opaque.
+    A call that the response itself answers ran at the server: call and result stay opaque.
     """
     for i, item in enumerate(items):
         check_item(item, f"output[{i}]")
@@ -82,7 +82,7 @@ def _read_message(item: Mapping[str, Any], linked: tuple[str, ...], path: str, b
         raise FormatError("expected a message with a 'role' of assistant, system, developer or user", path=path)
     canonical = _CANONICAL_ROLE.get(role.lower(), "user")
     parts, shape = read_content(content, canonical, f"{path}.content", blobs)
-    if content in ("", []):  # accepted, and not the same as none
+    if content in ("", []):  # accepted, and different from no content
         parts, shape = (Text(""),), "" if content == "" else "empty"
     message = Message(canonical, parts)
     blob = blobs.__getitem__
@@ -92,8 +92,8 @@ def _read_message(item: Mapping[str, Any], linked: tuple[str, ...], path: str, b
 def _read_output_message(
     item: Mapping[str, Any], linked: tuple[str, ...], path: str, blobs: dict[str, bytes]
 ) -> list[Part]:
-    """The parts of one output message. Its first text carries the message's own keys: several
-    messages may follow each other in one answer, and the form is where one begins."""
+    """The parts of one output message. An answer may hold several messages: the form of the first text of each marks
+    its beginning and keeps its keys."""
     content = item.get("content")
     if item.get("role") not in (None, "assistant"):
         raise FormatError("expected the role 'assistant'", path=f"{path}.role")
@@ -122,7 +122,7 @@ def _read_part_item(
     called: dict[str, ToolCall],
     blobs: dict[str, bytes],
 ) -> Part:
-    """The part of an item that is no message; calls are noted in `called`."""
+    """The part of an item that is not a message; calls are added to `called`."""
     if item.get("type") == "reasoning":
         return _read_reasoning(item, linked) or _opaque(item, linked)
     if is_client_call(item):
@@ -139,8 +139,7 @@ def _opaque(item: Mapping[str, Any], linked: tuple[str, ...]) -> Opaque:
 
 
 def _read_reasoning(item: Mapping[str, Any], linked: tuple[str, ...]) -> Reasoning | None:
-    """The reasoning of an item, or None if its texts are spelled in a way that no `Reasoning` can
-    hold: then it is kept whole."""
+    """The reasoning of an item, or None if a `Reasoning` cannot hold its texts: it is kept whole then."""
     summary = _texts(item.get("summary"), "summary_text")
     content = _texts(item.get("content"), "reasoning_text")
     if summary is None or content is None:
@@ -173,8 +172,7 @@ def _texts(entries: Any, kind: str) -> list[str] | None:
 
 
 def write_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any] | None, list[Part]]:
-    """The message item of a message that has content parts only, and the parts that it has no
-    place for; None if none of them has one."""
+    """The item of a message of content parts, and the parts that cannot be sent. The item is None if no part can."""
     default, lost = _default_message(message, blob)
     if lost and not default["content"]:
         return None, lost
@@ -183,7 +181,7 @@ def write_message(message: Message, blob: BlobReader) -> tuple[dict[str, Any] | 
     if isinstance(first, Text) and FORMS.value(first.form, "item"):
         delta = (FORMS.delta(first.form) or {}).get("~", {}).get("item")
     elif delta and message.parts:
-        # A content that was null or absent when it was read and is neither now must not come back.
+        # The content was null or absent when it was read, and is not any more.
         kept = {key: value for key, value in delta.get("+", {}).items() if key != "content"}
         delta = {**delta, "+": kept, "-": [key for key in delta.get("-", ()) if key != "content"]}
     return spell(default, delta), lost

@@ -10,9 +10,8 @@ from .schema import ITEM
 
 
 def knows(part: Opaque) -> bool:
-    """Whether an item that was kept whole is of a known type and has what it needs: transcripts hold types
-    that only their own program reads, and what redaction left of values. Content parts and reasoning
-    are only kept whole where nothing can be made of them."""
+    """Whether an opaque item has a known type and all that the type requires: transcripts hold types that only their
+    own program reads, and redacted values. Content parts and reasoning are kept whole only if they cannot be read."""
     if FORMS.says(part.form, "part") or part.kind == "reasoning" or not isinstance(part.data, dict):
         return False
     item = {**part.data, "type": item_type(part.data)}

@@ -1,4 +1,4 @@
-"""Images and files: data URLs, addresses and file ids on the wire, bytes by hash in the log."""
+"""Images and files: data URLs, URLs and file ids on the wire, bytes by hash in the log."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ _Kind = Literal["image", "document", "audio", "video", "file"]
 
 
 def read_media(part: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None:
-    """The media of a part whose type is one of `MEDIA_TYPES`, its bytes put into `blobs`; None if
-    the part names no media in a way that can be read."""
+    """The media of a part whose type is in `MEDIA_TYPES`; its bytes go to `blobs`. None if it cannot be read."""
     is_file = part["type"] == "input_file"
     key, url_key = ("file_data", "file_url") if is_file else ("image_url", "image_url")
     name = part["filename"] if is_file and isinstance(part.get("filename"), str) else ""
@@ -65,8 +64,8 @@ def read_media(part: Mapping[str, Any], blobs: dict[str, bytes]) -> Media | None
 
 
 def write_media(media: Media, blob: BlobReader) -> dict[str, Any] | None:
-    """The default rendering of media in the shape that its form names, or None if no part of an
-    input item takes it: sound and film, and another provider's file ids."""
+    """The default rendering of media, given the words of its form; None for audio, video and another provider's files,
+    which no input item takes."""
     if media.kind in ("audio", "video") and not FORMS.says(media.form, "file"):
         return None
     if media.file_id and media.provider != NAME:
@@ -87,8 +86,8 @@ def write_media(media: Media, blob: BlobReader) -> dict[str, Any] | None:
 
 
 def _read_data(source: str, name: str, is_file: bool, blobs: dict[str, bytes]) -> tuple[Media, list[str]] | None:
-    """Bytes and shape words of a data URL, or of base64 standing alone (the older `file_data`); None
-    for a file that is no base64."""
+    """The media and form words of a data URL, or of plain base64 (the older `file_data`); None for a file that is not
+    base64."""
     found = _DATA_URL.match(source)
     header = found[1] if found else ";base64"
     data = _decode(source[found.end() :] if found else source, header)
@@ -96,7 +95,7 @@ def _read_data(source: str, name: str, is_file: bool, blobs: dict[str, bytes]) -
     words = [] if found else ["bare"]
     if data is None and is_file:
         return None
-    if data is None:  # no image, as a look at the bytes will show
+    if data is None:  # not an image: checking the bytes will show that
         data = source.encode("utf-8", "surrogatepass")
     media = Media(_kind(mime, is_file), mime, keep(data, blobs), len(data), name=name)
     if source != _data_text(replace(media, form=FORMS.shaped(*words)), blobs.__getitem__):
@@ -118,7 +117,7 @@ def _data_text(media: Media, blob: BlobReader) -> str:
     if literal:
         seen = kept_text(literal, blob)
         declared = _DATA_URL.match(seen)
-        # Bytes that turned out to be of another type are not sent as what they were declared to be.
+        # Bytes that turned out to be of another type are not sent under the declared one.
         if declared is None or declared[1].split(";")[0] == media.mime:
             return seen
     text = encode_base64(blob(media.sha256))
@@ -136,5 +135,5 @@ def _kind(mime: str, is_file: bool) -> _Kind:
 
 
 def _derived_name(media: Media) -> str:
-    """The file name that bytes without one are sent under; the same bytes always get the same."""
+    """The file name for bytes without one, derived from their hash."""
     return f"{media.sha256[:12]}.{DOCUMENT_ENDINGS.get(media.mime, 'bin')}" if media.sha256 else ""

@@ -1,4 +1,4 @@
-"""Reading a request body."""
+"""Read a request body."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .tools import read_tools
 def parse(body: Mapping[str, Any]) -> Parsed:
     """A request body as messages, configuration and media bytes.
 
-    `instructions` becomes a leading system message, `input` one message an item. Values that say
-    nothing (an empty list of tools, null instructions) stay among the settings. Raises FormatError
+    `instructions` becomes a leading system message, `input` one message per item. Empty values (no tools, null
+    instructions) stay among the settings. Raises FormatError
     with the path of what cannot be read.
     """
     try:

@@ -15,10 +15,8 @@ _TEXT_TYPES = frozenset({"input_text", "output_text", "text"})
 
 
 def read_part(part: dict[str, Any], role: str, path: str, blobs: dict[str, bytes]) -> Text | Media | Opaque:
-    """The canonical part of a content part; media bytes go to `blobs`.
-
-    A part of a type that this version does not know is kept whole. Raises FormatError if it has no type.
-    """
+    """Read a content part; media bytes go to `blobs`. A part of an unknown type is kept whole. Raises FormatError if it
+    has no type."""
     kind = part.get("type")
     if kind is None:
         raise FormatError("expected a content part with a 'type'", path=path)
@@ -34,10 +32,10 @@ def read_part(part: dict[str, Any], role: str, path: str, blobs: dict[str, bytes
 
 
 def write_part(part: Part, role: str, blob: BlobReader) -> dict[str, Any] | None:
-    """A content part of the wire, or None if this provider has no place for `part`."""
+    """The content part for `part`, or None if it cannot be sent."""
     if isinstance(part, Text):
         delta = FORMS.delta(part.form)
-        if FORMS.value(part.form, "item"):  # it opens an output message, whose keys stand beside it
+        if FORMS.value(part.form, "item"):  # it begins an output message, whose keys are in the same form
             delta = (delta or {}).get("~", {}).get("part")
         return spell(text_part(part.text, role, refusal=FORMS.says(part.form, "refusal")), delta)
     if isinstance(part, Media):
@@ -60,10 +58,8 @@ def text_part(text: str, role: str, *, refusal: bool = False) -> dict[str, Any]:
 def read_content(
     content: Any, role: str, path: str, blobs: dict[str, bytes]
 ) -> tuple[tuple[Text | Media | Opaque, ...], str]:
-    """Parts and shape word of what may be a string or a list of parts.
-
-    An absent, null or empty content has no parts. Raises FormatError for a part without a type.
-    """
+    """The parts and the form word of a content: a string, a list of parts, or nothing. Raises FormatError for a part
+    without a type."""
     if content is None or content == "":
         return (), ""
     if isinstance(content, str):
@@ -75,8 +71,7 @@ def read_content(
 def write_content(
     parts: tuple[Part, ...], role: str, blob: BlobReader, shape_list: bool
 ) -> tuple[str | list[dict[str, Any]], list[Part]]:
-    """The content of a message or output, a string where one plain text is all there is, and the
-    parts that it has no place for."""
+    """The content of a message or output, a string if it is one plain text, and the parts that cannot be sent."""
     text = plain_texts(parts)
     if text is not None and not shape_list:
         return text, []
@@ -87,7 +82,7 @@ def write_content(
 
 
 def plain_texts(parts: tuple[Part, ...]) -> str | None:
-    """The text of parts that a bare string can carry: none, or a single one spelled as usual."""
+    """The text of parts that a string can hold: no part, or one text without a form. Else None."""
     if not parts:
         return ""
     first = parts[0]

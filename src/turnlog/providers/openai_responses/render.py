@@ -1,4 +1,4 @@
-"""Writing a request body: the items of a view, one message after the other."""
+"""Write a view as a request body."""
 
 from __future__ import annotations
 
@@ -33,16 +33,15 @@ from .items import write_message, write_reasoning
 from .schema import ITEM
 from .tools import write_tool
 
-# Content that is no longer what the provider keeps under an item's id must not go by that id.
+# Content that differs from what the provider stored under an item's id must not be sent with that id.
 _EDITED = frozenset({"cut", "masked", "placeholder", "replaced", "summarised", "synthetic"})
 
 
 def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
     """The request body for a view. See `Provider.render`.
 
-    System text is an input item of role `system`, wherever it stands: an item keeps the message's
-    own parts and boundaries, may come again later, and a second one does not move the first.
-    `instructions` is written where a leading message was read from there, or says so in its form.
+    System text is an input item of role `system`, wherever it stands: an item keeps the message's parts and boundaries,
+    and a later one does not move the first. `instructions` is used for a leading message that was read from there.
     """
     writer = _Writer(view, blob)
     named = target.model and not FORMS.says(configuration.form, "model=absent")
@@ -132,7 +131,7 @@ class _Writer:
             self._add_run(message, run, shown)
 
     def _add_run(self, message: Message, run: list[Part], shown: Shown) -> None:
-        """Add one message item. The message's own form is that of an item which was the message."""
+        """Add one message item. The form of the message is used only if the item is the whole message."""
         whole = len(run) == len(message.parts)
         self._add_message(replace(message, parts=tuple(run), form=message.form if whole else None), shown)
 
@@ -174,7 +173,7 @@ class _Writer:
         kind = call_type(call, self._told)
         item = write_call(call, kind)
         own = fits(item, ITEM) and (kind in ID_MAY_GO or id_fits(item))
-        if kind == "local_shell_call":  # its output goes by the call's id alone
+        if kind == "local_shell_call":  # its output refers to the call by this id
             own = own and id_fits({"type": CALLS[kind].results[0], "id": call.id})
         if CALLS[kind].action and not own:
             self.losses.add("extra", f"{kind} {call.id} shown as a function call: it lacks what such items must have")
@@ -245,7 +244,7 @@ class _Writer:
 
 
 def _item_size(part: Part) -> int:
-    """How many parts the output message had that this part opened, 0 if it opened none."""
+    """The number of parts of the output message that this part begins; 0 if it begins none."""
     size = FORMS.value(part.form, "item") if isinstance(part, Text) else ""
     return int(size) if size.isdecimal() else 0
 

@@ -1,4 +1,4 @@
-"""Reading whole responses."""
+"""Read a whole response."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from .item_types import CALLS, RESULTS
 from .items import check_item, read_output
 from .schema import ITEM
 
-# Keys of output items that no input item takes: what the SDK's `parse` adds, and who made an item.
+# Keys of output items that input items do not take: those that the SDK's `parse` adds, and the maker.
 _RESPONSE_ONLY = frozenset({"parsed_arguments", "parsed", "created_by"})
 _RESPONSE_ONLY_OF = {"custom_tool_call": frozenset({"status"})}
-# Keys that an input item must have even where they are null.
+# Keys that an input item must have even if they are null.
 _NULL_STAYS = {"code_interpreter_call": frozenset({"code", "outputs"})}
 _UNFINISHED = ("incomplete", "in_progress")
 
 
 def parse_response(response: Any) -> Reply:
-    """A whole response as a reply. Raises FormatError, for an error body too.
+    """Read a whole response. Raises FormatError, also for an error body.
 
-    A response that failed, or that is still running, is not complete; one that was cut off by a
-    limit is, and `stop` says by which.
+    A response that failed or is still running is not complete. One that a limit cut off is, and `stop` names the limit.
     """
     whole = answer_body(response)
     if not isinstance(whole.get("output"), list):
@@ -39,7 +38,7 @@ def parse_response(response: Any) -> Reply:
 
 
 def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), error: str = "") -> Reply:
-    """The reply of a response's dict. `error` says why nothing more came, where that is known."""
+    """The reply in a response. `error` says why nothing more came, if known."""
     blobs: dict[str, bytes] = {}
     items, halves = _split(whole["output"])
     parts: list[Part] = read_output(items, blobs)
@@ -65,7 +64,7 @@ def read_response(whole: Mapping[str, Any], fragments: tuple[Part, ...] = (), er
 
 
 def check_output(item: Any, path: str) -> dict[str, Any]:
-    """An item of an answer. Raises FormatError if it cannot be read."""
+    """An output item. Raises FormatError if it cannot be read."""
     check_item(item, path)
     try:
         read_response({"output": [item]})
@@ -76,11 +75,11 @@ def check_output(item: Any, path: str) -> dict[str, Any]:
 
 
 def _clean(item: dict[str, Any]) -> dict[str, Any]:
-    """An output item as it may be sent back: without nulls and without keys of responses only."""
+    """An output item as it may be sent back: without nulls and response-only keys."""
     kind = item.get("type")
     stays, goes = _NULL_STAYS.get(str(kind), frozenset()), _RESPONSE_ONLY_OF.get(str(kind), frozenset())
     cleaned = {
-        "async" if key == "async_" else key: value  # the SDK's name for it, in a dump without aliases
+        "async" if key == "async_" else key: value  # the SDK's name for `async`, in a dump without aliases
         for key, value in item.items()
         if key not in _RESPONSE_ONLY and key not in goes and (value is not None or key in stays)
     }
@@ -102,11 +101,10 @@ def _clean_part(part: Any) -> Any:
 
 
 def _split(items: list[Any]) -> tuple[list[Any], list[Part]]:
-    """Items that came whole, and the fragments of those that did not.
+    """The complete items, and the fragments of incomplete ones.
 
-    A call that was cut off has half its arguments; reasoning that was cut off has not got the blob
-    that it is replayed by. A message that was cut off is what it says so far. An answer goes
-    with its call: one that did not come, or not in order, would be refused.
+    A truncated call lacks arguments, and truncated reasoning the encrypted content that replays it. A truncated message
+    is sent as far as it came. A result without a complete call before it would be refused: it becomes a fragment.
     """
     whole: list[Any] = []
     halves: list[Part] = []
@@ -133,14 +131,14 @@ def _answers(item: Mapping[str, Any]) -> Any:
 
 
 def _half_call(item: dict[str, Any], i: int) -> ToolCall:
-    """A call whose arguments had not fully come: the text so far in `raw`."""
+    """An incomplete call, with the text of its arguments so far in `raw`."""
     call = read_call({"call_id": "", "name": "", **item}, (), f"output[{i}]")
     raw = item.get("arguments", item.get("input"))
     return ToolCall(call.id, call.name, None, raw if isinstance(raw, str) else call.raw_arguments, call.kind)
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    """`input_tokens` includes the cached ones, `output_tokens` the reasoning (wire-format notes)."""
+    """Usage in common terms. `input_tokens` includes cached ones, `output_tokens` reasoning."""
     read, wrote = inner(usage, "input_tokens_details"), inner(usage, "output_tokens_details")
     return Usage(
         input=tokens_billed(usage.get("input_tokens")),

@@ -1,4 +1,4 @@
-"""What the Responses API accepts, model by model."""
+"""What the Responses API accepts, by model."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .media import DOCUMENT_ENDINGS
 from .schema_tools import TOOLS_MAX
 
 SHOWS_REASONING = re.compile(r"(^|/)gpt-oss")
-"""Open models, whose reasoning text is replayed as such; OpenAI's own take none: `Invalid
+"""Open models, whose reasoning text is replayed; OpenAI's own models take none: `Invalid
 'input[1].content': array too long. Expected an array with maximum length 0`."""
 
 FIXED_SAMPLING = re.compile(r"(^|/)(o1|o3|o4-mini|gpt-5)(-mini|-nano|-pro|-codex)?(-\d{4}-\d{2}-\d{2})?$")
-"""Models that refuse a temperature or top_p of their own (`Unsupported parameter: 'temperature' is
-not supported with this model.`). Later ones take it where reasoning is off, and are left alone."""
+"""Models that refuse `temperature` and `top_p` (`Unsupported parameter: 'temperature' is not supported with this
+model.`). Later ones take them while reasoning is off, and are left alone."""
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
-# OpenAI's guide to images: at most 500 in one request; recalled, and not seen enforced.
+# OpenAI's guide to images: at most 500 in one request; not seen enforced.
 _MOST_IMAGES = 500
 # 50 MB a request is the documented limit for images and files together; in base64.
 _MEDIA_MAX_TOTAL = 50_000_000
@@ -44,7 +44,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         last="any",
         strip_last=False,
         system="inline",
-        # What went before may lie at the provider.
+        # Earlier calls may be stored at the provider.
         calls_elsewhere=any(settings.get(key) for key in ELSEWHERE),
         # "Invalid 'input[109].call_id': string too long. Expected ... maximum length 64".
         call_id_max=64,

@@ -1,4 +1,4 @@
-"""A request without what the Responses API refuses outside the order of the conversation."""
+"""Remove from a request what the Responses API refuses, apart from the order of the conversation."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from .schema import BODY
 
 @sanitizer
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
-    """The request without unknown keys, refused values and ids, and settings that exclude each
-    other; each an edit. A request that has none of them comes back as it is."""
+    """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
     body = changed(body, "input", "", lambda item, path: mended(item, path, edits))
     body = changed(body, "tools", "", lambda tool, path: _flat(tool, path, edits))
     body = fit(body, BODY, "", edits)
@@ -27,7 +26,7 @@ def sanitize(body: Object, target: Target, edits: Edits) -> Object:
 
 
 def _flat(tool: Object, path: str, edits: Edits) -> Object:
-    """A tool without the `function` that another API puts its keys under."""
+    """A tool whose keys stand at the top, not under `function` as in Chat Completions."""
     inner = tool.get("function")
     if "name" in tool or not isinstance(inner, dict):
         return tool
@@ -70,7 +69,7 @@ def _settings(body: Object, target: Target, edits: Edits) -> Object:
 
 
 def _has_tools(body: Mapping[str, Any]) -> bool:
-    """Whether there are tools to choose from; a prompt, a conversation or an item may bring them."""
+    """Whether there are tools to choose from; a prompt, a conversation or an item may add some."""
     if any(body.get(key) for key in ("tools", *ELSEWHERE)):
         return True
     items = body.get("input")

@@ -1,7 +1,7 @@
-"""Items as the Responses API takes them, one by one: their order is repair's.
+"""Items as the Responses API takes them, one by one; `repair` cares for their order.
 
-`mended` gives what is understood the form that the API wants, before the schema is applied; `finished` looks after it
-at what a schema does not say: ids, and parts by role.
+Before the schema is applied, `mended` puts understood items into the documented form; after it, `finished` checks what
+the schema does not say: ids, and part types by role.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _EMPTY: dict[str, tuple[str, Any]] = {
     "custom_tool_call_output": ("output", ""),
     "local_shell_call_output": ("output", ""),
 }
-"""What an item type must have, and what stands for nothing of it."""
+"""A key that an item type must have, and its empty value."""
 
 
 def mended(item: Object, path: str, edits: Edits) -> Object:
-    """The item with its role, content and output spelled as documented."""
+    """The item with its role, content and output in the documented form."""
     kind = item_type(item)
     if kind not in _EMPTY:
         return item
@@ -53,7 +53,7 @@ def mended(item: Object, path: str, edits: Edits) -> Object:
 
 
 def _text_part(part: Object, role: Any, path: str, edits: Edits) -> Object:
-    """A text as the type that its role says."""
+    """A text part with the type that belongs to the role."""
     usual = "output_text" if role == "assistant" else "input_text"
     kind = part.get("type")
     if kind == usual or not (kind in _TEXT_PARTS or (kind == "refusal" and role != "assistant")):
@@ -64,7 +64,7 @@ def _text_part(part: Object, role: Any, path: str, edits: Edits) -> Object:
 
 
 def finished(item: Object, path: str, model: str, edits: Edits) -> Object:
-    """The item with parts and an id that are of its kind."""
+    """The item without parts and an id that its type does not allow."""
     kind = item_type(item)
     content = item.get("content")
     if kind == "message" and isinstance(content, list):

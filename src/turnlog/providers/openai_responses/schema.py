@@ -1,6 +1,6 @@
-"""What the Responses API takes in a request, as data, at every level: the types of openai 3.54.0.
+"""The schema of a Responses request: the types of openai 3.54.0.
 
-`client_metadata` (Codex sends it) and `stream` stand in no parameter type and are taken.
+`client_metadata` (Codex sends it) and `stream` are in no parameter type, and accepted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DETAIL = words("low high auto original")
 
 
 def _input_parts(*, output: bool) -> dict[str, Shape]:
-    """Parts of what is not the model's; in the `output` of a function they may be null where others may not."""
+    """Parts that the model did not write. In the `output` of a function more of their keys may be null."""
     null = "?" if output else ""
     cached: dict[str, Shape] = {key + null: shape for key, shape in _CACHED.items()}
     file = f"type! *file_data{null} *file_id? *file_url{null} *filename{null}"
@@ -54,11 +54,11 @@ ANSWER_PARTS: dict[str, Shape] = {
 
 _PARTS = {**INPUT_PARTS, **ANSWER_PARTS}
 _UNDERSTOOD = {**_PARTS, "text": record("*text"), "computer_screenshot": record("*image_url *file_id")}
-"""Parts that are read wherever they stand, whichever of them may be sent there."""
+"""Parts that are read in any content, also where they may not be sent."""
 
 
 def _content(parts: dict[str, Shape]) -> Either:
-    """A text, or parts of these types."""
+    """A text, or a list of parts of these types."""
     return Either((STRING, Many(Tagged("type", parts, read=_UNDERSTOOD))))
 
 

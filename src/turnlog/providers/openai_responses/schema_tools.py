@@ -1,4 +1,4 @@
-"""What the Responses API takes as a tool, as data: the types of openai 3.54.0."""
+"""The schema of tools in a Responses request: the types of openai 3.54.0."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Putting a streamed response together.
+"""Assemble a streamed answer.
 
-Items are taken from `response.output_item.done`, which has them whole (the blob of a reasoning item
-may be partial in `output_item.added`); deltas only serve an item that never got that far. Of the 59
-event types of openai 3.54.0 the others say nothing that those do not say again.
+Items are taken from `response.output_item.done`, which has them whole (in `output_item.added` the blob of a reasoning
+item may be partial); deltas are used only for an item without that event. The other of the 59 event types of openai
+3.54.0 add nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .response import check_output, read_response
 
 _CUT = "the stream ended before the response did"
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
-# Event type -> (where its text belongs, the key of an index inside the item, the key of the text).
+# Event type -> (the place of its text, the key of an index inside the item, the key of the text).
 _DELTAS = {
     "response.output_text.delta": ("output_text", "content_index", "delta"),
     "response.refusal.delta": ("refusal", "content_index", "delta"),
@@ -50,7 +50,7 @@ _WHOLES = {
 
 
 class _Open:
-    """An item that has begun: what `output_item.added` said, and its texts by (place, index)."""
+    """An item that has begun: from `output_item.added`, with its texts by (place, index)."""
 
     def __init__(self, item: dict[str, Any]) -> None:
         self.item = item
@@ -62,7 +62,7 @@ class _Open:
 
 
 class StreamAssembler:
-    """Puts the events of one streamed response together; see `Assembler`."""
+    """Collects the events of one streamed response; see `Assembler`."""
 
     def __init__(self) -> None:
         self._response: dict[str, Any] = {}
@@ -74,7 +74,7 @@ class StreamAssembler:
         self._error = ""
 
     def feed(self, chunk: Any) -> None:
-        """Take the next event. Raises FormatError if it is none; unknown types say nothing to us."""
+        """Take the next event. Raises FormatError if it is not an event; unknown types are ignored."""
         event = plain(chunk, "event")
         kind = event.get("type")
         if not isinstance(kind, str):
@@ -85,7 +85,7 @@ class StreamAssembler:
                 check_output(item, f"event.response.output[{i}]")
             self._response = event["response"]
             self._ended = kind in _ENDS
-            if kind == "response.created":  # what was said before that is said once more
+            if kind == "response.created":  # everything before this event is repeated after it
                 self._again, self._moved = {*self._done, *self._open}, {}
         elif kind == "error":
             self._error = error_text(event.get("error") or without(event, "type")) or "error"
@@ -103,7 +103,7 @@ class StreamAssembler:
             status = "incomplete" if self._ended else ""
             seen = {**self._response, "status": status, "incomplete_details": None, "error": None, "output": items}
             return read_response(seen, fragments, self._error or _CUT)
-        # Some servers leave the items out of the last event, some send no `done` for a cut item, some neither.
+        # Some servers omit the items in the last event, some send no `done` for a truncated item, some do both.
         output = self._response.get("output")
         longer = isinstance(output, list) and len(output) > len(self._done)
         items, fragments = self._so_far(dict(enumerate(output or ())) if longer else self._done)
@@ -114,7 +114,7 @@ class StreamAssembler:
         index = _index(event, "output_index")
         at = self._moved.get(index, index)
         begins = kind == "response.output_item.added"
-        if at not in self._again and self._is_taken(at, item, begins):  # a server has one number for all, or none
+        if at not in self._again and self._is_taken(at, item, begins):  # the server numbers all items alike
             at = self._moved[index] = 1 + max((*self._done, *self._open))
         self._again.discard(at)
         if begins:
@@ -124,8 +124,8 @@ class StreamAssembler:
             self._open.pop(at, None)
 
     def _is_taken(self, at: int, item: dict[str, Any], begins: bool) -> bool:
-        """Whether another item stands there. One that is open is ended by what comes under its number, whatever the id:
-        some servers make a new id for each event."""
+        """Whether another item has this number. An open item is closed by the next item under its number, whatever its
+        id: some servers make a new id for each event."""
         opened, there = self._open.get(at), self._done.get(at)
         if opened is not None:
             return begins and bool(opened.texts) and not _is_same(opened.item, item)
@@ -141,12 +141,12 @@ class StreamAssembler:
         opened.texts[key] = opened.texts.get(key, "") + text if append else text
 
     def _so_far(self, whole: Mapping[int, dict[str, Any]]) -> tuple[list[dict[str, Any]], tuple[Part, ...]]:
-        """Items that can be read as they are, and fragments of the others, in order: of those that are not among the
-        `whole`, what their deltas said."""
+        """Items that can be read as they are, and fragments of the others, in order. Items that are not in `whole` are
+        made of their deltas."""
         ids = {_id(item) for item in whole.values()} - {None}
 
         def is_missing(index: int, item: dict[str, Any]) -> bool:
-            there = whole.get(index)  # the same item, or another where a server left some out of its list
+            there = whole.get(index)  # the same item, or another if the server omitted some
             return _id(item) not in ids and (there is None or None not in (_id(item), _id(there)))
 
         found: list[tuple[int, dict[str, Any] | _Open]] = list(whole.items())
@@ -170,7 +170,7 @@ def _index(event: dict[str, Any], key: str) -> int:
 
 
 def _half_message(opened: _Open) -> list[dict[str, Any]]:
-    """The message item of the text that had come, without the id of the whole one; none if empty."""
+    """The message item of the text so far, without an id; empty list if there is no text."""
     content = [
         text_part(text, "assistant", refusal=kind == "refusal")
         for kind in ("output_text", "refusal")

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def tool_choice(settings: Mapping[str, Any]) -> str | None:
-    """The tool choice of a request's settings; see `Provider.tool_choice`."""
+    """The tool choice in common words, None if there is none."""
     choice = settings.get("tool_choice")
     if isinstance(choice, str):
         return choice if choice in ("auto", "none", "required") else None
@@ -21,7 +21,7 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
 
 
 def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
-    """`settings` with a tool choice; one that they hold in other words already is left as it is."""
+    """`settings` with a tool choice in common words; unchanged if they have that choice already."""
     if tool_choice(settings) == choice:
         return settings
     if choice.startswith("tool:"):

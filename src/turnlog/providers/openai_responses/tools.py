@@ -37,6 +37,6 @@ def _default(tool: Tool) -> dict[str, Any]:
     if tool.kind == "function":
         if tool.parameters is not None:
             result["parameters"] = tool.parameters
-        # Absent means true to this API, and a schema that other providers take is rarely a strict one.
+        # If it is absent the API assumes true, and schemas made for other providers are rarely strict.
         result["strict"] = False
     return result

@@ -1,7 +1,7 @@
-"""The language in which every wire format says what its objects may be, and the walker that applies it.
+"""The schema language of all wire formats, and the walker that applies a schema to a value.
 
-Each provider states each object once, in its own `schema.py`. Parsers check the JSON types that they rely on,
-sanitizers leave out what would be refused, and both name the path. Imported by the provider folders beside it.
+Each provider states each object once, in its own `schema.py`: parsers check the JSON types that they rely on,
+sanitizers remove what would be refused, and both report the path. Imported by the provider folders beside it.
 """
 
 from __future__ import annotations

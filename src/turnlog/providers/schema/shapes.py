@@ -1,4 +1,4 @@
-"""Shapes: what the values of a wire format may be, as data.
+"""Shapes: the values that a wire format allows, as data.
 
 A shape is one of
     ANY                 any JSON
@@ -11,12 +11,11 @@ A shape is one of
     Either((...))       several shapes for different JSON types
     Read(shape, (...))  one shape to send, and others that a reader understands too
     Named(function)     a shape that contains itself
-`record` and `words` spell most of them in short.
+`record` and `words` are short notations for most of them.
 
-`walk` says what happens to a value that a shape does not take. Most values are as they should be, so a shape answers
-that first: `takes` (can it be sent as it is?) and `reads` (has it the JSON types that its reader relies on?) are
-functions that are built once per shape, when they are first asked for.
-The order of a conversation, pairing and limits over a whole request are `Rules`.
+Most values are fine, so each shape has two fast checks, built once, on first use: `takes` (can the value be sent as it
+is?) and `reads` (does it have the JSON types that its reader relies on?). Only a value that fails its check is walked
+(`walk.py`). The order of a conversation, pairing and limits over a whole request are `Rules`.
 """
 
 from __future__ import annotations
@@ -36,17 +35,18 @@ Check = Callable[[Any], bool]
 
 
 class Shape(Struct, frozen=True, dict=True):
-    """What a value may be; by itself, any JSON."""
+    """The values that are allowed; the base class allows any JSON."""
 
     @cached_property
     def takes(self) -> Check:
-        """Whether a value can be sent as it is. It may say no to an unusual value (a subclass, a tuple) that could be
-        sent; it never says yes to one that could not."""
+        """Whether a value can be sent as it is. False for some unusual values that could be sent (a subclass, a tuple);
+        never true for one that could not."""
         return _check(self, reading=False)
 
     @cached_property
     def reads(self) -> Check:
-        """Whether a value other than null has the JSON types that its reader relies on; sure in the same way."""
+        """Whether a value other than null has the JSON types that its reader relies on; false for some unusual
+        values."""
         return _check(self, reading=True)
 
 
@@ -61,7 +61,7 @@ class Value(Shape, frozen=True):
     quoted: bool = False
 
     def number(self, value: Any) -> float | None:
-        """The finite number that a value of this shape says; None if it says none."""
+        """The finite number in a value of this shape, or None."""
         if self.kind not in ("integer", "number"):
             return None
         if isinstance(value, str):
@@ -81,8 +81,8 @@ class Words(Shape, frozen=True):
 class Record(Shape, frozen=True):
     """An object with these keys and no others.
 
-    All of `must` are there, only `nulls` may be null, and of `needs` at least one has a value. `read` are the keys
-    whose JSON types a reader relies on.
+    `must` are required, only `nulls` may be null, and at least one of `needs` has a value. `read` are the keys whose
+    JSON types a reader relies on.
     """
 
     keys: Mapping[str, Shape]
@@ -101,7 +101,7 @@ class Each(Shape, frozen=True):
 
 
 class Many(Shape, frozen=True):
-    """A list of at most `most` things of one shape. One that `vanishes` is left out if all that is in it is refused."""
+    """A list of at most `most` values of one shape. If it `vanishes`, it is removed when all its values are refused."""
 
     of: Shape
     most: int = NO_LIMIT
@@ -109,10 +109,10 @@ class Many(Shape, frozen=True):
 
 
 class Tagged(Shape, frozen=True):
-    """An object whose value at `tag` picks the shape; `missing` serves where there is no tag.
+    """An object whose value at `tag` picks the shape; without a tag, `missing` is the tag.
 
-    A tag that is not in the table is left alone if it matches the pattern `others`: servers may know more of them.
-    A reader understands the tags in `read` too, which are not sent.
+    An object with an unknown tag is left alone if the tag matches the pattern `others`: servers may know more tags
+    than we do. A reader also understands the tags in `read`, which are not sent.
     """
 
     tag: str
@@ -123,7 +123,7 @@ class Tagged(Shape, frozen=True):
 
     @cached_property
     def leaves(self) -> Check:
-        """Whether a tag that is not in the table is left alone."""
+        """Whether an object with this unknown tag is left alone."""
         match = re.compile(self.others).fullmatch
         return lambda tag: bool(self.others) and match(tag) is not None
 
@@ -135,7 +135,7 @@ class Either(Shape, frozen=True):
 
 
 class Read(Shape, frozen=True):
-    """Sent as one shape; a reader understands `also`, which have other JSON types."""
+    """One shape to send; a reader also understands the shapes `also`, which have other JSON types."""
 
     sent: Shape
     also: tuple[Shape, ...]
@@ -151,7 +151,7 @@ class Named(Shape, frozen=True):
 
 
 def _check(shape: Shape, *, reading: bool) -> Check:
-    """`takes` of a shape, or `reads`: a function that has no look at shapes."""
+    """Build `takes` or `reads` of a shape: a function that needs the shape no more."""
     inner: Callable[[Shape], Check] = attrgetter("reads" if reading else "takes")
     match shape:
         case Value():
@@ -298,16 +298,16 @@ TYPES: Mapping[str, Shape] = {
     "text": STRING,
     "texts": Many(STRING),
 }
-"""The words for types in `record`."""
+"""The names of types in `record`."""
 _KEY = re.compile(r"(\*?)(\w+)(?::(\w+))?([!?]*)")
 
 
 def record(
     keys: str = "", nested: Mapping[str, Shape] | None = None, *, needs: str = "", types: Mapping[str, Shape] = TYPES
 ) -> Record:
-    """A record from words such as `name! limit:int? *strict:flag`: a key, its type (a text if none is said), `!` if
-    it must be there, `?` if it may be null, and `*` in front if a reader relies on its type. `nested` has shapes of
-    their own, under keys marked in the same way. Of the keys in `needs`, one has a value."""
+    """A record from words such as `name! limit:int? *strict:flag`: a key, its type (default: text), `!` if it is
+    required, `?` if it may be null, and `*` in front if a reader relies on its type. `nested` adds keys with other
+    shapes, marked in the same way. At least one key of `needs` has a value."""
     shapes: dict[str, Shape] = {}
     marked: dict[str, list[str]] = {"*": [], "!": [], "?": []}
     for word, shape in [*((word, None) for word in keys.split()), *(nested or {}).items()]:

@@ -1,7 +1,7 @@
-"""What happens to values that no provider would take: they are refused, changed to fit, or pruned.
+"""Apply a shape to a value.
 
-`check_types` refuses what is of a wrong type, for readers; `fit` leaves it out, for what is to be sent; `prune` leaves
-out unknown keys only. A value that is as it should be costs one look; only others are walked with their path.
+`check_types` raises for a wrong type, for readers; `fit` removes what cannot be sent and records it; `prune` removes
+unknown keys only. A value that passes the check of its shape is not walked.
 """
 
 from __future__ import annotations
@@ -15,27 +15,26 @@ from ..edits import Edits, at, brief
 from .shapes import ANY, Each, Either, Many, Named, Read, Record, Shape, Tagged, Value, Words
 
 REFUSED = object()
-"""What `fit` returns for a value of which nothing can be sent."""
+"""What `fit` returns for a value that cannot be sent at all."""
 
 _DEEPEST = 200
-"""Levels of nesting that a body or a response may have: what a record can hold (docs/format.md)."""
+"""Most levels of nesting of a body or a response: a record can hold no more (docs/format.md)."""
 
 
 # -- reading -------------------------------------------------------------------------------------
 
 
 def check_depth(value: Any) -> None:
-    """Raises FormatError for what is nested so deeply that nobody means it, and Python gives up."""
+    """Raises FormatError for a value that is nested more deeply than a record can hold."""
     path = nested_deeper(value, _DEEPEST)
     if path is not None:
         raise FormatError(f"nested more than {_DEEPEST} levels deep", path=path[:80])
 
 
 def check_types(value: Any, shape: Shape, path: str) -> None:
-    """Raises FormatError, naming the path, where a value that a reader relies on has a wrong JSON type.
+    """Raises FormatError with the path of a value that a reader relies on and that has a wrong JSON type.
 
-    Null stands for nothing and passes; unknown keys, words out of place and missing keys do too: they
-    can be mended.
+    Nulls, missing keys, unknown keys and unknown words pass: sanitizing takes care of them.
     """
     if value is None or shape == ANY or shape.reads(value):
         return
@@ -71,7 +70,7 @@ def _readable(shape: Shape) -> Shape:
 
 
 def _is_for(value: Any, shape: Shape) -> bool:
-    """Whether a value has the JSON type that a shape is for."""
+    """Whether a value has the JSON type of a shape."""
     match shape:
         case Record() | Tagged() | Each():
             return isinstance(value, (dict, Mapping))
@@ -137,18 +136,18 @@ def _type_name(value: Any) -> str:
 
 
 def fits(value: Any, shape: Shape) -> bool:
-    """Whether `value` could be sent, with a change at most."""
+    """Whether `value` could be sent, if need be with changes."""
     return fit(value, shape, "", Edits()) is not REFUSED
 
 
 def fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
-    """`value` without what `shape` does not take, each thing left out an edit that names its path;
-    REFUSED if the value cannot be sent at all. Returns `value` itself where nothing had to change."""
+    """`value` without what `shape` does not allow; each removal is an edit with its path. REFUSED if the value cannot
+    be sent at all; `value` itself if nothing had to change."""
     return value if shape.takes(value) else _fit(value, shape, path, edits)
 
 
 def _fit(value: Any, shape: Shape, path: str, edits: Edits) -> Any:
-    """`fit` for what is not taken as it is."""
+    """`fit` for a value that failed the check of its shape."""
     if not _is_for(value, shape):
         return REFUSED
     match shape:
@@ -230,7 +229,7 @@ def _fit_record(value: Mapping[str, Any], shape: Record, path: str, edits: Edits
     kept: dict[str, Any] = {}
     for key, item in value.items():
         inner = shape.keys.get(key)
-        # Something in here is not taken. If it is in a list, that is looked through item by item anyway.
+        # A list is walked item by item anyway, so it is not checked as a whole first.
         if inner is not None and (
             (item is None and key in shape.nulls) or (not isinstance(inner, Many) and inner.takes(item))
         ):
