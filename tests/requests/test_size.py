@@ -20,9 +20,9 @@ from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import sound_history
 from turnlog.testing.histories import PIXEL
-from turnlog.tokens.counted import BlobReader, Tally
 from turnlog.tokens.counters import count_message, counter_for
 from turnlog.tokens.openai import OpenAICounter
+from turnlog.tokens.protocol import BlobReader, Tally
 
 CHAT = target("openai-chat", "gpt-4o")
 RESPONSES = target("openai-responses", "gpt-5")

@@ -1,8 +1,8 @@
-"""What each model takes and costs: the table shipped as data, and the user's own file over it.
+"""What each model takes and costs: the shipped table, and the user's own file laid over it.
 
 `data/models.json` is written by `scripts/models_table.py` and carries its date and source. The user's
-file has the same shape and comes first, entry by entry and field by field (docs/models.md). Both are
-read when a model is first looked up.
+file has the same format and wins, entry by entry and field by field (docs/models.md). Both are read when a model is
+first looked up.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Prices(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 
 
 class CacheRules(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How a model's prompt cache is used.
+    """How a model's prompt cache works.
 
-    `automatic` caches find repeated prefixes themselves, in `marked` ones the request says up to where;
-    None: no cache, or nothing is known of one. Prefixes of fewer than `minimum` tokens are not cached.
+    An `automatic` cache finds repeated prefixes itself, in a `marked` one the request marks where they end; None: no
+    cache, or unknown. Prefixes of fewer than `minimum` tokens are not cached.
     """
 
     mode: Literal["automatic", "marked"] | None = None
@@ -70,14 +70,14 @@ class ModelFacts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
 
 
 class Found(NamedTuple):
-    """An entry, and the name it stands under if that is not the model's own."""
+    """An entry of the table, and its name there if that is not the model's own."""
 
     facts: ModelFacts
     taken_for: str
 
 
-_DEAREST = 1_000_000
-"""A dollar a token: what is dearer is a slip."""
+_HIGHEST_PRICE = 1_000_000
+"""Highest accepted price: a dollar per token. A higher one is a mistake."""
 
 _NESTED: dict[str, tuple[str, ...]] = {
     "cache": CacheRules.__struct_fields__,
@@ -124,7 +124,7 @@ def _find(model: str, named: str) -> Found | None:
     for name in names:
         if name in table:
             return Found(msgspec.convert(table[name], ModelFacts), "")
-    like = next(filter(None, (_likest(name, table) for name in names)), "")
+    like = next(filter(None, (_closest(name, table) for name in names)), "")
     if like:
         return Found(msgspec.convert(table[like], ModelFacts), like)
     tuned = next(filter(None, map(_TUNED.match, names)), None)
@@ -135,14 +135,14 @@ def _find(model: str, named: str) -> Found | None:
 
 
 def _spellings(model: str) -> tuple[str, ...]:
-    """A name as it is given, without the path of a gateway, and without what other sellers add."""
+    """A name as given, without the path of a gateway, and without the additions of other sellers."""
     last = model.rsplit("/", 1)[-1]
     bare = _EDITION.sub("", _VENDOR.sub("", last.lower()))
     return tuple(dict.fromkeys((model, last, last.lower(), bare, _POINT.sub("-", bare), _AZURE.sub("gpt-3.5", bare))))
 
 
-def _likest(name: str, table: dict[str, dict[str, Any]]) -> str:
-    """The known name that `name` is a variant of, or nothing."""
+def _closest(name: str, table: dict[str, dict[str, Any]]) -> str:
+    """The known name that `name` is a variant of; empty if there is none."""
     short = _DATED.sub("", name)
     if short in table:
         return short
@@ -151,8 +151,8 @@ def _likest(name: str, table: dict[str, dict[str, Any]]) -> str:
 
 @cache
 def _table(named: str) -> dict[str, dict[str, Any]]:
-    """All entries by name, the user's laid over ours. `named` is what the environment says: another
-    file is another table."""
+    """All entries by name, the user's laid over ours. `named` is the file that the environment names, part of the cache
+    key."""
     ours: dict[str, dict[str, Any]] = json.loads(_SHIPPED.read_bytes())["models"]
     path = own_file()
     try:
@@ -165,13 +165,13 @@ def _table(named: str) -> dict[str, dict[str, Any]]:
 
 
 def _over(name: str, entry: dict[str, Any], ours: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """A user's entry over ours of that name, or over the one that it would have been taken for."""
-    below = ours.get(name) or ours.get(_likest(name, ours)) or {}
+    """A user's entry laid over our entry of that name, or of the closest name."""
+    below = ours.get(name) or ours.get(_closest(name, ours)) or {}
     return {**below, **entry, **{key: {**below.get(key, {}), **entry.get(key, {})} for key in _NESTED}}
 
 
 def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
-    """The entries of the user's file. Raises InputError, which names file, model and field."""
+    """The entries of the user's file. Raises InputError with file, model and field."""
     try:
         held = json.loads(text.decode("utf-8-sig"), parse_float=Decimal, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -188,16 +188,17 @@ def _own(path: Path, text: bytes) -> dict[str, dict[str, Any]]:
         except msgspec.ValidationError as error:
             raise InputError(f"{path}: model {name!r}: {error}") from error
         given = msgspec.structs.asdict(prices).items()
-        wrong = [(kind, why) for kind, price in given if price is not None and (why := _why_no_price(price))]
+        wrong = [(kind, wanted) for kind, price in given if price is not None and (wanted := _wanted_price(price))]
         if wrong:
             raise InputError(f"{path}: model {name!r}: a price is {wrong[0][1]} - at `$.prices.{wrong[0][0]}`")
     return models
 
 
-def _why_no_price(price: Decimal) -> str:
+def _wanted_price(price: Decimal) -> str:
+    """What a price must be, if this one is wrong; else empty."""
     if not price.is_finite():
         return "a number"
-    return "no less than 0" if price < 0 else f"no more than {_DEAREST:,}" if price > _DEAREST else ""
+    return "no less than 0" if price < 0 else f"no more than {_HIGHEST_PRICE:,}" if price > _HIGHEST_PRICE else ""
 
 
 def _refuse(constant: str) -> Any:

@@ -1,8 +1,8 @@
-"""What usage costs, in US dollars, at the list prices of the table of models.
+"""What usage costs in US dollars, at the list prices in the table of models.
 
-Costs are Decimal: prices are decimal fractions, and sums of floats would depend on their order. Not
-modelled, because usage does not tell them: surcharges for long prompts, discounts for batches,
-regions, the hire of tools, media that are priced apart.
+Costs are Decimal: prices are decimal fractions, and sums of floats would depend on their order. Not included, because
+usage does not tell them: surcharges for long prompts, batch discounts, regional prices, tool fees, separate prices for
+media.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ _Amount = Decimal | None
 class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     """US dollars, by what they were paid for.
 
-    `input` is what the model read that neither came from its cache nor was written to it, `cached` and
-    `cache_write` the rest of what it read; `output` what it wrote. A part is None if its price is not
-    known; nothing costs 0 for that reason. `at_least` is the sum of all that is known. `unpriced` names
-    the models of which a price is missing, `assumed` those that took another one's prices because they
-    are not in the table. Costs add up.
+    `input` is input that was neither read from the cache (`cached`) nor written to it (`cache_write`), `output` what
+    the model wrote. A part is None if its price is not known. `at_least` is the sum of all known parts. `unpriced`
+    names the models with a missing price, `assumed` those with the prices of another model because they are not in the
+    table. Costs can be added.
     """
 
     input: Decimal | None = _ZERO
@@ -42,11 +41,11 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
 
     @property
     def total(self) -> Decimal | None:
-        """The whole; None if a part of it is not known."""
+        """The total; None if a part is not known."""
         return None if self.unpriced else self.at_least
 
     def __add__(self, other: Cost) -> Cost:
-        """What both cost."""
+        """The sum of two costs."""
         return Cost(
             input=_sum(self.input, other.input),
             cached=_sum(self.cached, other.cached),
@@ -59,15 +58,15 @@ class Cost(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
 
 
 def cost(usage: Usage, model: str) -> Cost:
-    """What `usage` of a model costs. Raises InputError for what is no Usage, and if the user's own file of models
-    cannot be used."""
+    """The cost of `usage` of a model. Raises InputError for anything that is not a Usage, and if the user's own file of
+    models cannot be used."""
     if not isinstance(usage, Usage):
         raise InputError(
             f"usage is that of an answer or a session (`answer.usage`, `session.usage`), not {type(usage).__name__}"
         )
     found = find_model(model)
     prices = found.facts.prices if found else Prices()
-    # Where a cache works by itself and no price for writing is listed, what is written is plain input.
+    # If a cache is automatic and has no price for writing, written tokens are plain input.
     plain = prices.input if found and found.facts.cache.mode == "automatic" else None
     cached, written = max(usage.cached, 0), max(usage.cache_write, 0)
     long = min(max(usage.cache_write_1h, 0), written)
@@ -90,12 +89,12 @@ def cost(usage: Usage, model: str) -> Cost:
 
 
 def total_cost(bills: Bills) -> Cost:
-    """What all of `bills` cost, each at its own model's prices."""
+    """The cost of all `bills`, each at its own model's prices."""
     return reduce(Cost.__add__, (cost(usage, model) for model, usage in bills.items()), Cost())
 
 
 def _price(tokens: int, per_million: _Amount) -> _Amount:
-    """Dollars for so many tokens. None of them cost nothing, whatever their price, and nobody is paid for fewer."""
+    """The price of `tokens` in dollars; 0 for none, even if the price is not known."""
     if tokens <= 0:
         return _ZERO
     return None if per_million is None else tokens * per_million / _MILLION

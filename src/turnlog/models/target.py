@@ -1,4 +1,4 @@
-"""The target that a request is made for, and what is said of models that are not in the table."""
+"""The target of a request: provider, model and limits, and a warning for models that are not in the table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_MODELS = {
     "anthropic": "claude-sonnet-4-5",
     "google": "gemini-2.5-pro",
 }
-"""A widely available model of each provider, for bodies that name none and callers who do not either."""
+"""A widely available model of each provider, for bodies and callers that name none."""
 
 
 class UnknownModelWarning(UserWarning):
@@ -36,12 +36,12 @@ _ELSEWHERE = {
     "settings": "an argument for each of them, such as temperature=0, or **settings",
     **dict.fromkeys(("summarizer", "summary_timeout", "checkpoint", "redact"), "turnlog.load_settings() for open()"),
 }
-"""Names that a provider's settings do not have, and what is meant by each."""
+"""Names that are no settings of a request, and what to use instead."""
 
 
 def check_settings(names: Iterable[str]) -> None:
-    """Raises InputError for names that are no settings of a request: what they say would stand in the place of the
-    conversation or of its tools, or nothing would follow from it."""
+    """Raises InputError for names that are not settings of a request: they would replace the conversation or its tools,
+    or have no effect."""
     for name in names:
         if name in _ELSEWHERE:
             raise InputError(f"{name!r} is no setting of a request: use {_ELSEWHERE[name]}")
@@ -50,11 +50,10 @@ def check_settings(names: Iterable[str]) -> None:
 class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     """Provider, model, and what they can take.
 
-    `input_limit` and `output_limit` are in tokens. `input_media` are the media kinds that the model
-    reads (`image`, `document`, `audio`, `video`). `taken_for` names the model of the table that these
-    are from, where it is another one of a similar name. `known` is False if there is not even that:
-    such a model gets its provider's common limits. `settings` are top-level request keys of the
-    provider, laid over the conversation's own.
+    `input_limit` and `output_limit` are in tokens. `input_media` are the media kinds that the model reads (`image`,
+    `document`, `audio`, `video`). `taken_for` is the model of the table whose limits were used, if that is another one
+    of a similar name. `known` is False if there is none: such a model gets its provider's common limits. `settings` are
+    top-level request keys of the provider, laid over the conversation's own.
     """
 
     provider: str
@@ -76,7 +75,7 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
 
     @property
     def doubt(self) -> str:
-        """What is guessed about the model and how to say it for certain; nothing if it is in the table."""
+        """What is assumed about the model and how to correct it; empty if it is in the table."""
         if self.known and not self.taken_for:
             return ""
         guess = f"taken for {self.taken_for!r}" if self.taken_for else "taken to have its provider's common limits"
@@ -87,8 +86,7 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
         )
 
 
-# What an unknown model of a provider is taken to have: the smallest limits still sold widely
-# (the table's own minimum over current chat models), so that a guess errs on the safe side.
+# Assumed limits of an unknown model: the smallest of current chat models in the table, to be on the safe side.
 _OPENAI = (128_000, 16_384, frozenset({"image"}))
 _COMMON: dict[str, tuple[int, int, frozenset[str]]] = {
     "openai-chat": _OPENAI,
@@ -101,8 +99,8 @@ _COMMON: dict[str, tuple[int, int, frozenset[str]]] = {
 def target(provider: str, model: str, /, **settings: Any) -> Target:
     """The target for a provider's model, e.g. `target("anthropic", "claude-sonnet-4-5", max_tokens=2000)`.
 
-    `settings` are top-level request keys of that provider. A model that is not in the table is warned of
-    once (UnknownModelWarning). Raises UnknownProvider, InputError.
+    `settings` are top-level request keys of that provider. Warns once of a model
+    that is not in the table (UnknownModelWarning). Raises UnknownProvider, InputError.
     """
     if not isinstance(provider, str) or not isinstance(model, str):
         raise InputError(f"a target is a provider's name and a model's, not {provider!r} and {model!r}")
@@ -135,13 +133,13 @@ def target(provider: str, model: str, /, **settings: Any) -> Target:
 _warned: set[str] = set()
 
 
-def _warn(aim: Target) -> None:
-    """Say once a process what is guessed, as of the line outside this package that asked."""
-    if aim.model in _warned:
+def _warn(target: Target) -> None:
+    """Warn once per process, pointing at the line outside this package that made the target."""
+    if target.model in _warned:
         return
-    _warned.add(aim.model)
+    _warned.add(target.model)
     frame: FrameType | None = sys._getframe(1)  # `target`
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "turnlog":
         frame, level = frame.f_back, level + 1
-    warnings.warn(aim.doubt, UnknownModelWarning, stacklevel=level)
+    warnings.warn(target.doubt, UnknownModelWarning, stacklevel=level)

@@ -11,8 +11,8 @@ from ..errors import text_given
 from ..log.messages import Message, Tool, ToolCall
 from ..providers import provider as provider_named
 from ..providers.protocol import Parsed
-from ..tokens.counted import BlobReader, Certainty, Choice, Counter, Tally
 from ..tokens.counters import checked_counter, counter_for
+from ..tokens.protocol import BlobReader, Certainty, Choice, Counter, Tally
 from .size import choice_of, schemas_of
 from .standalone import as_json, detect
 

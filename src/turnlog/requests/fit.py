@@ -19,8 +19,8 @@ from ..providers import provider as provider_named
 from ..providers.protocol import BlobReader
 from ..summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from ..tokens.calibration import MARGINS
-from ..tokens.counted import Counter, tokens_said
 from ..tokens.counters import WORD, checked_counter, count_frame, count_message, count_tools, counter_for
+from ..tokens.protocol import Counter, tokens_said
 from ..view.compaction.blocks import Item
 from ..view.compaction.ladder import decide, situation_of
 from ..view.compaction.situation import Means, Situation, Summary, Wanted

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from ..log.messages import Media, Message, Tool, ToolCall, ToolResult, compact_json, free_text
 from ..log.records import Count, MessageRecord, PartialAnswer, Record
 from ..providers.protocol import Provider
-from ..tokens.counted import BlobReader, Certainty, Choice, Counter, Tally
 from ..tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
+from ..tokens.protocol import BlobReader, Certainty, Choice, Counter, Tally
 from ..view.added import Gauge
 from ..view.compaction.blocks import Item
 from ..view.fold import as_shown

@@ -23,8 +23,8 @@ from ..requests.request import Request
 from ..requests.size import Sizing
 from ..requests.translate import Plan, plan
 from ..tokens.calibration import Calibration, calibrated
-from ..tokens.counted import Counter
 from ..tokens.counters import counter_for
+from ..tokens.protocol import Counter
 from ..view.added import Added, Gauge, with_added
 from ..view.compaction.blocks import Item, starts_block
 from ..view.compaction.ladder import situation_of

@@ -5,9 +5,9 @@ Takes canonical messages and tools. Imported by `view` and above; needs only `lo
 
 from .approximate import FactoredCounter
 from .calibration import Calibration, Drift, Prediction, calibrated
-from .counted import Counter, Tally
 from .counters import count_frame, count_message, count_tools, counter_for
 from .openai import OpenAICounter
+from .protocol import Counter, Tally
 
 __all__ = [
     "Calibration",

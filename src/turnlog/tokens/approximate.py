@@ -7,24 +7,24 @@ from collections.abc import Callable, Sequence
 from math import ceil
 
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
-from .counted import BlobReader, Choice, Tally, last_turn, tokens_said
 from .encrypted import texts_in
 from .families import VERSION, FactoredFamily
 from .media import count_media, media_text
+from .protocol import BlobReader, Choice, Tally, last_turn, tokens_said
 from .tool_schemas import flat_json, names_only, nested_objects, spaced_json
 from .vocabulary import count_pieces
 
 _VOCABULARY = "o200k_base"
 
-# A run this long without a space is an encoded blob, or might as well be one: no language's words are.
+# A run this long without a space is treated as encoded data: no word of any language is so long.
 _BLOB = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
 
 
 class FactoredCounter:
     """Counts for one family of models by factors. Never exact.
 
-    `texts` counts texts instead, if it is given: a tokenizer of the family's own, whose name and version
-    is `name`. Framing, tools and media stay as they are.
+    `texts`, if given, counts texts instead: a tokenizer of the family's own, with `name` as its name and version.
+    Framing, tools and media are counted as before.
     """
 
     def __init__(self, family: FactoredFamily, texts: Callable[[str], int] | None = None, *, name: str = "") -> None:
@@ -33,11 +33,11 @@ class FactoredCounter:
         self.id = f"{family.name}:{VERSION}" + (f"+{name}" if name else "")
 
     def text(self, text: str) -> int:
-        """Tokens of a text that somebody wrote."""
+        """Tokens of a text."""
         return self._spelled(text, self._family.said)
 
     def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
-        """Messages with their framing, one like another."""
+        """Messages with their framing."""
         total = Tally(certainty="estimated")
         turn = last_turn(messages)
         for index, message in enumerate(messages):
@@ -47,14 +47,14 @@ class FactoredCounter:
         return total
 
     def tools(self, tools: Sequence[Tool], choice: Choice = "auto") -> Tally:
-        """All declarations, and the prompt that tools bring along."""
+        """All declarations, and the hidden prompt that declared tools add."""
         if not tools:
             return Tally(certainty="estimated")
         each = sum(self._declared(tool) + self._family.tool for tool in tools)
         return Tally(tools=each + self._family.hidden.get(choice, 0), certainty="estimated")
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
-        """What stands around the whole request."""
+        """The framing of the whole request."""
         return Tally(framing=self._family.request + (self._family.system if system else 0), certainty="estimated")
 
     def _spelled(self, text: str, factor: float) -> int:
@@ -88,7 +88,7 @@ class FactoredCounter:
         return Tally(**counts, certainty="estimated")
 
     def _signatures(self, message: Message) -> Tally:
-        """What signatures stand for is read again while the turn lasts."""
+        """Signatures of calls: the reasoning behind them is billed again while the turn lasts."""
         length = sum(len(part.signature) for part in message.parts if isinstance(part, ToolCall))
         return Tally(assistant=ceil(length * self._family.signature), certainty="estimated")
 

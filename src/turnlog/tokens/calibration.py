@@ -1,6 +1,6 @@
-"""Counts corrected by what was billed: the last bill, plus what came since times a learned ratio.
+"""Counts corrected by bills: the last bill, plus the content since then times a learned ratio.
 
-A pure fold over a log's usage records; every step costs the same, however long the log.
+A fold over a log's usage records; the cost of a step does not depend on the length of the log.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..log.records import Count, Record, UsageRecord
-from .counted import Certainty
+from .protocol import Certainty
 
 _REMEMBERED = 20
-"""Requests that the ratio is learned from."""
+"""Number of latest requests that the ratio is learned from."""
 
 _PRIOR = 3_000
-"""Tokens that the ratio 1 weighs: the counter's own factor stands until more than that was billed."""
+"""Weight of the ratio 1, in tokens: the learned ratio counts for more once more than this was billed."""
 
 _LEAST, _MOST = 0.5, 3.0
-"""Bounds of the ratio. A bill outside them is for more than the text that was counted."""
+"""Bounds of the ratio. A bill outside them is for something other than the counted text."""
 
 _VOID = 0.9
-"""An anchor of which less than this is left (compacted, cleared) says nothing of the rest."""
+"""If less than this share of the last billed request is left (after compaction or clearing), its bill is not used."""
 
 MARGINS: dict[Certainty, float] = {"exact": 1.0, "calibrated": 1.03, "estimated": 1.1}
-"""Tokens that may be billed for one that is counted, by how far a count is to be trusted."""
+"""Tokens that may be billed per counted token, by certainty of the count."""
 
 _OFF = 0.05
 _STRIKES = 3
 
 
 class Prediction(Struct, frozen=True):
-    """What a request is going to be billed, and how much more it may turn out to be, in tokens."""
+    """The expected bill of a request and how much higher it may be, in tokens."""
 
     tokens: int
     certainty: Certainty
@@ -42,9 +42,9 @@ class Prediction(Struct, frozen=True):
 
 
 class Drift(Struct, frozen=True):
-    """Predictions were off by more than 5 % three times in a row: the counter does not fit the model.
+    """Three predictions in a row were off by more than 5 %: the counter does not fit the model.
 
-    `off` is by how much the last one was too low (or too high, if negative), as a share of the bill.
+    `off` is the error of the last one as a share of the bill, positive if the prediction was too low.
     """
 
     provider: str
@@ -60,11 +60,10 @@ class Drift(Struct, frozen=True):
 
 
 class _Learned(Struct, frozen=True):
-    """What the bills of one provider and counter taught.
+    """What was learned from the bills of one provider and counter.
 
-    `billed` and `counted` are the anchor: the same content, the last answer included, as billed and
-    as counted. `samples` are billed and counted growth of the last requests. `strikes` are predictions
-    in a row that were off.
+    `billed` and `counted` are the size of the last request and its answer, as billed and as counted. `samples` are the
+    billed and counted growth of the last requests. `strikes` is the number of predictions in a row that were off.
     """
 
     billed: int = 0
@@ -76,31 +75,28 @@ class _Learned(Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """Billed tokens a counted one."""
+        """Billed tokens per counted token."""
         billed, counted = (sum(sample[i] for sample in self.samples) for i in (0, 1))
         return min(_MOST, max(_LEAST, (billed + _PRIOR) / (counted + _PRIOR)))
 
     def expected(self, counted: int) -> int:
-        """The bill of a request that the counter sees `counted` tokens in."""
+        """The expected bill of a request of `counted` tokens."""
         if counted < self.counted * _VOID:
             return ceil(self.ratio * counted)
         return max(0, self.billed + ceil(self.ratio * (counted - self.counted)))
 
 
 class Calibration(Struct, frozen=True):
-    """What bills have taught so far. Start with an empty one; `observe` gives the next.
+    """What was learned from bills so far. Start with an empty one; `observe` returns the next.
 
-    Bills are kept apart by provider and counter: within one the tokens are of one vocabulary, so that
-    a dated model's bill serves its undated name.
+    Bills are grouped by provider and counter, which means by vocabulary: the bill of a dated model also serves its
+    undated name.
     """
 
     learned: dict[tuple[str, str], _Learned] = {}
 
     def predict(self, provider: str, counted: Count) -> Prediction:
-        """What a request of `counted` tokens (all of it: messages, tools, framing) will be billed.
-
-        Messages that were counted already keep their counts: only what is new has to be added up.
-        """
+        """The expected bill of a request of `counted` tokens (messages, tools and framing)."""
         tokens = counted.tokens
         known = self.learned.get((provider, counted.counter))
         if known is None:
@@ -112,8 +108,8 @@ class Calibration(Struct, frozen=True):
         return Prediction(expected, "calibrated", ceil((expected - min(new, expected)) * 0.02 + new * share))
 
     def scale(self, provider: str, counter: str, certainty: Certainty) -> float:
-        """How many tokens may be billed for one that is counted, with a margin for what is not known: that of the
-        counter at first, less the more was billed."""
+        """Tokens that may be billed per counted token, margin included: at first the counter's own margin, less as more
+        is billed."""
         known = self.learned.get((provider, counter))
         if known is None or not known.samples:
             return MARGINS[certainty]
@@ -122,7 +118,7 @@ class Calibration(Struct, frozen=True):
         return max(1.0, known.ratio) * (taught + (MARGINS[certainty] - taught) * untaught)
 
     def observe(self, record: UsageRecord) -> Calibration:
-        """After a bill. A record without a count of its request, or without input, teaches nothing."""
+        """The calibration after a bill. Records without a count of their request or without input are ignored."""
         counted = record.counted
         if counted is None or not counted.tokens or record.usage.input <= 0:
             return self
@@ -132,7 +128,7 @@ class Calibration(Struct, frozen=True):
         return Calibration({**self.learned, key: after})
 
     def drift(self, provider: str, counter: str) -> Drift | None:
-        """The warning that counts and bills have gone apart, if they have."""
+        """A warning if counts and bills differ, else None."""
         known = self.learned.get((provider, counter))
         if known is None or known.strikes < _STRIKES:
             return None
@@ -160,7 +156,7 @@ def _after(known: _Learned, record: UsageRecord, counted: int, *, anchored: bool
 
 
 def calibrated(records: Iterable[Record]) -> Calibration:
-    """What the bills in a log have taught, oldest first."""
+    """The calibration learned from the bills in a log, oldest first."""
     state = Calibration()
     for record in records:
         if isinstance(record.body, UsageRecord):

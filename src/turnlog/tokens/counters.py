@@ -1,4 +1,4 @@
-"""Which counter counts for a model, and the counts that sessions keep."""
+"""The counter for a model, and the counts that sessions keep."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..errors import InputError
 from ..log.messages import Message, Text, Tool, ToolCall, ToolResult
 from ..log.records import Count
 from .approximate import FactoredCounter
-from .counted import CERTAINTIES, BlobReader, Choice, Counter, Tally, tokens_said
 from .families import claude_family, gemini_family, openai_family, unknown_family
 from .openai import OpenAICounter
+from .protocol import CERTAINTIES, BlobReader, Choice, Counter, Tally, tokens_said
 
 WORD = Message("user", (Text("a word"),))
-"""What counters are tried on."""
+"""A message to try counters on."""
 
 _CALLS = Message("assistant", (ToolCall("1", "f", {}), ToolCall("2", "f", {})))
 _RESULT = Message("user", (ToolResult("1", "f", (Text('A "text"\nof two lines'),)),))
@@ -23,10 +23,10 @@ _RESULT = Message("user", (ToolResult("1", "f", (Text('A "text"\nof two lines'),
 
 @cache
 def counter_for(provider: str, model: str = "") -> Counter:
-    """The counter for a model, by its name first and the provider's second.
+    """The counter for a model, chosen by its name first and by the provider second.
 
-    `provider` is a turnlog provider's name, or `google-vertex`, whose framing is its own. The model may
-    carry a region or a vendor before its name. Making a counter loads no vocabulary: the first count does.
+    `provider` is the name of a provider, or `google-vertex`, which has framing of its own. The model's name may begin
+    with a region or a vendor. The vocabulary is loaded at the first count.
     """
     name = model.lower().rsplit("/", 1)[-1]
     if "claude" in name:
@@ -44,7 +44,7 @@ def counter_for(provider: str, model: str = "") -> Counter:
 
 
 def checked_counter(counter: Any, wanted: str) -> Counter:
-    """A counter that can count, as far as one word shows; else InputError, which says what is `wanted`."""
+    """Try a counter on one word. Raises InputError, which says what is `wanted`, if it cannot count."""
     missing = [name for name in ("id", "text", "messages", "tools", "frame") if not hasattr(counter, name)]
     if missing or isinstance(counter, type):
         lacks = f": it has no {', '.join(map(repr, missing))}" if missing else ", but a class: make one of it"
@@ -59,8 +59,7 @@ def checked_counter(counter: Any, wanted: str) -> Counter:
 
 
 class _Checked:
-    """A counter that somebody brought: each of its answers is looked at, since a wrong one would be taken for a size
-    far from where it was given."""
+    """A counter given by the user. Each of its answers is checked: a wrong one would cause errors far from here."""
 
     def __init__(self, counter: Any, wanted: str) -> None:
         self._counter = counter
@@ -68,7 +67,7 @@ class _Checked:
 
     @property
     def id(self) -> str:
-        """Its own."""
+        """The counter's own id."""
         return str(self._counter.id)
 
     def text(self, text: str) -> int:
@@ -84,7 +83,7 @@ class _Checked:
         return self._tally("tools", self._counter.tools(tools, choice))
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
-        """What stands beside messages and tools."""
+        """The tokens beside messages and tools."""
         return self._tally("frame", self._counter.frame(system=system, tools=tools))
 
     def _tally(self, name: str, said: Any) -> Tally:
@@ -99,23 +98,21 @@ class _Checked:
 
 
 def count_message(message: Message, counter: Counter, blob: BlobReader | None = None) -> Count:
-    """A message's count as its record keeps it, its framing included.
-
-    `blob` reads media bytes for their size in pixels or pages.
-    """
+    """A message's count as its record keeps it, framing included. `blob` reads media bytes, for their size in pixels or
+    pages."""
     tally = counter.messages((message,), blob)
     return Count(tally.tokens, counter.id, tally.certainty)
 
 
 def count_at_once(message: Message, counter: Counter, blob: BlobReader | None = None) -> Count:
-    """The count of a message with results of calls that were made at once: some providers bill those as one."""
+    """The count of a message with results of parallel calls: some providers bill those as one."""
     whole = counter.messages((_CALLS, message), blob)
     tokens = whole.tokens - counter.messages((_CALLS,), blob).tokens
     return Count(tokens, counter.id, whole.certainty, at_once=True)
 
 
 def joins_results(counter: Counter) -> bool:
-    """Whether results of calls made at once count otherwise than each by itself."""
+    """Whether results of parallel calls are counted differently from single ones."""
     return count_at_once(_RESULT, counter).tokens != count_message(_RESULT, counter).tokens
 
 
@@ -126,6 +123,6 @@ def count_tools(tools: Sequence[Tool], counter: Counter, choice: Choice = "auto"
 
 
 def count_frame(counter: Counter, *, system: bool, tools: bool) -> Count:
-    """The count of what a request costs beside its messages and tools."""
+    """The count of the tokens of a request beside its messages and tools."""
     tally = counter.frame(system=system, tools=tools)
     return Count(tally.tokens, counter.id, tally.certainty)

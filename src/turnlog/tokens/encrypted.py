@@ -1,5 +1,5 @@
-"""What a model reads of a provider's own items and blocks: results of tools that the provider runs, documents made of
-pieces, compacted conversations. How they are spelled to the model is not documented; their texts are most of it.
+"""What a model reads of opaque items and blocks: results of hosted tools, documents made of pieces, compacted
+conversations. How they are shown to the model is not documented; their texts are most of it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
-"""Bytes as base64, here: no word is as long."""
+"""Base64 data: no word is so long."""
 
-_SPEECHLESS = ("type", "id", "status", "signature", "cache_control", "media_type", "mimeType", "effort")
-"""Keys of what is no text to a model. So are those that end in `_id` or begin with `encrypted`."""
+_NOT_TEXT = ("type", "id", "status", "signature", "cache_control", "media_type", "mimeType", "effort")
+"""Keys whose values are not text for a model, like those that end in `_id` or begin with `encrypted`."""
 
 
 def texts_in(data: Any, key: str = "") -> Iterator[str]:
@@ -23,12 +23,12 @@ def texts_in(data: Any, key: str = "") -> Iterator[str]:
     elif isinstance(data, list):
         for value in data:
             yield from texts_in(value, key)
-    elif isinstance(data, str) and not (key in _SPEECHLESS or key.endswith("_id") or key.startswith("encrypted")):
+    elif isinstance(data, str) and not (key in _NOT_TEXT or key.endswith("_id") or key.startswith("encrypted")):
         yield _ENCODED.sub("", data)
 
 
 def encrypted_in(data: Any) -> int:
-    """How many characters of it are encrypted."""
+    """The number of encrypted characters in the data of an item."""
     if not isinstance(data, dict):
         return 0
     held = data.get("encrypted_content")

@@ -1,9 +1,8 @@
-"""What counting needs to know of each family of models: data, no rules.
+"""Facts for counting, by family of models.
 
-Vocabularies and framing of OpenAI's models were confirmed on billed requests; the factors and constants of
-the others were fitted to them. docs/counting.md says on what, and how far they can be trusted. Whoever
-changes a number here, or what is counted and how, raises VERSION: it is part of every count's name, and
-counts in logs are taken by that.
+Vocabularies and framing of OpenAI's models were confirmed by billed requests; factors and constants of the others were
+fitted to bills. docs/counting.md says to which, and how reliable they are. If you change a number here, or what is
+counted and how, raise VERSION: it is part of the name of every count, and logs are read by that name.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ class Images(Struct, frozen=True, kw_only=True):
 class OpenAIFamily(Struct, frozen=True, kw_only=True):
     """Framing of a generation of OpenAI's models, in tokens. `chat` and `responses` stand for the two APIs.
 
-    `reply` is for the answer to come, `message` around each, `assistant` more around an assistant's;
-    `call` around a lone call and its result's name, `parallel` around several made at once, `result`
-    around each answer to a lone call; `tools` around all declarations, `alone` more where no system
-    text goes before them; `named` where a tool is forced by name.
+    `reply` is for the answer to come, `message` around each, `assistant` more around an assistant's; `call` around a
+    single call and its result's name, `parallel` around parallel calls, `result` around each result of a single call;
+    `tools` around all declarations, `alone` more where no system text goes before them; `named` where a tool is forced
+    by name.
     """
 
     name: str
@@ -120,7 +119,7 @@ _OPENAI: tuple[tuple[str, OpenAIFamily], ...] = (
 def openai_family(model: str) -> OpenAIFamily | None:
     """The family of one of OpenAI's models, by the name it is sold under; None if it is none of theirs.
 
-    What is newer than this table is taken for the newest generation in it.
+    A model that is newer than this table counts as its newest generation.
     """
     name = model.removeprefix("ft:")
     return next((family for pattern, family in _OPENAI if re.match(pattern, name)), None)
@@ -146,7 +145,7 @@ _CLAUDE_48 = replace(
     _CLAUDE_47, name="claude-4.8", request=4, message=2, hidden={"auto": 355, "required": 487, "named": 487}
 )
 
-# Hidden prompts that differ from their family's, by what stands in a model's name.
+# Hidden prompts that differ from those of the family, by pattern of the model's name.
 _HIDDEN: tuple[tuple[str, dict[str, int]], ...] = (
     (r"claude-3-5-haiku|claude-3-haiku", {"auto": 264, "required": 360, "named": 360}),
     (r"claude-3-5-sonnet", {"auto": 280, "required": 280, "named": 280}),
@@ -212,8 +211,8 @@ _UNKNOWN = FactoredFamily(
 
 
 def unknown_family(model: str = "") -> FactoredFamily:
-    """What a model of an unknown vocabulary is counted as: rather too many tokens than too few.
+    """The family of a model with an unknown vocabulary: its counts are rather too high than too low.
 
-    The model is part of the name, so that what its bills teach serves no other.
+    The model is part of the name, so that its bills calibrate no other model.
     """
     return replace(_UNKNOWN, name=f"unknown-{model}" if model else "unknown")

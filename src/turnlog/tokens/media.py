@@ -1,4 +1,4 @@
-"""What images, documents and sound cost, by their size."""
+"""Tokens of images, documents, audio and video, by their size."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from math import ceil
 
 from ..errors import BlobMissing
 from ..log.messages import Media, media_kind
-from .counted import BlobReader
 from .dimensions import dimensions, pages
 from .families import Images
+from .protocol import BlobReader
 
 _COMMON = (1024, 768)
-"""Sides that an image is taken to have when nothing is known of it, in pixels."""
+"""Assumed sides of an image of unknown size, in pixels."""
 
 _BYTES_A_PAGE = 50_000
 _BYTES_A_SECOND = 16_000
-"""Sound at 128 kbit/s; a guess as good as any where only the number of bytes is known."""
+"""Audio at 128 kbit/s: a guess, if only the number of bytes is known."""
 
 _FRAME = 70
-"""Tokens of a second of video beside its sound (Gemini 3, low resolution, as billed)."""
+"""Tokens of a second of video beside its audio (Gemini 3, low resolution, as billed)."""
 
 
 def image_tokens(images: Images, width: int, height: int) -> int:
@@ -49,7 +49,7 @@ def _shorter_side(width: int, height: int, side: int) -> tuple[int, int]:
 
 
 def _crops(width: int, height: int) -> int:
-    """Google's tiles: none beside the whole for a small image, else squares of 2/3 of its shorter side."""
+    """Google's tiles: one for a small image, else the whole and squares of 2/3 of its shorter side."""
     if max(width, height) <= 384:
         return 1
     unit = min(768, max(256, int(min(width, height) / 1.5)))
@@ -57,7 +57,7 @@ def _crops(width: int, height: int) -> int:
 
 
 def _patches(images: Images, width: int, height: int) -> int:
-    """Patches of the image, made smaller until there are no more than allowed."""
+    """Patches of the image, scaled down until there are no more than allowed."""
     longest = images.side * 56 if images.side == 28 else max(width, height)  # Claude's 1,568 pixels
     width, height = _inside(width, height, longest)
     pieces = ceil(width / images.side) * ceil(height / images.side)
@@ -65,7 +65,7 @@ def _patches(images: Images, width: int, height: int) -> int:
 
 
 def count_media(media: Media, images: Images, *, page: int, second: int, blob: BlobReader | None) -> int:
-    """Tokens of one media part. Its bytes are looked at where `blob` can give them."""
+    """Tokens of one media part. Its bytes are read if `blob` has them."""
     data = _bytes(media, blob)
     told = media_kind(media.mime)
     match media.kind if told == "file" else told:  # providers go by the type
@@ -81,7 +81,7 @@ def count_media(media: Media, images: Images, *, page: int, second: int, blob: B
 
 
 def media_text(media: Media, blob: BlobReader | None) -> str | None:
-    """The text of a document that is plain text, which is billed as text; None for any other."""
+    """The text of a plain-text document, which is billed as text; None for any other media."""
     if media.kind in ("document", "file") and media.mime.startswith("text/"):
         data = _bytes(media, blob)
         return None if data is None else data.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Counts for OpenAI's models: their own vocabulary, their own framing."""
+"""Counts for OpenAI's models, with their own vocabulary and framing."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from ..log.messages import (
     compact_json,
     shown_apart,
 )
-from .counted import BlobReader, Certainty, Choice, Tally, last_turn
 from .encrypted import encrypted_in, texts_in
 from .families import VERSION, OpenAIFamily
 from .media import count_media, media_text
+from .protocol import BlobReader, Certainty, Choice, Tally, last_turn
 from .typescript import typescript
 from .vocabulary import count_pieces
 
 
 class OpenAICounter:
-    """Counts for one family of OpenAI's models, over the chat or the Responses API. There, a call is an item of its
-    own, and billed as part of the answer that it stands behind, as recorded bills show; chat bills calls made at once
-    as one, and their results too.
+    """Counts for one family of OpenAI's models, over the chat or the Responses API. As recorded bills show, Responses
+    bills each call as an item of its own, as part of the answer before it; chat bills parallel calls as one, and their
+    results too.
 
-    Messages of text alone are exact; calls, tools and media, whose spelling is not documented, are
-    estimates that mostly turn out exact.
+    Messages of text are exact; calls, tools and media, whose spelling is not documented, are estimates that are mostly
+    exact.
     """
 
     def __init__(self, family: OpenAIFamily, api: Literal["chat", "responses"] = "chat") -> None:
@@ -70,7 +70,7 @@ class OpenAICounter:
         return total + self._results(results, open_calls, blob) if results else total
 
     def tools(self, tools: Sequence[Tool], choice: Choice = "auto") -> Tally:
-        """The namespace of all functions; a hosted tool counts as its declaration."""
+        """All functions as one namespace; a hosted tool counts as its declaration."""
         if not tools:
             return Tally()
         functions = [tool for tool in tools if tool.kind != "hosted"]
@@ -81,15 +81,15 @@ class OpenAICounter:
         return Tally(tools=declared + hosted + around + forced, certainty="estimated")
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
-        """The answer's opening; and a message for the tools where no system text takes them in."""
+        """The opening of the answer, and a message for the tools if there is no system text to hold them."""
         alone = self._family.alone if tools and not system and self._api == "chat" else 0
         return Tally(framing=self._family.reply + alone)
 
     def _message(
         self, message: Message, blob: BlobReader | None, *, thinking: bool = False, opens: bool = True
     ) -> Tally:
-        """What a message says beside calls and results, and what stands around it, if it `opens` one; reasoning where
-        it still counts."""
+        """The tokens of a message beside its calls and results; its framing if it `opens` an item; reasoning if it is
+        still counted (`thinking`)."""
         family = self._family
         counts = {"system": 0, "user": 0, "assistant": 0, "images": 0}
         certainty: Certainty = "exact" if family.sure else "estimated"
@@ -158,7 +158,7 @@ class OpenAICounter:
 
 
 def _decrypted(characters: int) -> int:
-    """Tokens of what is encrypted, as far as seen: 850 characters of envelope, then 8 a token."""
+    """Tokens of encrypted content, as observed: 850 characters of envelope, then 8 characters per token."""
     return max(0, characters - 850) // 8
 
 
@@ -167,7 +167,7 @@ def _says_something(message: Message) -> bool:
 
 
 def _goes_on(message: Message) -> int:
-    """How often a message speaks again behind a call, or behind reasoning in its midst: there, that is another item."""
+    """How often a message continues with text after a call or after reasoning in its middle: each is another item."""
     others = (ToolCall, Reasoning)
     kinds = [part for part in message.parts if isinstance(part, (Text, *others))]
     while kinds and isinstance(kinds[0], Reasoning):
@@ -180,7 +180,7 @@ def _arguments(call: ToolCall) -> Any:
 
 
 def _item(text: str) -> Any:
-    """An entry of the list that results of parallel calls are billed as: a JSON object as it is."""
+    """A result in the list that results of parallel calls are billed as: a JSON object stays an object."""
     if not text.startswith("{"):
         return text
     try:

@@ -1,4 +1,4 @@
-"""JSON schemas of tools, followed with a limit: they come from anywhere and may refer to themselves."""
+"""Resolve references in JSON schemas of tools, within limits: a schema may refer to itself."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-class Following:
-    """References of one document, resolved while its reader keeps within depth and number.
+class References:
+    """The references of one schema document.
 
-    A recursive schema has no end and a small one can unfold to millions: after 6 references below
-    each other, or 5,000 schemas, `may` says no and the reader writes what it writes for anything.
+    A recursive schema has no end, and a small one can unfold to millions: after 6 nested references or 5,000 schemas,
+    `may_enter` says no, and the reader treats the schema as unknown.
     """
 
     def __init__(self, root: Any) -> None:
         self._root = mapping(root)
         self._seen = 0
 
-    def may(self, depth: int) -> bool:
-        """Whether to go into one more schema, `depth` deep."""
+    def may_enter(self, depth: int) -> bool:
+        """Whether to read one more schema at this depth."""
         self._seen += 1
         return depth <= _DEPTH and self._seen <= _MOST
 
-    def referred(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a `$ref` stands for; a schema without one stands for itself."""
+    def resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The schema that `$ref` refers to; a schema without one is returned as it is."""
         for _ in range(_DEPTH):
             reference = schema.get("$ref")
             if not isinstance(reference, str):

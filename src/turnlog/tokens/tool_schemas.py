@@ -1,4 +1,4 @@
-"""Tool declarations as models of other providers are taken to see them."""
+"""Tool declarations as models of Anthropic and Google probably see them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..log.messages import Tool, compact_json
-from .schemas import Following, mapping
+from .schemas import References, mapping
 
 _UNSEEN = frozenset(
     "$defs definitions $schema additionalProperties title pattern minLength maxLength minItems maxItems uniqueItems "
     "minimum maximum prefixItems".split()
 )
-"""What Gemini is not shown of a schema, as far as what was billed tells."""
+"""Keys of a schema that Gemini is not shown, judging by bills."""
 
 
 def spaced_json(tool: Tool) -> str:
@@ -41,23 +41,23 @@ def names_only(tool: Tool) -> str:
 
 
 def _flat(tool: Tool) -> Any:
-    """A tool's schema without what models are not shown, its references resolved."""
-    return _unfolded(tool.parameters, Following(tool.parameters), 0)
+    """A tool's schema with its references resolved, without keys that models are not shown."""
+    return _unfolded(tool.parameters, References(tool.parameters), 0)
 
 
-def _unfolded(schema: Any, following: Following, depth: int, *, names: bool = False) -> Any:
-    """`names`: the keys are names of properties and mean nothing else."""
+def _unfolded(schema: Any, references: References, depth: int, *, names: bool = False) -> Any:
+    """With `names`, the keys are names of properties, not keywords."""
     if isinstance(schema, list):
-        return [_unfolded(item, following, depth) for item in schema]
+        return [_unfolded(item, references, depth) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema and not names:
         depth += 2  # Gemini unfolds a recursive schema no more than three times
-        if not following.may(depth):
+        if not references.may_enter(depth):
             return {}
-        schema = {**following.referred(schema), **{key: value for key, value in schema.items() if key != "$ref"}}
+        schema = {**references.resolved(schema), **{key: value for key, value in schema.items() if key != "$ref"}}
     return {
-        key: _unfolded(value, following, depth, names=key == "properties" and not names)
+        key: _unfolded(value, references, depth, names=key == "properties" and not names)
         for key, value in schema.items()
         if names or key not in _UNSEEN
     }
@@ -72,7 +72,7 @@ def _nested(schema: Any, *, top: bool) -> Iterator[Any]:
 
 
 def _names(schema: Any) -> Iterator[str]:
-    """Texts of a schema that are names or descriptions, in order."""
+    """The names and descriptions in a schema, in order."""
     if isinstance(schema, list):
         for item in schema:
             yield from _names(item)

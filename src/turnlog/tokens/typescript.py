@@ -1,6 +1,6 @@
-"""Tool declarations as OpenAI's models are shown them: a TypeScript namespace.
+"""Tool declarations as OpenAI's models see them: a TypeScript namespace.
 
-The form is not documented; it was told apart by what requests with tools were billed (docs/counting.md).
+The format is not documented; it was inferred from the bills of requests with tools (docs/counting.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..log.messages import Tool
-from .schemas import Following, mapping
+from .schemas import References, mapping
 
 
 def typescript(tools: Sequence[Tool]) -> str:
@@ -30,8 +30,8 @@ def typescript(tools: Sequence[Tool]) -> str:
 
 
 def _comment(text: Any) -> list[str]:
-    """A comment line for each line of a description, its common indentation taken off (as
-    `inspect.cleandoc` does, which costs 9 ms to import)."""
+    """A comment line for each line of a description, without common indentation (as `inspect.cleandoc` does, which
+    takes 9 ms to import)."""
     if not isinstance(text, str) or not text:
         return []
     first, *rest = text.expandtabs().split("\n")
@@ -44,7 +44,7 @@ class _Declaration:
     """The types of one tool's parameters."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._following = Following(schema)
+        self._references = References(schema)
 
     def properties(self, schema: Mapping[str, Any], depth: int) -> str:
         """A line for each property, its title and description before it."""
@@ -53,7 +53,7 @@ class _Declaration:
         lines: list[str] = []
         for name, value in mapping(schema.get("properties")).items():
             own = mapping(value)
-            whole = self._following.referred(own)
+            whole = self._references.resolved(own)
             title, text = (own.get(key) or whole.get(key) for key in ("title", "description"))
             if isinstance(title, str) and title:
                 lines += [f"// {title}", *(["//"] if text else [])]
@@ -64,10 +64,10 @@ class _Declaration:
         return "\n".join(lines)
 
     def _type(self, schema: Mapping[str, Any], depth: int) -> str:
-        """The type of a schema; `any` where it says nothing that is understood."""
-        if not self._following.may(depth):
+        """The type of a schema; `any` if it is not understood."""
+        if not self._references.may_enter(depth):
             return "any"
-        schema = self._following.referred(schema)
+        schema = self._references.resolved(schema)
         for key in ("anyOf", "oneOf"):
             choices = schema.get(key)
             if isinstance(choices, list):

@@ -1,6 +1,6 @@
 """OpenAI's published vocabularies, shipped with turnlog and loaded at the first count.
 
-tiktoken would download them; here it gets them handed over. `scripts/vocabulary.py` packed them from
+tiktoken would download them; here it is given the shipped ones. `scripts/vocabulary.py` packed them from
 the published files and checked their digests.
 """
 
@@ -38,35 +38,35 @@ VOCABULARIES = {
 """Name -> the pattern that splits a text before pieces are merged."""
 
 _LONGEST = 64_000
-"""Characters handed to the tokenizer at once: at most 256 KB of UTF-8. It panics at a million spaces
-(tiktoken 0.14, openai/tiktoken #15), and no text is worth the risk of finding its other limits."""
+"""Characters handed to the tokenizer at once: at most 256 KB of UTF-8. It crashes at a million spaces
+(tiktoken 0.14, openai/tiktoken #15), and may have other limits."""
 
 _LONG = range(10_000, 250_000)
-"""Characters of texts whose count takes a millisecond or more, and that may well be held in memory a little longer."""
+"""Lengths of texts whose count takes a millisecond or more and is remembered."""
 
 _SHORT = 160
-"""Characters of a text that is likely to come again: the name of a tool."""
+"""Longest text that is likely to come again, such as the name of a tool."""
 
 _LINE = 1_000
-"""Characters of a line that is too long to be remembered."""
+"""Length from which a line is not remembered."""
 
 _REMEMBERED_LINES = 2_048
-"""Of the largest summary of `auto`, 20,000 tokens, there are up to 1,500 lines; with fewer than it has, each would push
-out the one that is asked for next."""
+"""Lines whose counts are remembered. The largest summary of `auto`, 20,000 tokens, has up to 1,500 lines: a smaller
+cache would drop each line before it is needed again."""
 
 _NEAR = 2_000
-"""How far before the longest piece's end a safe place to cut is looked for."""
+"""How far before the end of the longest piece to look for a safe place to cut."""
 
-# No token reaches over these places: neither pattern takes a line end and what follows it (but a
-# slash or more space) together, nor a letter and the space behind it.
+# No token spans these places: neither pattern matches a line end together with what follows (except a slash or more
+# space), nor a letter together with the space after it.
 _LINES = re.compile(r"(?<=\n)(?=[^\s/])")
 _SAFE = re.compile(rf"{_LINES.pattern}|(?<=[A-Za-z])(?= [A-Za-z])")
 
 
 def cut(text: str) -> Iterator[str]:
-    """`text` in pieces whose tokens add up to those of the whole, as far as it has places to cut at.
+    """`text` in pieces whose tokens add up to those of the whole.
 
-    Where it has none (a long run without spaces), a cut may add a token or two per 64,000 characters.
+    If there is no safe place to cut (a long run without spaces), a cut may add a token or two per 64,000 characters.
     """
     start = 0
     while len(text) - start > _LONGEST:
@@ -78,10 +78,9 @@ def cut(text: str) -> Iterator[str]:
 
 
 def count_pieces(vocabulary: str, text: str) -> int:
-    """Tokens of `text`, special tokens' spellings counted as the text they are, lone surrogates as the
-    replacement character that takes their place on the wire.
+    """Tokens of `text`. Special tokens count as plain text, lone surrogates as the replacement character that is sent.
 
-    Never raises for a text. The first call takes a few tenths of a second to load the vocabulary.
+    Never raises for a text. The first call takes a few tenths of a second, to load the vocabulary.
     """
     if not text:
         return 0
@@ -100,8 +99,8 @@ def _count(vocabulary: str, text: str) -> int:
 
 @lru_cache(maxsize=4)
 def _count_again(vocabulary: str, text: str) -> int:
-    """Remembers the last few, and lines: a summary is counted when it is judged and wherever it comes to stand, and
-    most of its lines stood in the one before it."""
+    """Remembers the last texts and their lines: a summary is counted several times, and most of its lines were in the
+    summary before it."""
     return sum((_count_line if len(line) < _LINE else _count)(vocabulary, line) for line in _LINES.split(text))
 
 
@@ -111,7 +110,7 @@ _count_line = lru_cache(maxsize=_REMEMBERED_LINES)(_count)
 
 @cache
 def _encoding(name: str) -> Encoding:
-    """The tokenizer over the packed vocabulary; both are imported no earlier than needed."""
+    """The tokenizer with the packed vocabulary. Its modules are imported on first use."""
     if name not in VOCABULARIES:
         raise InputError(f"no vocabulary {name!r}; there are {', '.join(VOCABULARIES)}")
     import lzma

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..log.budget import Budget, Marks
 from ..log.messages import Message, ToolCall, ToolResult
-from ..tokens.counted import BlobReader, Certainty, Counter, Tally
+from ..tokens.protocol import BlobReader, Certainty, Counter, Tally
 from .types import Shown
 
 Kind = Literal["system", "tools", "summary", "user", "assistant", "tool results", "images", "framing"]

@@ -1,4 +1,4 @@
-"""What a count is made of, and what every counter can do."""
+"""The Counter protocol, and tallies: the counts that it returns."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ..errors import InputError
 from ..log.messages import Message, Tool, ToolResult
 
 Certainty = Literal["exact", "calibrated", "estimated"]
-"""`exact`: what the provider bills, as far as was ever seen. `calibrated`: an estimate corrected by
-what was billed before. `estimated`: neither."""
+"""`exact`: equal to every bill seen so far. `calibrated`: an estimate corrected by earlier bills. `estimated`:
+neither."""
 
 BlobReader = Callable[[str], bytes]
 """Media bytes by hex SHA-256; raises BlobMissing."""
 
 Choice = Literal["auto", "required", "named", "none"]
-"""What a request says of its tools: some providers bill a forced call differently."""
+"""The tool choice of a request: some providers bill a forced call differently."""
 
 
 class Tally(Struct, frozen=True, gc=False, kw_only=True):
-    """Tokens by kind, and how far to trust them.
+    """Tokens by kind, and their certainty.
 
-    `user` and `assistant` are what was said (an assistant's calls and reasoning included), `images`
-    all media, `framing` what a provider puts around messages and requests.
+    `user` and `assistant` are messages (including an assistant's calls and reasoning), `images` all media, `framing`
+    the tokens that a provider adds around messages and requests.
     """
 
     system: int = 0
@@ -40,7 +40,7 @@ class Tally(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """All of them."""
+        """The sum."""
         said = self.system + self.user + self.assistant
         return said + self.tools + self.tool_results + self.images + self.framing
 
@@ -63,7 +63,7 @@ class Tally(Struct, frozen=True, gc=False, kw_only=True):
 
 
 def tokens_said(said: Any, wanted: str) -> int:
-    """What a counter returned, if it is a number of tokens; else InputError, which says what is `wanted`."""
+    """Check a number of tokens that a counter returned. Raises InputError, which says what is `wanted`."""
     try:
         tokens = operator.index(said)
     except TypeError:
@@ -74,10 +74,9 @@ def tokens_said(said: Any, wanted: str) -> int:
 
 
 def last_turn(messages: Sequence[Message]) -> int:
-    """Where the last turn begins: the index after the last message in which a user speaks.
+    """The index after the last message in which a user speaks: there the last turn begins.
 
-    Results of tools do not end a turn. Reasoning from before it is dropped by providers that bill
-    reasoning at all, so it counts for nothing.
+    Tool results do not end a turn. Providers that bill reasoning drop that of earlier turns, so it is not counted.
     """
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
@@ -91,13 +90,13 @@ def _weaker(left: Certainty, right: Certainty) -> Certainty:
 
 
 CERTAINTIES: tuple[Certainty, ...] = ("exact", "calibrated", "estimated")
-"""How far counts can be trusted, the most first."""
+"""All certainties, the most certain first."""
 
 
 class Counter(Protocol):
-    """Counts for one provider and model. Plug in a better one by giving it these five things.
+    """Counts for one provider and model. Any object with these five members can replace the built-in one.
 
-    A counter is pure: the same content gives the same count, and `id` changes when that does.
+    A counter is pure: the same content gives the same count, and `id` changes whenever counts do.
     """
 
     @property
@@ -105,18 +104,18 @@ class Counter(Protocol):
         """Name and version, as stored with every count."""
 
     def text(self, text: str) -> int:
-        """Tokens of a text by itself. Raises nothing, whatever the text."""
+        """Tokens of a text by itself. Never raises."""
 
     def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
-        """Messages as part of a request, what frames each included.
+        """Messages as part of a request, with their framing.
 
-        Parallel calls and their results are counted best together; one message by itself is counted
-        as if nothing else were there. Without `blob`, media are taken to be of common size.
+        Parallel calls and their results are best counted together; a single message is counted as if it stood alone.
+        Without `blob`, media are assumed to have a common size.
         """
 
     def tools(self, tools: Sequence[Tool], choice: Choice = "auto") -> Tally:
-        """Tool declarations, with whatever a provider adds to a request that has any."""
+        """Tool declarations, with the tokens that a provider adds to a request with tools."""
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
-        """What a request costs beside its messages and tools: whether it has system text or tools
-        changes it."""
+        """The tokens of a request beside its messages and tools. They depend on whether it has system text and
+        tools."""
