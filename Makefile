@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-fast test-clients lint format docs demo bench clean
+.PHONY: help setup test test-fast test-clients lint format docs site demo bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ format: $(VENV)/.dev ## lay the code out and mend what ruff can mend
 docs: $(VENV)/.dev ## run every example of README.md and docs/
 	@$(BIN)/python -m pytest -q tests/test_docs.py tests/test_format.py
 
+site: $(VENV)/.docs ## build the documentation as a web site into site/, and check its links
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --clean
+
 demo: $(VENV)/.runtime ## show what turnlog does, on a conversation it makes up
 	@$(BIN)/turnlog demo
 
@@ -50,7 +53,7 @@ bench: $(VENV)/.dev ## measure speed; each bench/*.py prints its figures
 	@for script in bench/*.py; do [ ! -e "$$script" ] || $(BIN)/python "$$script" || exit 1; done
 
 clean: ## remove .venv and everything generated
-	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -66,4 +69,8 @@ $(VENV)/.runtime: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
 	@$(PIP) --editable '.[dev]'
+	@touch $(VENV)/.runtime $@
+
+$(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
+	@$(PIP) --editable '.[docs]'
 	@touch $(VENV)/.runtime $@

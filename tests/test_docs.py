@@ -2,8 +2,8 @@
 
 A ```python block is executed; blocks of one file share a namespace and a temporary directory, and
 run in the order they stand in. In a ```console block every `$ turnlog ...` command runs, in the same
-directory; output shown under it is compared, a line `...` standing for any lines. The words
-`no-run` after the language leave a block alone.
+directory; output shown under it is compared, a line `...` standing for any lines. A comment
+`<!-- no-run -->` on the line above a block leaves it alone.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from turnlog import errors
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNING = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LANDING = ROOT / "docs" / "index.md"
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_WORDS = re.compile(r"<!-- (.*) -->")
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, the words after it, the line its text begins on, its text."""
+    """A fenced block: its language, the words of the comment above it, the line its text begins on, its text."""
 
     language: str
     words: tuple[str, ...]
@@ -40,15 +42,16 @@ def blocks(page: str) -> list[Block]:
     found: list[Block] = []
     lines = page.splitlines()
     start: int | None = None
-    info: list[str] = []
     for number, line in enumerate(lines):
         if not line.startswith("```"):
             continue
         if start is None:
-            start, info = number + 1, line.strip("`").split()
+            start = number + 1
         else:
+            comment = _WORDS.fullmatch(lines[start - 2]) if start > 1 else None
+            words = tuple(comment[1].split()) if comment else ()
             text = "\n".join(lines[start:number]) + "\n"
-            found.append(Block(info[0] if info else "", tuple(info[1:]), start + 1, text))
+            found.append(Block(lines[start - 1].strip("`"), words, start + 1, text))
             start = None
     assert start is None, f"a block opened on line {start} is never closed"
     return found
@@ -96,6 +99,8 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """An example that does not run, or prints something else than the page shows, fails here."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):  # no page meets the sessions of another
+        monkeypatch.delenv(name, raising=False)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page.read_text("utf-8")):
         if "no-run" in block.words:
@@ -113,17 +118,44 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 assert not shown or agrees(shown, printed), problem
 
 
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return re.sub(r"(?ms)^```.*?^```$", "", page.read_text("utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """The places of a page that a link may name: its headings, and what stands as `<a id="...">`."""
+    titles = re.findall(r"(?m)^#+ (.+)$", prose(page))
+    slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return slugs | set(re.findall(r'<a id="([^"]+)">', prose(page)))
+
+
+def missing(page: Path, link: str) -> bool:
+    """Whether a link leads to no file, or to no place in a page."""
+    path, _, anchor = link.partition("#")
+    target = page.parent / path if path else page
+    return not target.exists() or bool(anchor and anchor not in anchors(target))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    """A link to a file that is not there fails here."""
-    links = [link.split("#")[0] for link in _LINK.findall(page.read_text("utf-8")) if "://" not in link]
-    assert [link for link in links if link and not (page.parent / link).exists()] == []
+    """A link to a file or a heading that is not there fails here."""
+    links = [link for link in _LINK.findall(prose(page)) if "://" not in link]
+    assert [link for link in links if missing(page, link)] == []
 
 
-def test_every_page_is_found_from_the_first() -> None:
-    """A page that README does not link to is read by nobody who does not know of it."""
-    first = (ROOT / "README.md").read_text("utf-8")
-    assert [page.name for page in RUNNING[1:] if f"(docs/{page.name})" not in first] == []
+def test_every_page_is_found_from_the_landing_page() -> None:
+    """Nobody reads a page that the landing page does not link to, unless they know of it. README links there."""
+    readme, landing = (path.read_text("utf-8") for path in (ROOT / "README.md", LANDING))
+    pages = [page.relative_to(LANDING.parent).as_posix() for page in RUNNING[1:] if page != LANDING]
+    assert "(docs/index.md)" in readme
+    assert [page for page in pages if f"({page})" not in landing] == []
+
+
+def test_readme_is_one_screen_and_a_little() -> None:
+    """README is what a developer reads before trying turnlog: under 120 lines, none over 120 characters."""
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert len(lines) < 120 and max(map(len, lines)) <= 120
 
 
 def test_every_public_name_is_on_a_page() -> None:
@@ -144,7 +176,15 @@ def test_a_shown_output_can_disagree() -> None:
 
 def test_blocks_and_commands_are_found() -> None:
     """The reader of pages itself: a block or command it missed would never run."""
-    page = "text\n```console\n$ turnlog a \\\n>   b\nout\n$ turnlog c\n```\n\n```python no-run\nx\n```\n"
+    page = "text\n```console\n$ turnlog a \\\n>   b\nout\n$ turnlog c\n```\n\n<!-- sdk no-run -->\n```python\nx\n```\n"
     console, python = blocks(page)
     assert commands(console.text) == [("turnlog a b", "out"), ("turnlog c", "")]
-    assert python == Block("python", ("no-run",), 10, "x\n")
+    assert python == Block("python", ("sdk", "no-run"), 11, "x\n")
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    """The check of links itself: were it to accept anything, no link could be wrong."""
+    page = tmp_path / "page.md"
+    page.write_text('# A `b`: c\n```sh\n# no heading\n```\n<a id="placed"></a>\n')
+    assert not any(missing(page, link) for link in ("page.md", "#a-b-c", "page.md#placed"))
+    assert all(missing(page, link) for link in ("other.md", "#no-heading", "page.md#d"))
