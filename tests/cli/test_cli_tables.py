@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from turnlog.config.settings import Settings
 from turnlog.models.target import target
 from turnlog.session.open import open as new_session
 
@@ -18,7 +19,9 @@ TITLE = "Port the billing module to Decimal and 日本語 leave the database alo
 @pytest.fixture
 def session(tmp_path: Path) -> str:
     """The id of a session with a long id, a long title and a few summaries."""
-    with new_session(LONG, store=tmp_path / "log.db", target=target("openai-chat", "gpt-4o"), title=TITLE) as made:
+    with new_session(
+        LONG, store=tmp_path / "log.db", target=target("openai-chat", "gpt-4o"), settings=Settings(title=TITLE)
+    ) as made:
         made.configure(budget=1_200, strategy="spec")
         for n in range(30):
             made.user(f"Step {n}. " * 20)

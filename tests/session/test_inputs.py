@@ -22,6 +22,11 @@ MINI = turnlog.target("openai-chat", "gpt-4o-mini")
 CLAUDE = turnlog.target("anthropic", "claude-sonnet-4-5")
 
 
+def result(*parts: Any) -> ToolResult:
+    """A result of a call that is not on record."""
+    return ToolResult("c", "f", parts)
+
+
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
     return turnlog.open("trip", target=CHAT, store=tmp_path / "a.db")
@@ -41,7 +46,7 @@ def session(tmp_path: Path) -> Session:
         lambda s: s.add(Message("user", (Text(None),))),
         lambda s: s.add(Message("assistant", (ToolCall("c", "f", arguments={1: 2}),))),
         lambda s: s.add(Message("assistant", (ToolCall("c", "f", arguments={"a": float("inf")}),))),
-        lambda s: s.tool_result("c", "r", outcome="error"),
+        lambda s: s.add(Message("user", (ToolResult("c", "f", (Text("r"),), "error"),))),
         lambda s: s.note(None),
         lambda s: s.note("topic", data={"a", "b"}),
         lambda s: s.configure(stop=b"x"),
@@ -79,7 +84,10 @@ QUOTA = {"error": {"code": 429, "message": "Quota exceeded.", "status": "RESOURC
     ("where", "record"),
     [
         ("message.parts[1].text", lambda s, value: s.user(["Look:", Text(value)])),
-        ("message.parts[0].parts[0].text", lambda s, value: s.tool_result("c", Text(value))),
+        (
+            "message.parts[0].parts[0].text",
+            lambda s, value: s.add(Message("user", (ToolResult("c", "f", (Text(value),)),))),
+        ),
         ("message.parts[0].url", lambda s, value: s.user(Media("image", url=value))),
         ("message.name", lambda s, value: s.add(Message("user", (Text("x"),), name=value))),
         ("text", lambda s, value: s.note("topic", value)),
@@ -322,3 +330,22 @@ def test_one_call_without_an_id_stays_as_it_came(session: Session) -> None:
     session.user("Look.")
     [call] = session.receive(_asked_for(("", "look"))).tool_calls
     assert call.id == ""
+
+
+@pytest.mark.parametrize("way", ["session", "turn"])
+def test_a_result_of_no_call_is_refused(session: Session, way: str) -> None:
+    """A mistyped id: the result is in no request, the call stands there without one, and nobody is told."""
+    with session.turn("go") as turn:
+        call, other = ToolCall("call_1", "look", {}), ToolCall("call_7", "look", {})
+        given = session if way == "session" else turn
+        for wrong in ("call_1", call):
+            with pytest.raises(InputError, match="no call of session 'trip' has the id 'call_1': no call is open"):
+                given.tool_result(wrong, "cold")
+        session.add(Message("assistant", (call,)))
+        for wrong in ("call_7", other, ""):
+            with pytest.raises(InputError, match="open calls are 'call_1' of 'look'; `add` takes"):
+                given.tool_result(wrong, "cold")
+        given.tool_result("call_1", "cold")
+        given.tool_result(call, "cold again")  # which is a duplicate, and told as one
+        stray = Message("user", (ToolResult("call_7", "look", (Text("warm"),)),))
+        assert [session.add(stray).message, session.extend([stray])[0].message] == [stray, stray]

@@ -83,6 +83,7 @@ def test_numbers_are_taken_as_models_write_them() -> None:
     session = Session(store, store.create("s"))
     for n in range(1, 7):
         session.user(f"first of {n}\nsecond of {n}\nthird of {n}")
+    session.add(Message("assistant", (ToolCall("r1", "read_back", {}),)))
 
     def answered(number: object, line: object = 1) -> Message | None:
         asked = {"record": number, "first_line": line, "last_line": line}
@@ -138,6 +139,7 @@ def test_media_cannot_be_read_back_by_a_model() -> None:
     ]
     records += [session.add(Message("assistant", (ToolCall("c3", "look", {}), shot))), session.user("")]
     outcomes = []
+    session.add(Message("assistant", (ToolCall("r", "read_back", {}),)))
     for record in records:
         answer = session.answer_read_back(ToolCall("r", "read_back", {"record": record.n})).message
         assert answer is not None
@@ -167,6 +169,7 @@ def test_what_only_its_provider_can_read_says_so() -> None:
         mixed.n: (f"one hit\n{named}", "ok"),
         said.n: ("It is warm.", "ok"),
     }
+    session.add(Message("assistant", (ToolCall("r", "read_back", {}),)))
     for n, (text, outcome) in answers.items():
         answer = session.answer_read_back(ToolCall("r", "read_back", {"record": n})).message
         assert answer == Message("user", (ToolResult("r", "read_back", (Text(text),), outcome),))

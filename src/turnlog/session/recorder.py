@@ -24,6 +24,7 @@ from ..view.repair.clean import sendable_name
 from .answer import Answer, is_stream, told_apart, whole_of
 from .checkpoint import Checkpoints
 from .inputs import Content, parts_of
+from .reader import SessionLog
 from .state import Context
 
 _RACES = 8
@@ -127,19 +128,30 @@ class Journal:
         return None
 
     def result_of(self, call: ToolCall | str, content: Content, outcome: Outcome) -> ToolResult:
-        """The result of a call, given as the call itself or its id. Raises InputError for what is none."""
-        found = call if isinstance(call, ToolCall) else self.call(call)
+        """The result of a call on record, given as the call itself or its id. Raises InputError for another call, and
+        for content that no result has."""
+        on_record = self.call(call.id if isinstance(call, ToolCall) else call)
+        if on_record is None:
+            raise InputError(self._no_call(call))
+        found = call if isinstance(call, ToolCall) else on_record
         parts = parts_of(content)
         allowed = tuple(part for part in parts if isinstance(part, (Text, Media, Opaque)))
         if len(allowed) != len(parts):
             raise InputError("a tool result holds text and media only")
         return ToolResult(
-            call_id=call.id if isinstance(call, ToolCall) else call,
-            name=found.name if found else "",
+            call_id=found.id,
+            name=found.name,
             parts=allowed,
             outcome=outcome,
-            kind=found.kind if found else "function",
+            kind=found.kind,
         )
+
+    def _no_call(self, call: ToolCall | str) -> str:
+        calls = SessionLog(self._store, self._id).unfinished()
+        waiting = ", ".join(f"{info.call.id!r} of {info.call.name!r}" for info in calls)
+        found = f"open calls are {waiting}" if waiting else "no call is open"
+        named = call.id if isinstance(call, ToolCall) else call
+        return f"no call of session {self._id!r} has the id {named!r}: {found}; `add` takes a result of any other call"
 
     def record_of(self, call: ToolCall) -> int:
         """The number of the record that holds a call: if none has it word for word, the newest of its id and name, as

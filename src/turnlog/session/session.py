@@ -181,7 +181,8 @@ class Session:
         return self.add(Message("assistant", parts_of(content)))
 
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
-        """Record the result of a call, given as the call itself or its id."""
+        """Record the result of a call, given as the call itself or its id. Raises InputError, which names the open
+        calls, if no call on record has that id; `add` takes such a result too."""
         return self.add(Message("user", (self._journal.result_of(call, content, outcome),)))
 
     def add(self, message: Message, *, model: str = "") -> Record:

@@ -14,6 +14,7 @@ import pytest
 
 import reference_model as model
 from budget_triples import AIMS, Play
+from turnlog.config.settings import Settings
 from turnlog.errors import BudgetError
 from turnlog.log.budget import PRESETS, Budget, Strategy
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
@@ -39,7 +40,7 @@ def lines(n: int, word: str = "line") -> str:
 def opened(strategy: Strategy | str = "auto", budget: int | None = None, summarizer: Any = None) -> Session:
     store = MemoryStore()
     store.create("s")
-    session = Session(store, store.info("s"), summarizer=summarizer)
+    session = Session(store, store.info("s"), Settings(summarizer=summarizer))
     session.switch(LARGE)
     session.configure(budget=budget, strategy=strategy)
     session.system("rules")

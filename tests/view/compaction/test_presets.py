@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from turnlog.config.settings import Settings
 from turnlog.errors import BudgetError
 from turnlog.log.budget import PRESETS, Strategy
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
@@ -42,7 +43,7 @@ class FirstWords:
 def opened(strategy: Strategy | str, budget: int, summarizer: Summarizer | None = None) -> Session:
     store = MemoryStore()
     store.create("s")
-    session = Session(store, store.info("s"), summarizer=summarizer or Numbers())
+    session = Session(store, store.info("s"), Settings(summarizer=summarizer or Numbers()))
     session.switch(CHAT)
     session.configure(budget=budget, strategy=strategy)
     session.system("rules")  # record 3
