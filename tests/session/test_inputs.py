@@ -141,7 +141,7 @@ FAILED = {"status": "failed", "output": [], "error": {"code": "x", "message": "c
         ("google", {"promptFeedback": {"blockReason": "OTHER"}, "error": CUT}, "", "cut"),
         ("openai-responses", FAILED, "", "x: cut"),
         ("openai-chat", [{"choices": [{"delta": {"content": "so"}}]}, {"error": CUT}], "so", "cut"),
-        ("google", [SAID, QUOTA], "so", "Quota exceeded."),
+        ("google", [SAID, QUOTA], "so", "RESOURCE_EXHAUSTED, 429: Quota exceeded."),
     ],
 )
 def test_an_answer_that_an_error_ended_is_kept(
