@@ -96,14 +96,14 @@ def test_an_error_of_ours_is_a_line_with_the_file(turnlog: Any, home: Path, monk
 
 def test_an_error_of_ours_while_keeping_is_one_too(turnlog: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that turns out to hold what no store takes must not end the import either."""
-    keep = imports.keep
+    real = imports.sync_session
 
     def keeps(store: Any, imported: Imported, redactor: Any) -> Any:
         if imported.session_id == "second":
             raise TypeError("no record")
-        return keep(store, imported, redactor)
+        return real(store, imported, redactor)
 
-    monkeypatch.setattr(imports, "keep", keeps)
+    monkeypatch.setattr(imports, "sync_session", keeps)
     ended = turnlog("import", "--discover", str(home), "--json")
     assert (ended.code, statuses(ended)) == (70, [("demo-invoice-rounding", "new"), ("third", "new")])
     assert "b.jsonl: an error in turnlog itself" in ended.err

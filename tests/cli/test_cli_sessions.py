@@ -230,11 +230,11 @@ def test_show_the_bill(turnlog: Any, session: Path) -> None:
         store.append("s", [Draft(UsageRecord("openai-chat", "gpt-4o-2031-01-01", Usage(input=1_000_000)))])
     table, hint = turnlog("show", "s", "--cost").out.rsplit("\n", 2)[:2]
     assert table == (
-        "MODEL                      INPUT         CACHED        WRITTEN       OUTPUT          COST\n"
-        "claude-sonnet-4-5          1,200            300              0           80       $0.0040\n"
-        "nova-1                         5              0              0            1             ?\n"
-        "gpt-4o-2031-01-01      1,000,000              0              0            0      ~$2.5000\n"
-        "all                    1,001,205            300              0           81      >$2.5040"
+        "MODEL                  INPUT  CACHED  WRITTEN  OUTPUT      COST\n"
+        "claude-sonnet-4-5      1,200     300        0      80   $0.0040\n"
+        "nova-1                     5       0        0       1         ?\n"
+        "gpt-4o-2031-01-01  1,000,000       0        0       0  ~$2.5000\n"
+        "all                1,001,205     300        0      81  >$2.5040"
     )
     assert hint.startswith("prices that are not known can be written to ")
     assert [row["cost"]["total"] for row in turnlog("show", "s", "--cost", "--json").rows] == [0.00399, None, 2.5]

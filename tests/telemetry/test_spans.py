@@ -30,7 +30,7 @@ from turnlog.providers import PROVIDERS
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.telemetry import names
-from turnlog.telemetry.telling import SessionSpans
+from turnlog.telemetry.spans import SessionSpans
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 
 from ..errors import InputError
 from ..log.budget import PRESETS
@@ -13,6 +13,7 @@ from ..providers import PROVIDERS
 from ..providers.protocol import Parsed
 from ..requests.standalone import aimed
 from ..session.session import Session
+from .arguments import number
 from .terminal import say
 
 _SPEAKS = {"openai": "openai-responses", "anthropic": "anthropic", "google": "google"}
@@ -32,17 +33,9 @@ def add_target(parser: ArgumentParser) -> None:
 def add_terms(parser: ArgumentParser) -> None:
     """Add `--budget` and `--strategy`."""
     text = "tokens that a request may have, for this once (default: the session's budget)"
-    parser.add_argument("--budget", metavar="N", type=tokens, help=text)
+    parser.add_argument("--budget", metavar="N", type=number("tokens", 1), help=text)
     text = f"for this once: {', '.join(PRESETS)} (default: the session's)"
     parser.add_argument("--strategy", metavar="NAME", help=text)
-
-
-def tokens(text: str) -> int:
-    """A number of tokens, from 1."""
-    digits = text.replace(",", "").replace("_", "")
-    if not digits.isdecimal() or not int(digits):
-        raise ArgumentTypeError(f"{text!r} is no number of tokens")
-    return int(digits)
 
 
 def aim_of(session: Session, arguments: Namespace) -> Target:

@@ -17,3 +17,15 @@ def checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
             raise ArgumentTypeError(f"{text!r} is not {allowed}") from None
 
     return read_argument
+
+
+def number(what: str, least: int = 0) -> Callable[[str], int]:
+    """What reads a whole number of something from `least` on, such as 1,000."""
+
+    def read_number(text: str) -> int:
+        digits = text.replace(",", "").replace("_", "")
+        if not digits.isdecimal() or int(digits) < least:
+            raise ArgumentTypeError(f"{text!r} is not a number of {what}" + (f" from {least} on" if least else ""))
+        return int(digits)
+
+    return read_number

@@ -5,14 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-import msgspec
-
 from .._platform.units import counted
 from ..errors import InputError
 from ..providers import PROVIDERS
-from ..requests.standalone import check, detect
+from ..requests.standalone import Violation, check, detect
 from .documents import json_object
-from .terminal import out_json, out_line, say
+from .terminal import out_each, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -32,12 +30,12 @@ def _check(arguments: Namespace) -> int:
     except InputError as error:
         raise InputError(f"{arguments.file}: {error}; say whose it is with --as") from error
     violations = check(body, provider, model=arguments.model)
-    for violation in violations:
-        if arguments.json:
-            out_json(msgspec.to_builtins(violation))
-        else:
-            where = ", ".join(map(str, violation.messages))
-            out_line(f"{violation.kind}: {violation}" + (f" (message {where})" if where else ""))
-    found = counted(len(violations), "violation") if violations else "no violations"
+    number = len(list(out_each(violations, _line, arguments)))
+    found = counted(number, "violation") if number else "no violations"
     say(f"{arguments.file}: {found}, checked as {provider}")
-    return 1 if violations else 0
+    return 1 if number else 0
+
+
+def _line(violation: Violation) -> str:
+    where = ", ".join(map(str, violation.messages))
+    return f"{violation.kind}: {violation}" + (f" (message {where})" if where else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .._platform.units import counted
@@ -12,9 +12,10 @@ from ..session.session import Session
 from ..view.compaction.ladder import SIZING
 from ..view.explain import Ruling
 from .aims import add_target, add_terms, aim_of, usual_aim
+from .arguments import number
 from .decisions import decision_json, decision_lines, fates, saving, span
 from .stores import opened
-from .terminal import out_json, out_line, say
+from .terminal import out_json, out_line, out_lines, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -22,7 +23,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     compact = commands.add_parser("compact", parents=[store], help="make a session's view smaller; its log stays whole")
     compact.add_argument("id", metavar="ID")
     text = "summarise all but the newest N turns (default: take the strategy's steps until the view is half as large)"
-    compact.add_argument("--keep", metavar="N", type=_turns, help=text)
+    compact.add_argument("--keep", metavar="N", type=number("turns", 1), help=text)
     add_terms(compact)
     add_target(compact)
     compact.add_argument("--dry-run", action="store_true", help="say what would be decided, and record nothing")
@@ -32,12 +33,6 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     undo.add_argument("id", metavar="ID")
     undo.add_argument("--json", action="store_true", help="one JSON object")
     undo.set_defaults(run=_undo)
-
-
-def _turns(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise ArgumentTypeError(f"{text!r} is no number of turns; at least the newest one stays")
-    return int(text)
 
 
 def _compact(arguments: Namespace) -> int:
@@ -55,8 +50,7 @@ def _compact(arguments: Namespace) -> int:
         out_json({"before": before, "after": done.after, "recorded": not dry, "decisions": decisions})
         return 0
     out_line(_sum(arguments.id, done, before, dry))
-    for line in decision_lines(rulings, explained):
-        out_line(line)
+    out_lines(decision_lines(rulings, explained))
     out_line(fates(explained.accounts.values()))
     if dry:
         say("nothing recorded: a dry run")

@@ -12,7 +12,7 @@ from ..view.breakdown import Breakdown, Kind, Share
 from .aims import add_target, add_terms, aim_of
 from .drawing import bar, clipped, colours, fitted, marker_line, room, stacked
 from .request import session_of
-from .terminal import Piece, out_json, out_line, out_pieces, say
+from .terminal import Piece, out_json, out_line, out_lines, out_pieces, say
 
 _COLOURS: dict[Kind, str] = {
     "system": "36",
@@ -91,8 +91,7 @@ def _draw(found: Breakdown) -> None:
         marks = [("goal", found.marks.goal), ("trigger, limit", found.marks.limit)]
     else:
         marks.append(("limit", found.marks.limit))
-    for line in marker_line([(f"{name} {tokens:,}", tokens / whole) for name, tokens in marks], width):
-        out_line(line)
+    out_lines(marker_line([(f"{name} {tokens:,}", tokens / whole) for name, tokens in marks], width))
     out_line("")
     _rows(found, whole, width)
 

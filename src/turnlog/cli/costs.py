@@ -11,17 +11,23 @@ from ..export import dollars
 from ..log.bills import Bills, total_usage
 from ..models.catalog import own_file
 from ..models.pricing import cost, total_cost
+from .tables import table
 
 
 def bill_lines(bills: Bills) -> Iterator[str]:
     """What a session was billed, a line for each model, and what can be done about unknown prices."""
     rows = [(name or "(no name)", usage, cost(usage, name)) for name, usage in bills.items()]
     rows.append(("all", total_usage(bills), total_cost(bills)))
-    width = max(len(name) for name, _, _ in rows)
-    yield f"{'MODEL':<{width}}  {'INPUT':>13}  {'CACHED':>13}  {'WRITTEN':>13}  {'OUTPUT':>11}  {'COST':>12}"
-    for name, usage, found in rows:
-        figures = f"{usage.input:>13,}  {usage.cached:>13,}  {usage.cache_write:>13,}  {usage.output:>11,}"
-        yield f"{name:<{width}}  {figures}  {dollars(found):>12}"
+    cells = [
+        (
+            name,
+            *(f"{tokens:,}" for tokens in (usage.input, usage.cached, usage.cache_write, usage.output)),
+            dollars(found),
+        )
+        for name, usage, found in rows
+    ]
+    figures = ("INPUT", "CACHED", "WRITTEN", "OUTPUT", "COST")
+    yield from table(("MODEL", *figures), cells, right=figures)
     if rows[-1][2].unpriced:
         yield f"prices that are not known can be written to {own_file()}"
 

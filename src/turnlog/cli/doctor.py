@@ -8,8 +8,6 @@ from argparse import ArgumentParser, Namespace
 from itertools import pairwise
 from typing import Any
 
-import msgspec
-
 from .._platform.units import counted
 from ..log.records import Configuration, Note, PartialAnswer, TurnClosed
 from ..log.store import Store
@@ -20,7 +18,7 @@ from ..session.session import Session
 from ..view.consistency import Inconsistency
 from ..view.turns import LEFT_OPEN
 from .stores import opened
-from .terminal import out_json, out_line, say
+from .terminal import out_each, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -41,14 +39,14 @@ def _doctor(arguments: Namespace) -> int:
         log = SessionLog(store, arguments.id)
         found = _findings(log, strict=arguments.strict)
         told = _told(log)
-    for one in (*found, *told):
-        if arguments.json:
-            out_json(msgspec.to_builtins(one))
-        else:
-            where = ", ".join(map(str, one.records))
-            out_line(f"{'records' if len(one.records) > 1 else 'record'} {where}: {one.kind}: {one.detail}")
+    list(out_each((*found, *told), _line, arguments))
     say(counted(len(found), "finding") if found else "nothing was left half-done")
     return 1 if found else 0
+
+
+def _line(one: Inconsistency) -> str:
+    where = ", ".join(map(str, one.records))
+    return f"{'records' if len(one.records) > 1 else 'record'} {where}: {one.kind}: {one.detail}"
 
 
 def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:

@@ -14,7 +14,7 @@ from .._version import __version__
 from ..errors import InputError, TurnlogError
 from ..models.target import UnknownModelWarning
 from .stores import KEY_VARIABLE, VARIABLE
-from .terminal import discard_output, flush, out, say
+from .terminal import discard_output, flush, out, place_of, say
 
 EXIT_CODES = {
     0: "done",
@@ -168,7 +168,7 @@ def _run(argv: Sequence[str] | None) -> int:
     except OSError:
         raise
     except Exception as error:  # noqa: BLE001 - an error of ours: a traceback tells a user nothing
-        say(f"turnlog: an error in turnlog itself, please report it: {_where(error)}")
+        say(f"turnlog: an error in turnlog itself, please report it: {place_of(error)}")
         return 70
     return code
 
@@ -181,12 +181,3 @@ def _check_word(word: str) -> None:
         possible = False
     if not possible:
         raise InputError(f"the argument {word!r} holds a character that no command line can hold")
-
-
-def _where(error: Exception) -> str:
-    """The error and the line of ours that it came from."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    at = f" ({trace.tb_frame.f_globals.get('__name__', '?')}, line {trace.tb_lineno})" if trace else ""
-    return f"{type(error).__name__}: {error}{at}"

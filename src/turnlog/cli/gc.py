@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,9 +12,10 @@ from .._platform.units import AGES, SIZES, counted, read_age, read_size, size_te
 from ..errors import InputError
 from ..session.collect import collect, limits_of
 from ..stores.retention import Collected, Limits
-from .arguments import checked
+from .arguments import checked, number
 from .stores import is_missing, opened, place, settings_of
-from .terminal import is_terminal, out_json, out_line, say
+from .tables import table
+from .terminal import agreed, out_json, out_lines, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -27,22 +27,16 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     text = "delete the oldest until the store takes no more on disk, such as 500MB (default: your configuration's)"
     gc.add_argument("--max-size", metavar="SIZE", type=checked(read_size, SIZES), help=text)
     text = "delete the oldest until no more are left (default: your configuration's)"
-    gc.add_argument("--max-sessions", metavar="N", type=checked(_number, "a number from 1"), help=text)
+    gc.add_argument("--max-sessions", metavar="N", type=number("sessions", 1), help=text)
     text = "pack sessions that nothing was added to for so long, such as 7d (default: your configuration's)"
     gc.add_argument("--compress-after", metavar="AGE", type=checked(read_age, AGES), help=text)
     gc.add_argument("--yes", action="store_true", help="do not ask")
     gc.add_argument("--json", action="store_true", help="one JSON object")
     gc.set_defaults(run=_gc)
-    keep = commands.add_parser("keep", parents=[store], help="have `gc` leave sessions alone, or no longer")
+    keep = commands.add_parser("keep", parents=[store], help="protect sessions from gc, or unprotect them")
     keep.add_argument("ids", metavar="ID", nargs="+")
     keep.add_argument("--undo", action="store_true", help="they may go again")
     keep.set_defaults(run=_keep)
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise ValueError
-    return int(text)
 
 
 def _gc(arguments: Namespace) -> int:
@@ -54,10 +48,10 @@ def _gc(arguments: Namespace) -> int:
     with opened(arguments) as store:
         found = collect(store, limits, now=now, dry_run=True)
     if not arguments.json:
-        for line in _table(found):
-            out_line(line)
+        out_lines(_table(found))
     if not arguments.dry_run:
-        if found.gone and not arguments.yes and not _agreed(found):
+        question = f"delete {counted(len(found.gone), 'session')} for good?"
+        if found.gone and not arguments.yes and not agreed(question, "gc", "--yes to delete without asking"):
             say("nothing deleted")
             return 0
         with opened(arguments, write=True) as store:
@@ -89,17 +83,9 @@ def _limits(arguments: Namespace) -> Limits:
 def _table(found: Collected) -> list[str]:
     rows = [(each.session, each.updated, size_text(each.size), each.why, each.title) for each in found.gone]
     rows += [
-        (each.session, each.updated, size_text(each.before), "to be compressed", each.title)
-        for each in found.compressed
+        (one.session, one.updated, size_text(one.before), "to be compressed", one.title) for one in found.compressed
     ]
-    if not rows:
-        return []
-    rows.insert(0, ("ID", "UPDATED", "SIZE", "WHY", "TITLE"))
-    wide = [max(len(row[n]) for row in rows) for n in range(4)]
-    return [
-        f"{name:<{wide[0]}}  {updated:<{wide[1]}}  {size:>{wide[2]}}  {why:<{wide[3]}}  {title}".rstrip()
-        for name, updated, size, why, title in rows
-    ]
+    return list(table(("ID", "UPDATED", "SIZE", "WHY", "TITLE"), rows, right=("SIZE",))) if rows else []
 
 
 def _account(found: Collected) -> list[str]:
@@ -121,13 +107,6 @@ def _account(found: Collected) -> list[str]:
         )
     lines += [f"{name} is still passed: what is left may not go" for name in found.over]
     return lines
-
-
-def _agreed(found: Collected) -> bool:
-    if not is_terminal(sys.stdin):
-        raise InputError("gc: nobody is there to be asked; add --yes to delete without asking, --dry-run to look")
-    say(f"delete {counted(len(found.gone), 'session')} for good? [y/N]")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _keep(arguments: Namespace) -> int:

@@ -28,7 +28,7 @@ from ..log.store import Store
 from ..redaction import Redactor
 from .arguments import checked
 from .stores import opened, settings_of
-from .terminal import is_terminal, out_json, out_line, say, stdin_bytes
+from .terminal import is_terminal, out_json, out_line, place_of, say, stdin_bytes
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -131,11 +131,7 @@ def _name(origin: Origin | InputError) -> str:
 
 def _bug(name: str, error: Exception) -> _Bug:
     """What to say of an error of ours, with the place it came from."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    at = f" ({trace.tb_frame.f_globals.get('__name__', '?')}, line {trace.tb_lineno})" if trace else ""
-    return _Bug(f"{name}: an error in turnlog itself, please report it: {type(error).__name__}: {error}{at}")
+    return _Bug(f"{name}: an error in turnlog itself, please report it: {place_of(error)}")
 
 
 def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: bool) -> TurnlogError | None:

@@ -26,7 +26,7 @@ from ..stores import MemoryStore
 from ..view.types import Edit, Loss
 from .aims import add_terms
 from .stores import is_missing, opened, place, whole_id
-from .terminal import as_json, out_bytes, out_json, out_line, say, shorten, stdin_bytes
+from .terminal import as_json, out_bytes, out_json, out_lines, say, shorten, stdin_bytes
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -57,8 +57,7 @@ def _request(arguments: Namespace) -> int:
             told = {key: getattr(change, key) for key in ("kind", "detail", "records", "path")}
             out_json({"change": kind, **told})
     else:
-        for line in _explained(prepared, arguments.source):
-            out_line(line)
+        out_lines(_explained(prepared, arguments.source))
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,11 +13,12 @@ from ..session.history_edits import Rewind
 from ..session.session import Session
 from ..view.explain import Explanation
 from .aims import usual_aim
+from .arguments import number
 from .decisions import saving
 from .drawing import clipped
 from .request import gist
 from .stores import opened
-from .terminal import out_json, out_line, say
+from .terminal import out_json, out_line, out_lines, say
 
 _GONE = ("left out", "rewound", "summarised")
 """What became of messages of which a request shows nothing."""
@@ -28,18 +29,12 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     rewind = commands.add_parser("rewind", parents=[store], help="go back in a conversation; its log stays whole")
     rewind.add_argument("id", metavar="ID")
     place = rewind.add_mutually_exclusive_group()
-    place.add_argument("--turns", metavar="N", type=_number, help="take back the last N turns (default: 1)")
-    place.add_argument("--to", metavar="RECORD", type=_number, help="take back everything after this record")
+    place.add_argument("--turns", metavar="N", type=number("turns"), help="take back the last N turns (default: 1)")
+    place.add_argument("--to", metavar="RECORD", type=number("a record"), help="take back everything after this record")
     place.add_argument("--undo", action="store_true", help="take the last rewind back")
     rewind.add_argument("--dry-run", action="store_true", help="say what would be taken back, and record nothing")
     rewind.add_argument("--json", action="store_true", help="one JSON object")
     rewind.set_defaults(run=_rewind)
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is no number")
-    return int(text)
 
 
 def _rewind(arguments: Namespace) -> int:
@@ -56,8 +51,7 @@ def _rewind(arguments: Namespace) -> int:
     if arguments.json:
         out_json({**_row(done), "before": before.shown, "after": after.shown, "recorded": not dry})
         return 0
-    for line in _lines(arguments.id, done, (before, after), messages):
-        out_line(line)
+    out_lines(_lines(arguments.id, done, (before, after), messages))
     if dry:
         say("nothing recorded: a dry run")
     else:
@@ -124,6 +118,5 @@ def _undo(arguments: Namespace) -> int:
         return 0
     figures = saving(before.shown, after.shown)
     out_line(f"{arguments.id}: took back decision {taken}, {counted(len(back), 'message')} shown again: {figures}")
-    for n in back:
-        out_line(_message(messages[n]))
+    out_lines(_message(messages[n]) for n in back)
     return 0

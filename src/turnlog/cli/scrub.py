@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from typing import Any
 
-import msgspec
-
 from .._platform.units import counted
-from ..errors import InputError
+from ..export import counts_text
 from ..redaction import Redactor
 from ..redaction.scrub import Leak, scan, scrub
 from .stores import is_missing, opened, place, settings_of
-from .terminal import is_terminal, out_json, out_line, say
+from .terminal import agreed, out_each, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -34,17 +31,15 @@ def _scan(arguments: Namespace) -> int:
     if is_missing(arguments):
         say(f"nothing to scan: there is no store at {place(arguments)}")
         return 0
-    found = 0
     with opened(arguments) as store:
-        for leak in scan(store, arguments.id, _redactor(arguments)):
-            found += leak.number
-            if arguments.json:
-                out_json(msgspec.to_builtins(leak))
-            else:
-                where = f"record {leak.record}" if leak.record else "title"
-                out_line(f"{leak.session}, {where}: {leak.number} {leak.kind}")
+        found = sum(leak.number for leak in out_each(scan(store, arguments.id, _redactor(arguments)), _line, arguments))
     say(f"{counted(found, 'secret')}; `turnlog scrub ID` takes those of a session out" if found else "no secrets found")
     return 1 if found else 0
+
+
+def _line(leak: Leak) -> str:
+    where = f"record {leak.record}" if leak.record else "title"
+    return f"{leak.session}, {where}: {leak.number} {leak.kind}"
 
 
 def _scrub(arguments: Namespace) -> int:
@@ -57,8 +52,7 @@ def _scrub(arguments: Namespace) -> int:
     if not done.redacted:
         say("no secrets found")
         return 0
-    kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(done.redacted.items()))
-    say(f"scrubbed {counted(len(done.records), 'record')} of {done.session}: {kinds}")
+    say(f"scrubbed {counted(len(done.records), 'record')} of {done.session}: {counts_text(done.redacted)}")
     for name in done.kept_blobs:
         say(f"file {name[:12]} holds secrets and stays, because other sessions name it: scrub those too")
     return 1 if done.kept_blobs else 0
@@ -72,12 +66,9 @@ def _redactor(arguments: Namespace) -> Redactor:
 def _agreed(leaks: list[Leak]) -> bool:
     if not leaks:
         return True
-    if not is_terminal(sys.stdin):
-        raise InputError("scrub: nobody is there to be asked; add --yes to rewrite records without asking")
     kinds = Counter[str]()
     for leak in leaks:
         kinds[leak.kind] += leak.number
-    found = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
-    say(f"{leaks[0].session}: {found} in {counted(len({leak.record for leak in leaks}), 'record')}")
-    say("rewrite these records for good? [y/N]")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    records = counted(len({leak.record for leak in leaks}), "record")
+    told = f"{leaks[0].session}: {counts_text(kinds)} in {records}\nrewrite these records for good?"
+    return agreed(told, "scrub", "--yes to rewrite records without asking")

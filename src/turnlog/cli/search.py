@@ -11,6 +11,7 @@ import msgspec
 from .._platform.units import counted
 from ..export import visible
 from ..log.store import Hit
+from .arguments import number
 from .decisions import rewinds_of
 from .stores import is_missing, is_writable, opened, place, whole_id
 from .terminal import out, out_json, say
@@ -29,7 +30,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     search.add_argument("--tool", metavar="NAME", help="only calls and results of this tool")
     search.add_argument("--since", metavar="DATE", type=_date, help="only from this date on, such as 2026-01-31 (UTC)")
     search.add_argument("--until", metavar="DATE", type=_date, help="only up to this date, itself included")
-    search.add_argument("--limit", metavar="N", type=_count, default=50, help="at most N hits (default: 50)")
+    search.add_argument("--limit", metavar="N", type=number("hits"), default=50, help="at most N hits (default: 50)")
     search.add_argument("--json", action="store_true", help="one JSON object a line")
     search.set_defaults(run=_search)
 
@@ -42,12 +43,6 @@ def _date(text: str) -> str:
     except ValueError:
         raise ArgumentTypeError(f"{text!r} is no date, such as 2026-01-31, 2026-01 or 2026-01-31T12:00") from None
     return text
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is no number of hits")
-    return int(text)
 
 
 def _search(arguments: Namespace) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,7 +11,7 @@ import msgspec
 
 from .._platform.units import counted
 from ..config.settings import SOURCES
-from ..errors import CorruptRecord, InputError, SessionNotFound
+from ..errors import CorruptRecord, SessionNotFound
 from ..export import dollars, visible
 from ..importers.titles import title_from
 from ..log.bills import Bills, total_usage
@@ -24,7 +23,7 @@ from ..view.types import starts_turn
 from .costs import bill_json
 from .stores import is_missing, opened, place, settings_of
 from .tables import Column, laid_out
-from .terminal import is_terminal, out_json, out_line, say
+from .terminal import agreed, out_json, out_lines, say
 
 _BEGINNING = 8
 """So many records are looked at for what the user said first."""
@@ -70,8 +69,7 @@ def _ls(arguments: Namespace) -> int:
             billed = {} if bills is None else bill_json(bills.get(info.id, {}))
             out_json(msgspec.to_builtins(info) | {"source": sources[info.id]} | billed)
     elif infos:
-        for line in _table(infos, titles, sources, bills):
-            out_line(line)
+        out_lines(_table(infos, titles, sources, bills))
     else:
         say("no sessions yet" if not arguments.source else f"no session is on record as {arguments.source}")
     return 0
@@ -151,9 +149,5 @@ def _rm(arguments: Namespace) -> int:
 
 
 def _agreed(infos: list[SessionInfo]) -> bool:
-    if not is_terminal(sys.stdin):
-        raise InputError("rm: nobody is there to be asked; add --yes to delete without asking")
-    for info in infos:
-        say(f"{info.id}: {counted(info.messages, 'message')}, {visible(info.title, one_line=True)}")
-    say("delete for good? [y/N]")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    rows = [f"{info.id}: {counted(info.messages, 'message')}, {visible(info.title, one_line=True)}" for info in infos]
+    return agreed("\n".join([*rows, "delete for good?"]), "rm", "--yes to delete without asking")

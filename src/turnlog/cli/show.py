@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,10 +15,11 @@ from ..log.records import Record
 from ..log.store import Store
 from ..session.reader import SessionLog, source_of
 from ..view.decisions import Rewinds
+from .arguments import number
 from .costs import bill_json, bill_lines
 from .decisions import rewinds_of
 from .stores import opened
-from .terminal import out, out_bytes, out_json, out_line, say, shorten
+from .terminal import out, out_bytes, out_json, out_line, out_lines, say, shorten
 from .turns import show_tools, show_turns
 
 _Row = tuple[str, str]
@@ -29,19 +30,13 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     show = commands.add_parser("show", parents=[store], help="show the records of a session")
     show.add_argument("id", metavar="ID")
-    show.add_argument("--last", metavar="N", type=_count, help="only the last N records")
+    show.add_argument("--last", metavar="N", type=number("records"), help="only the last N records")
     instead = show.add_mutually_exclusive_group()
     instead.add_argument("--cost", action="store_true", help="instead of records, what each model was billed for")
     instead.add_argument("--tools", action="store_true", help="instead of records, what was done with each tool")
     instead.add_argument("--turns", action="store_true", help="instead of records, the turns and where each stands")
     show.add_argument("--json", action="store_true", help="the records as they are stored, one JSON object a line")
     show.set_defaults(run=_show)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is no number of records")
-    return int(text)
 
 
 def _show(arguments: Namespace) -> int:
@@ -92,8 +87,7 @@ def _bill(bills: Bills, arguments: Namespace) -> None:
         for model, usage in bills.items():
             out_json({"model": model, **bill_json({model: usage})})
     elif bills:
-        for line in bill_lines(bills):
-            out_line(line)
+        out_lines(bill_lines(bills))
     else:
         say(f"{arguments.id}: nothing on record of what was billed")
 

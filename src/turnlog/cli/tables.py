@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -68,3 +68,12 @@ def _has_room(columns: Sequence[Column], room: int, text: int = _TEXT) -> bool:
 
 def _longest(column: Column) -> int:
     return max(map(len, [column.name, *column.cells]))
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[str]], *, right: Container[str]) -> Iterator[str]:
+    """The lines of a table as wide as its cells, its header first; columns in `right` stand to the right."""
+    rows = [names, *rows]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    sides = [">" if name in right else "<" for name in names]
+    for row in rows:
+        yield "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()

@@ -6,9 +6,13 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, Any, TypeVar
+
+import msgspec
+from msgspec import Struct
 
 from ..errors import InputError
 from ..export import visible
@@ -26,6 +30,25 @@ def out(text: str = "") -> None:
 def out_line(text: str) -> None:
     """A piece of data that is one line of stdout, whatever it holds."""
     out(visible(text, one_line=True))
+
+
+def out_lines(lines: Iterable[str]) -> None:
+    """Pieces of data that are one line each."""
+    for line in lines:
+        out_line(line)
+
+
+_T = TypeVar("_T", bound=Struct)
+
+
+def out_each(values: Iterable[_T], line: Callable[[_T], str], arguments: Namespace) -> Iterator[_T]:
+    """Each of these values, written down as it is taken: as JSON if the command was asked for that, else as a line."""
+    for value in values:
+        if arguments.json:
+            out_json(msgspec.to_builtins(value))
+        else:
+            out_line(line(value))
+        yield value
 
 
 def out_pieces(pieces: Iterable[Piece]) -> None:
@@ -72,6 +95,23 @@ def say(text: str) -> None:
     if sys.stderr is not None:
         with suppress(OSError, ValueError):
             print(visible(text), file=sys.stderr, flush=True)
+
+
+def agreed(question: str, command: str, otherwise: str) -> bool:
+    """Whether somebody at the terminal says yes. Raises InputError if nobody is there: `otherwise` says what to add."""
+    if not is_terminal(sys.stdin):
+        raise InputError(f"{command}: nobody is there to be asked; add {otherwise}")
+    say(f"{question} [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def place_of(error: BaseException) -> str:
+    """An error of ours and the line that it came from."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    at = f" ({trace.tb_frame.f_globals.get('__name__', '?')}, line {trace.tb_lineno})" if trace else ""
+    return f"{type(error).__name__}: {error}{at}"
 
 
 def shorten(text: str, *, characters: int = 400, lines: int = 6) -> str:

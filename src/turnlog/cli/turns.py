@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -10,7 +10,8 @@ from ..export import dollars, visible
 from ..view.tool_calls import ToolUse
 from ..view.turns import TurnInfo
 from .costs import bill_json
-from .terminal import out_json, out_line
+from .tables import table
+from .terminal import out_json, out_lines
 
 _WIDEST = 60
 """So many characters a cell of a table has at most."""
@@ -35,7 +36,8 @@ def show_turns(turns: Sequence[TurnInfo], *, json: bool) -> None:
         )
         for number, turn in enumerate(turns, 1)
     ]
-    _table(("TURN", "RECORDS", "SECONDS", "CALLS", "TOKENS", "COST", "STATUS", "INPUT"), rows, left=("STATUS", "INPUT"))
+    figures = ("TURN", "RECORDS", "SECONDS", "CALLS", "TOKENS", "COST")
+    out_lines(table((*figures, "STATUS", "INPUT"), rows, right=figures))
 
 
 def show_tools(tools: Sequence[ToolUse], *, json: bool) -> None:
@@ -55,7 +57,8 @@ def show_tools(tools: Sequence[ToolUse], *, json: bool) -> None:
         )
         for tool in tools
     ]
-    _table(("TOOL", "CALLS", "SECONDS", "LONGEST", "TOKENS", "OUTCOMES"), rows, left=("TOOL", "OUTCOMES"))
+    figures = ("CALLS", "SECONDS", "LONGEST", "TOKENS")
+    out_lines(table(("TOOL", *figures, "OUTCOMES"), rows, right=figures))
 
 
 def _turn_json(number: int, turn: TurnInfo) -> dict[str, object]:
@@ -81,13 +84,3 @@ def _turn_json(number: int, turn: TurnInfo) -> dict[str, object]:
 def _cell(text: str) -> str:
     said = visible(" ".join(text.split()), one_line=True)
     return said if len(said) <= _WIDEST else f"{said[: _WIDEST - 1]}…"
-
-
-def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: Iterable[str]) -> None:
-    rows = [names, *rows]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
-    sides = ["<" if name in left else ">" for name in names]
-    for row in rows:
-        out_line(
-            "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
-        )

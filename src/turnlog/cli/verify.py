@@ -5,11 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-import msgspec
-
 from .._platform.units import counted
+from ..log.store import Problem
 from .stores import opened
-from .terminal import out_json, out_line, say
+from .terminal import out_each, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -23,11 +22,11 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _verify(arguments: Namespace) -> int:
     with opened(arguments) as store:
         problems = store.verify(arguments.id)
-    for problem in problems:
-        if arguments.json:
-            out_json(msgspec.to_builtins(problem))
-        else:
-            record = f", record {problem.record}" if problem.record else ""
-            out_line(f"{problem.session or 'store'}{record}: {problem.what}")
-    say(counted(len(problems), "problem") if problems else "no problems")
-    return 1 if problems else 0
+    found = len(list(out_each(problems, _line, arguments)))
+    say(counted(found, "problem") if found else "no problems")
+    return 1 if found else 0
+
+
+def _line(problem: Problem) -> str:
+    record = f", record {problem.record}" if problem.record else ""
+    return f"{problem.session or 'store'}{record}: {problem.what}"

@@ -18,7 +18,7 @@ from .decisions import decision_json, decision_lines, fates, newest_of, saving
 from .drawing import clipped
 from .request import gist, session_of
 from .tables import Column, laid_out
-from .terminal import out_json, out_line
+from .terminal import out_json, out_line, out_lines
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -45,8 +45,7 @@ def _why(arguments: Namespace) -> int:
         for n, record in messages.items():
             out_json(_row(found.accounts[n], record))
         return 0
-    for line in _all(session.id, found, messages):
-        out_line(line)
+    out_lines(_all(session.id, found, messages))
     return 0
 
 
@@ -105,11 +104,9 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
     else:
         by = f" by decision {newest_of(account.by)}" if account.by else ""
         out_line(f"record {n}: {account.fate}{by}; {saving(account.tokens, account.shown)}")
-    for line in decision_lines(about, found):
-        out_line(line)
+    out_lines(decision_lines(about, found))
     if account is not None and account.fate not in ("kept", "left out", "rewound"):
-        for line in _shown_as(account, records):
-            out_line(line)
+        out_lines(_shown_as(account, records))
 
 
 def _shown_as(account: Account, records: Sequence[Record]) -> Iterator[str]:

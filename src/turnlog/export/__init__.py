@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .lines import as_json, as_jsonl, record_json
     from .markdown import as_markdown
     from .page import as_html
-    from .wording import dollars, in_short, tokens_of
+    from .wording import counts_text, dollars, in_short, tokens_of
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -29,7 +29,7 @@ else:
             "lines": "as_json as_jsonl record_json",
             "markdown": "as_markdown",
             "page": "as_html",
-            "wording": "dollars in_short tokens_of",
+            "wording": "counts_text dollars in_short tokens_of",
         },
     )
 
@@ -43,6 +43,7 @@ __all__ = [
     "as_json",
     "as_jsonl",
     "as_markdown",
+    "counts_text",
     "describe",
     "describe_part",
     "dollars",

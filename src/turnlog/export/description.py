@@ -39,7 +39,7 @@ from ..log.records import (
 from ..log.texts import texts_in
 from ..models.pricing import cost
 from ..view.decisions import Effects, Rewinds, active_decisions, ended_decisions
-from .wording import dollars, tokens_of
+from .wording import counts_text, dollars, tokens_of
 
 Words = tuple[str | int, ...]
 """A text in pieces. A number in it is that of a record, which a page can link to."""
@@ -133,7 +133,7 @@ def describe(record: Record, standing: Standing | None = None) -> Description:
         headline,
         tuple(blocks),
         tuple(badges),
-        ", ".join(f"{number} {name}" for name, number in sorted(record.redacted.items())),
+        counts_text(record.redacted),
         bool(badges) and record.message is not None,
     )
 

@@ -18,7 +18,7 @@ from ..session.events import follow_records
 from ..session.session import Session
 from .content import Contents
 from .names import SCHEMA_URL
-from .telling import SessionSpans
+from .spans import SessionSpans
 
 __all__ = ["SessionSpans", "attach"]
 

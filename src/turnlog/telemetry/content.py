@@ -1,4 +1,4 @@
-"""What was said, as text that an attribute of a span can hold: free of secrets, and only if it is wanted."""
+"""Messages, arguments and results as attributes of spans: without secrets, and only if they are wanted."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCa
 from ..redaction import Redactor
 
 _REASON = 300
-"""So many characters of a reason are kept."""
+"""Characters of a reason that are kept."""
 
 
 class Contents:
-    """What spans say of contents. Without `wanted`, nothing but the reasons of failures, without their secrets."""
+    """Writes contents for spans, redacted. Without `wanted`, only reasons of failures are written."""
 
     def __init__(self, redactor: Redactor, *, wanted: bool) -> None:
         self._redactor = redactor
         self.wanted = wanted
 
     def messages(self, messages: Iterable[Message], *, stop: str = "") -> str:
-        """Messages as the conventions have them, as JSON; with `stop`, why the model stopped."""
+        """Messages as JSON in the shape of the conventions; `stop` is the reason why the model stopped."""
         found = []
         for message in messages:
             said: dict[str, Any] = {"role": message.role, "parts": [self._part(part) for part in message.parts]}
@@ -32,11 +32,11 @@ class Contents:
         return self._json(_arguments(call), ids=False)
 
     def result(self, result: ToolResult) -> str:
-        """What a tool gave, as JSON."""
+        """The parts of a tool's result, as JSON."""
         return self._json([self._part(part) for part in result.parts])
 
     def reason(self, text: str) -> str:
-        """Why something failed, in a line."""
+        """The reason of a failure, on one line."""
         return utf8(" ".join(self._redactor.text(text)[0].split()))[:_REASON]
 
     def _json(self, value: Any, *, ids: bool = True) -> str:

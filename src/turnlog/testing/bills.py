@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from ..errors import SessionNotFound
 from ..log.bills import usage_by_model
-from ..log.messages import Message, Text
-from ..log.records import MessageRecord, Usage, UsageRecord
+from ..log.records import Usage, UsageRecord
 from ..log.store import Draft, Store
+from .probing import raises, said
 
 
 def check_usage(store: Store) -> None:
     """What is summed by model is what the records say, in forks too, and when the origin is gone."""
-    said = Draft(MessageRecord(Message("user", (Text("x"),))))
+    message = said("x")
     store.create("s")
     bills = [UsageRecord("p", model, Usage(input=n, output=1)) for n, model in enumerate(("a", "b", "a", ""), 1)]
-    store.append("s", [draft for bill in bills for draft in (said, Draft(bill))])
+    store.append("s", [draft for bill in bills for draft in (message, Draft(bill))])
     store.create("free")
-    store.append("free", [said])
+    store.append("free", [message])
     store.fork("s", "f", at=5)
     store.append("f", [Draft(bills[3])])
     store.fork("f", "g")
@@ -26,8 +26,4 @@ def check_usage(store: Store) -> None:
     store.delete("s")
     assert {name: store.usage(name) for name in "fg"} == {name: expected[name] for name in "fg"}
     assert (store.usage("free"), set(store.usages())) == ({}, {"f", "g"})
-    try:
-        store.usage("s")
-    except SessionNotFound:
-        return
-    raise AssertionError("usage of no session did not raise SessionNotFound")
+    raises(SessionNotFound, "usage of no session", store.usage, "s")

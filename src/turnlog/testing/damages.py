@@ -22,6 +22,15 @@ class _Damager:
         self.messages = messages
         self.writer = writer
 
+    def do(self, name: str) -> bool:
+        """Do a damage; whether it found something to damage."""
+        if len(self.messages) < _LEAST.get(name, 1):
+            return False
+        if name not in _DAMAGED:
+            return bool(getattr(self, name)())
+        at = self.pick(_DAMAGED[name])
+        return at is not None and bool(getattr(self, name)(at))
+
     def where(self, kind: type) -> list[tuple[int, int]]:
         return [
             (i, j)
@@ -56,10 +65,7 @@ class _Damager:
 
     # -- the damages -----------------------------------------------------------------------------
 
-    def unanswered(self) -> bool:
-        at = self.pick(ToolResult)
-        if at is None:
-            return False
+    def unanswered(self, at: tuple[int, int]) -> bool:
         self.put(at)
         return True
 
@@ -67,10 +73,7 @@ class _Damager:
         result = ToolResult(f"nobody_{self.writer.count}", name="bash", parts=(Text(self.writer.unique("orphan")),))
         return self.insert(Message("user", (result,)))
 
-    def duplicate(self) -> bool:
-        at = self.pick(ToolResult)
-        if at is None:
-            return False
+    def duplicate(self, at: tuple[int, int]) -> bool:
         result = self.messages[at[0]].parts[at[1]]
         again = msgspec.structs.replace(result, parts=(Text(self.writer.unique("again")),))
         self.messages.insert(self.random.randint(at[0] + 1, len(self.messages)), Message("user", (again,)))
@@ -111,36 +114,24 @@ class _Damager:
         return self.insert(Message(role, tuple(map(Text, self.random.choice(texts)))))
 
     def cut_front(self) -> bool:
-        if len(self.messages) < 3:
-            return False
         del self.messages[: self.random.randint(1, len(self.messages) - 1)]
         return True
 
     def cut_back(self) -> bool:
-        if len(self.messages) < 3:
-            return False
         del self.messages[self.random.randint(1, len(self.messages) - 1) :]
         return True
 
     def gone(self) -> bool:
-        if len(self.messages) < 3:
-            return False
         del self.messages[self.random.randrange(len(self.messages))]
         return True
 
-    def moved(self) -> bool:
-        at = self.pick(ToolResult)
-        if at is None:
-            return False
+    def moved(self, at: tuple[int, int]) -> bool:
         result = self.messages[at[0]].parts[at[1]]
         self.put(at)
         return self.insert(Message("user", (result,)))
 
-    def between(self) -> bool:
+    def between(self, at: tuple[int, int]) -> bool:
         """A user speaks between calls and their results."""
-        at = self.pick(ToolResult)
-        if at is None:
-            return False
         self.messages.insert(at[0], Message("user", (Text(self.writer.unique("between")),)))
         return True
 
@@ -175,10 +166,7 @@ class _Damager:
     def bad_name(self) -> bool:
         return self.change(ToolCall, name=self.random.choice(("mcp.server/tool", "a" * 90, "", "1tool", "naïve tool")))
 
-    def bad_id(self) -> bool:
-        at = self.pick(ToolCall)
-        if at is None:
-            return False
+    def bad_id(self, at: tuple[int, int]) -> bool:
         call = self.messages[at[0]].parts[at[1]]
         assert isinstance(call, ToolCall)
         new = self.random.choice(
@@ -227,6 +215,18 @@ class _Damager:
         return self.insert(Message("assistant", (Text(self.writer.unique("odd")), self.writer.result(call))))
 
 
+_LEAST = {"cut_back": 3, "cut_front": 3, "gone": 3}
+"""So many messages a damage needs."""
+
+_DAMAGED: dict[str, type] = {
+    "bad_id": ToolCall,
+    "between": ToolResult,
+    "duplicate": ToolResult,
+    "moved": ToolResult,
+    "unanswered": ToolResult,
+}
+"""What a damage is done to: a part of that type, which is picked for it."""
+
 DAMAGES: tuple[str, ...] = (
     "bad_arguments",
     "bad_id",
@@ -261,6 +261,6 @@ def damaged_history(random: random_module.Random) -> History:
     damager = _Damager(random, messages, writer)
     done = set()
     for name in random.sample(DAMAGES, random.randint(3, 8)):
-        if messages and getattr(damager, name)():
+        if damager.do(name):
             done.add(name)
     return History(tuple(messages), writer.blobs, frozenset(done))

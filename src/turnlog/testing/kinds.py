@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..errors import SessionNotFound
 from ..log.messages import Message, Text, ToolResult
 from ..log.records import Body, Configuration, Decision, FileChange, MessageRecord, Note, SummaryRecord, TurnOpened
 from ..log.store import Draft, Store, is_landmark
 from ..stores.records import kind_of
+from .probing import raises
 
 _SYSTEM = MessageRecord(Message("system", (Text("Be brief."),)))
 _BODIES: tuple[Body, ...] = (
@@ -36,7 +35,7 @@ def check_landmarks(store: Store) -> None:
         *known, last = [record.n for record in store.landmarks(session)]
         rest = [record.n for record in store.landmarks(session, known=frozenset(known))]
         assert rest == [last], f"landmarks of {session!r} that are known are read again"
-    _raises_not_found("landmarks", lambda: list(store.landmarks("u")))
+    raises(SessionNotFound, "landmarks of no session", lambda: list(store.landmarks("u")))
 
 
 def check_kinds(store: Store) -> None:
@@ -54,12 +53,4 @@ def check_kinds(store: Store) -> None:
             late = [record.n for record in store.read(session, first=first) if kind_of(record.body) == "file_change"]
             found_late = [record.n for record in store.of_kinds(session, ("file_change",), first=first)]
             assert found_late == late, f"of_kinds from {first} on gave records {found_late}, not {late}"
-    _raises_not_found("of_kinds", lambda: list(store.of_kinds("u", ("note",))))
-
-
-def _raises_not_found(what: str, use: Callable[[], object]) -> None:
-    try:
-        use()
-    except SessionNotFound:
-        return
-    raise AssertionError(f"{what} of no session did not raise SessionNotFound")
+    raises(SessionNotFound, "of_kinds of no session", lambda: list(store.of_kinds("u", ("note",))))

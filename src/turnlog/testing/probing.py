@@ -1,4 +1,4 @@
-"""How the checks of stores speak: drafts of what was said, what a session says, and what must be refused."""
+"""What the checks of stores share: drafts of messages, the texts of a session, and errors that must be raised."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ..errors import TurnlogError
-from ..log.messages import Message, Text
+from ..log.messages import Media, Message, Text
 from ..log.records import MessageRecord, Record
 from ..log.store import Draft, Store
 
 _Refusal = TypeVar("_Refusal", bound=TurnlogError)
 
 
-def said(text: str, *, time: str = "") -> Draft:
-    """A user's word, to be appended."""
-    return Draft(MessageRecord(Message("user", (Text(text),))), time)
+def said(text: str, *, time: str = "", blob: str = "") -> Draft:
+    """A user's message, to be appended; with an image if the name of a blob is given."""
+    media = (Media("image", sha256=blob),) if blob else ()
+    return Draft(MessageRecord(Message("user", (Text(text), *media))), time)
 
 
 def texts(store: Store, session: str) -> list[str]:
-    """What a session says, oldest first."""
+    """The texts of a session, oldest first."""
     messages = [record.message for record in store.read(session)]
     return [part.text for message in messages if message for part in message.parts if isinstance(part, Text)]
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable
 
 from ..errors import FormatError
-from ..log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.records import Configuration
 from ..models.target import Target
 from ..providers.protocol import Provider
@@ -80,8 +80,6 @@ def _gist(part: Part) -> tuple[str, ...]:
             return ("call", name)
         case ToolResult(parts=parts):
             return ("result", *(inner.text for inner in parts if isinstance(inner, Text)))
-        case Reasoning():
-            return ()
         case _:
             return ()
 

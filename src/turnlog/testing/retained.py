@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 
 from ..errors import SessionIdError, SessionNotFound
-from ..log.messages import Media, Message, sha256_hex
-from ..log.records import MessageRecord
-from ..log.store import Draft, Held, Store
+from ..log.messages import sha256_hex
+from ..log.store import Held, Store
 from .probing import raises, said, texts
 
 
@@ -49,7 +48,7 @@ def check_inventory(store: Store) -> None:
     """A store says who reads what, which blobs that needs, and what must stay."""
     small, large, _ = (store.put_blob(letter * size) for letter, size in ((b"s", 10), (b"l", 100_000), (b"x", 7)))
     store.create("a")
-    store.append("a", [said("a1"), _shown(small), _shown(large), said("a4")])
+    store.append("a", [said("a1"), said("a2", blob=small), said("a3", blob=large), said("a4")])
     store.fork("a", "b", at=3)
     store.append("b", [said("b4")])
     store.create("c")
@@ -117,7 +116,3 @@ def _named(store: Store) -> set[int]:
 def _long(name: str, n: int) -> str:
     """A text of 4 kB that cannot be compressed to less than half."""
     return "".join(sha256_hex(f"{name} {n} {line}".encode()) for line in range(64))
-
-
-def _shown(name: str) -> Draft:
-    return Draft(MessageRecord(Message("user", (Media("image", sha256=name),))))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..errors import InputError, SessionNotFound, TurnlogError
+from ..errors import InputError, SessionNotFound
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import MessageRecord, Note
 from ..log.store import Draft, Store
+from .probing import raises, said
 
 _TIME = "2026-01-02T03:04:05.678Z"
 
@@ -17,7 +16,7 @@ def check_search(store: Store) -> None:
     search = store.search
     result = ToolResult("c1", "", (Text("out: 7 apples"),))  # the tool's name stands with the call only
     store.create("a")
-    store.append("a", [_said("Grüße, two red APPLES"), _said("two and red", time=_TIME), _said('"quotes" AND (NEAR')])
+    store.append("a", [said("Grüße, two red APPLES"), said("two and red", time=_TIME), said('"quotes" AND (NEAR')])
     store.append("a", [Draft(MessageRecord(Message("assistant", (ToolCall("c1", "count", {"what": "apples"}),))))])
     store.append("a", [Draft(MessageRecord(Message("user", (result,)))), Draft(Note("fruit", "apples"))])
     for options, wanted in (
@@ -44,25 +43,13 @@ def check_search(store: Store) -> None:
     hit = search("red apples")[0]
     assert hit.snippet[hit.start : hit.end].lower() in ("red", "apples"), f"the hit is not where {hit} says"
     store.fork("a", "b", at=5)
-    store.append("b", [_said("green apples")])
+    store.append("b", [said("green apples")])
     both = [(hit.session, hit.record) for hit in search("apples")]
     assert both == [("b", 6), ("a", 6), ("a", 5), ("a", 4), ("a", 1)], f"with a fork, search found {both}"
     store.delete("a")
     left = [(hit.session, hit.record) for hit in search("apples")]
     assert left == [("b", 6), ("b", 5), ("b", 4), ("b", 1)], f"after deleting, search found {left}"
-    _raises(InputError, "search for no word", search, ' *"-" ')
-    _raises(InputError, "search since no date", search, "apples", since="yesterday")
-    _raises(SessionNotFound, "search in no session", search, "apples", session="a")
+    raises(InputError, "search for no word", search, ' *"-" ')
+    raises(InputError, "search since no date", search, "apples", since="yesterday")
+    raises(SessionNotFound, "search in no session", search, "apples", session="a")
     assert store.verify() == [], "verify found damage after searching"
-
-
-def _said(text: str, *, time: str = "") -> Draft:
-    return Draft(MessageRecord(Message("user", (Text(text),))), time)
-
-
-def _raises(kind: type[TurnlogError], what: str, search: Any, query: str, **options: str) -> None:
-    try:
-        search(query, **options)
-    except kind:
-        return
-    raise AssertionError(f"{what} did not raise {kind.__name__}")

@@ -7,6 +7,7 @@ from ..log.codec import encode_record
 from ..log.messages import Media, Message, ToolResult, sha256_hex
 from ..log.records import FileChange, MessageRecord, Note, Record, UnknownRecord
 from ..log.store import Draft, Store, Swept
+from .probing import raises, said
 
 _BIG = 100_000
 
@@ -29,21 +30,21 @@ def check_sweep(store: Store) -> None:
     small, lost = store.put_blob(b"small"), store.put_blob(b"lost")
     assert store.sweep() == Swept(0, 0, 7), "a sweep removed what was just put, or counted it wrongly"
     store.create("a")
-    store.append("a", [_shown(shared)])
+    store.append("a", [said("", blob=shared)])
     store.fork("a", "b")
     result = ToolResult("c", "look", (Media("image", sha256=nested),))
     hologram = encode_record(Record(4, "", Note("x", data=newer))).replace(b'"note"', b'"hologram"')
     store.append(
         "a", [Draft(MessageRecord(Message("user", (result,)))), Draft(FileChange("f", "modified", after=changed))]
     )
-    store.append("a", [Draft(UnknownRecord("hologram"), raw=hologram), _shown(seen), _shown(small)])
+    store.append("a", [Draft(UnknownRecord("hologram"), raw=hologram), said("", blob=seen), said("", blob=small)])
     assert store.sweep(grace=0) == Swept(1, 4, 0), "a sweep did not remove the one blob that nothing refers to"
     _gone(store, lost)
     for name in (seen, changed, nested, newer, shared, small):
         store.get_blob(name)
     assert store.put_blob(b"lost") == lost, "a blob cannot be put again after it was swept away"
     assert store.get_blob(lost) == b"lost", "a blob that was put again is not there"
-    store.append("b", [_shown(lost)])
+    store.append("b", [said("", blob=lost)])
     store.delete("a")
     assert store.sweep(grace=0) == Swept(5, 4 * _BIG + 5, 0), "a sweep after deleting a session"
     for name in (seen, changed, nested, newer, small):
@@ -55,13 +56,5 @@ def check_sweep(store: Store) -> None:
     assert store.sweep(grace=0).removed == 2, "a blob outlived all that referred to it"
 
 
-def _shown(name: str) -> Draft:
-    return Draft(MessageRecord(Message("user", (Media("image", sha256=name),))))
-
-
 def _gone(store: Store, name: str) -> None:
-    try:
-        store.get_blob(name)
-    except BlobMissing:
-        return
-    raise AssertionError(f"blob {name!r} is there, and should not be")
+    raises(BlobMissing, f"reading blob {name!r}, which should not be there,", store.get_blob, name)

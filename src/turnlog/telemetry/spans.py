@@ -1,7 +1,7 @@
 """Records as spans: one for a turn, one for each answer of a model, one for each run of a tool.
 
-Times are those of records. What a model answers is taken to have been asked when the newest record stood that could
-be asked about. What is open, and what the next answer needs, is all that is kept.
+Times are those of records. An answer's span begins with the newest record that its request could have been about,
+since the log does not say when a request was sent. Only open spans, and what the next answer needs, are kept in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from . import names
 from .content import Contents, utf8
 
 _KEPT = 200
-"""So many open calls, and so many messages and events until the next answer, are kept; the oldest go first."""
+"""Open calls, and messages and events until the next answer, that are kept at most; the oldest go first."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ERROR_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(?=:|\Z)")
@@ -47,7 +47,7 @@ _Attributes = dict[str, Any]
 
 
 class _Call(NamedTuple):
-    """A call that no tool has answered: where it stands, since when, and the span of its run, if one began."""
+    """An unanswered call: its record, its time, and the span of its run, if one began."""
 
     call: ToolCall
     record: int
@@ -79,7 +79,7 @@ class SessionSpans:
         self._said: deque[Message] = deque(maxlen=_KEPT)
 
     def take(self, appended: Appended) -> None:
-        """Make spans of what was put on record. What an exporter raises is raised when all records were seen."""
+        """Make spans of appended records. What an exporter raises is raised after all records were seen."""
         error: Exception | None = None
         for record in appended.records:
             try:
@@ -112,11 +112,11 @@ class SessionSpans:
             case ToolFinished() as finished:
                 self._finish_call(finished, record, appended)
             case Approval(state=state, call_id=call_id):
-                said = {"turnlog.approval": state, names.CALL_ID: utf8(call_id), names.RECORD: record.n}
-                self._happened("turnlog.approval", said, record.time)
+                attributes = {"turnlog.approval": state, names.CALL_ID: utf8(call_id), names.RECORD: record.n}
+                self._event("turnlog.approval", attributes, record.time)
             case Decision(action=action, first=first, last=last) if action in SIZING:
                 what = {"turnlog.decision": action, "turnlog.decision.first": first, "turnlog.decision.last": last}
-                self._happened("turnlog.compacted", {**what, names.RECORD: record.n}, record.time)
+                self._event("turnlog.compacted", {**what, names.RECORD: record.n}, record.time)
             case Configuration() as configuration:
                 self._configuration = configuration
 
@@ -125,11 +125,11 @@ class SessionSpans:
     def _begin_turn(self, turn_id: str, record: Record) -> None:
         self._end_turn("", "", record.time)
         now = self._configuration
-        said = {names.TURN_ID: turn_id, names.RECORD: record.n, **_asked(now.provider, now.model)}
+        attributes = {names.TURN_ID: turn_id, names.RECORD: record.n, **_model(now.provider, now.model)}
         if self._agent:
-            said[names.AGENT_NAME] = self._agent
+            attributes[names.AGENT_NAME] = self._agent
         title = f"{names.INVOKE_AGENT} {self._agent}".rstrip()
-        self._turn = turn_id, self._start(title, names.INVOKE_AGENT, said, record.time)
+        self._turn = turn_id, self._start(title, names.INVOKE_AGENT, attributes, record.time)
 
     def _end_turn(self, status: str, reason: str, time: str) -> None:
         turn, self._turn = self._turn, None
@@ -161,7 +161,7 @@ class SessionSpans:
             self._said.append(message)
 
     def _ask(self, message: Message, record: Record) -> None:
-        """Remember the calls of an answer. One whose id comes again is not heard of any more."""
+        """Remember the calls of an answer. An earlier call of the same id cannot be answered any more."""
         for part in message.parts:
             if isinstance(part, ToolCall):
                 self._end_call(part.id, "aborted", record.time)
@@ -170,24 +170,28 @@ class SessionSpans:
             self._end_call(next(iter(self._calls)), "aborted", record.time)
 
     def _answer(self, record: Record, message: Message, appended: Appended) -> None:
-        aim, body = appended.asked, record.body
-        assert aim is not None and isinstance(body, (MessageRecord, PartialAnswer))
-        said = {names.RECORD: record.n, **_asked(aim.provider, aim.model), **self._settings(aim.provider)}
+        target, body = appended.asked, record.body
+        assert target is not None and isinstance(body, (MessageRecord, PartialAnswer))
+        attributes = {
+            names.RECORD: record.n,
+            **_model(target.provider, target.model),
+            **self._settings(target.provider),
+        }
         bill = next((other.body for other in appended.records if isinstance(other.body, UsageRecord)), None)
         if bill is not None:
-            said |= _usage(bill.usage)
+            attributes |= _usage(bill.usage)
         if model := body.model or (bill.model if bill else ""):
-            said[names.RESPONSE_MODEL] = utf8(model)
+            attributes[names.RESPONSE_MODEL] = utf8(model)
         stop = body.stop if isinstance(body, MessageRecord) else "error"
         if isinstance(body, MessageRecord) and body.response_id:
-            said[names.RESPONSE_ID] = utf8(body.response_id)
+            attributes[names.RESPONSE_ID] = utf8(body.response_id)
         if stop:
-            said[names.FINISH_REASONS] = [utf8(stop)]
+            attributes[names.FINISH_REASONS] = [utf8(stop)]
         if self._contents.wanted:
-            said[names.INPUT_MESSAGES] = self._contents.messages(self._said)
-            said[names.OUTPUT_MESSAGES] = self._contents.messages([message], stop=stop)
-        title = f"{names.CHAT} {aim.model}"
-        span = self._start(title, names.CHAT, said, self._since or record.time, SpanKind.CLIENT)
+            attributes[names.INPUT_MESSAGES] = self._contents.messages(self._said)
+            attributes[names.OUTPUT_MESSAGES] = self._contents.messages([message], stop=stop)
+        title = f"{names.CHAT} {target.model}"
+        span = self._start(title, names.CHAT, attributes, self._since or record.time, SpanKind.CLIENT)
         while self._waiting:
             _add_event(span, *self._waiting.popleft())
         if isinstance(body, PartialAnswer):
@@ -195,7 +199,7 @@ class SessionSpans:
         _end(span, record.time)
 
     def _settings(self, provider: str) -> _Attributes:
-        """The settings of requests to that provider that the conventions have words for."""
+        """The settings of requests to that provider for which the conventions have a name."""
         now = self._configuration
         if now.provider != provider:
             return {}
@@ -235,8 +239,8 @@ class SessionSpans:
         *,
         seconds: float = 0.0,
     ) -> None:
-        """End the run of a call, if it is still open. One that nobody recorded the beginning of ran at most from
-        when it was asked for; one that never ran has no span."""
+        """End the run of a call, if it is still open. If nobody recorded its beginning, it began at the earliest when
+        the model asked for it; a call that never ran has no span."""
         known = self._calls.pop(key, None)
         if known is None or (known.span is None and (result is None or result.synthetic) and not seconds):
             return
@@ -254,16 +258,16 @@ class SessionSpans:
 
     def _start_tool(self, known: _Call, time: str, begun: int | None = None) -> trace.Span:
         call = known.call
-        said = {
+        attributes = {
             names.TOOL_NAME: utf8(call.name),
             names.TOOL_TYPE: "function",
             names.CALL_ID: utf8(call.id),
             names.RECORD: known.record,
         }
         if self._contents.wanted:
-            said[names.ARGUMENTS] = self._contents.arguments(call)
+            attributes[names.ARGUMENTS] = self._contents.arguments(call)
         title = f"{names.EXECUTE_TOOL} {call.name}"
-        return self._start(title, names.EXECUTE_TOOL, said, time, begun=begun)
+        return self._start(title, names.EXECUTE_TOOL, attributes, time, begun=begun)
 
     # -- spans -----------------------------------------------------------------------------------
 
@@ -271,44 +275,44 @@ class SessionSpans:
         self,
         title: str,
         operation: str,
-        said: Mapping[str, Any],
+        attributes: Mapping[str, Any],
         time: str,
         kind: SpanKind = SpanKind.INTERNAL,
         *,
         begun: int | None = None,
     ) -> trace.Span:
-        """A span within the turn that is open, else within what is current."""
+        """A span within the open turn, else within the current span."""
         return self._tracer.start_span(
             utf8(title),
             None if self._turn is None else trace.set_span_in_context(self._turn[1]),
             kind,
-            {names.OPERATION: operation, names.CONVERSATION: self._session, **said},
+            {names.OPERATION: operation, names.CONVERSATION: self._session, **attributes},
             start_time=_nanoseconds(time) if begun is None else begun,
         )
 
-    def _happened(self, name: str, said: _Attributes, time: str) -> None:
-        """An event of the turn that is open; where none is, of the next answer."""
+    def _event(self, name: str, attributes: _Attributes, time: str) -> None:
+        """An event of the open turn; without one, of the next answer."""
         if self._turn is None:
-            self._waiting.append((name, said, time))
+            self._waiting.append((name, attributes, time))
         else:
-            _add_event(self._turn[1], name, said, time)
+            _add_event(self._turn[1], name, attributes, time)
 
     def _fail(self, span: trace.Span, reason: str, otherwise: str = names.OTHER_ERROR) -> None:
-        """Have a span end as failed: by the error that the reason begins with the name of, if it does."""
-        said = self._contents.reason(reason)
-        found = _ERROR_NAME.match(said)
+        """Mark a span as failed. A reason such as `TimeoutError: ...` names its type of error."""
+        told = self._contents.reason(reason)
+        found = _ERROR_NAME.match(told)
         span.set_attribute(names.ERROR_TYPE, found[1] if found else otherwise)
-        span.set_status(Status(StatusCode.ERROR, said or otherwise))
+        span.set_status(Status(StatusCode.ERROR, told or otherwise))
 
 
-def _asked(provider: str, model: str) -> _Attributes:
-    """Who is asked, as far as it is known."""
+def _model(provider: str, model: str) -> _Attributes:
+    """Provider and model, as far as they are known."""
     found = {names.PROVIDER: names.PROVIDERS.get(provider, utf8(provider)), names.REQUEST_MODEL: utf8(model)}
     return {word: value for word, value in found.items() if value}
 
 
 def _usage(usage: Usage) -> _Attributes:
-    """What was billed. Parts that there were none of are left out."""
+    """What was billed, without parts that are zero."""
     found = {names.INPUT_TOKENS: usage.input, names.OUTPUT_TOKENS: usage.output}
     parts = {
         names.CACHE_READ: usage.cached,
@@ -319,7 +323,7 @@ def _usage(usage: Usage) -> _Attributes:
 
 
 def _result_in(appended: Appended, call_id: str) -> ToolResult | None:
-    """The result of a call that was put on record together with its end."""
+    """The result of a call, if it was appended together with the end of its run."""
     for record in appended.records:
         for part in record.message.parts if record.message else ():
             if isinstance(part, ToolResult) and part.call_id == call_id:
@@ -342,8 +346,8 @@ def _nanoseconds(time: str) -> int | None:
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-def _add_event(span: trace.Span, name: str, said: _Attributes, time: str) -> None:
-    span.add_event(name, said, timestamp=_nanoseconds(time))
+def _add_event(span: trace.Span, name: str, attributes: _Attributes, time: str) -> None:
+    span.add_event(name, attributes, timestamp=_nanoseconds(time))
 
 
 def _end(span: trace.Span, time: str) -> None:
