@@ -290,8 +290,8 @@ def test_an_order_outlives_the_turn_in_which_it_was_given(name: str, budget: int
 
 
 def test_the_page_has_every_field_of_a_strategy() -> None:
-    """A knob that nobody finds, or whose default is another than docs/budgets.md says."""
-    page = (Path(__file__).resolve().parents[3] / "docs" / "budgets.md").read_text("utf-8")
+    """A knob that nobody finds, or whose default is another than docs/strategies.md says."""
+    page = (Path(__file__).resolve().parents[3] / "docs" / "strategies.md").read_text("utf-8")
     table = page.split("| field of `Strategy` |")[1].split("\n\n")[0]
     told: dict[str, str] = {}
     for names, default in re.findall(r"(?m)^\| (`.+?`) \| (.+?) \|", table):
