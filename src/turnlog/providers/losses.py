@@ -25,11 +25,14 @@ class Losses:
     def begin(self, shown: Shown) -> None:
         """Start the next message, and record the keys of its form that cannot be sent."""
         message, self.records = shown.message, shown.records
-        self.extras(message.form, f"a {message.role} message")
+        if message.form is not None:
+            self.extras(message.form, f"a {message.role} message")
 
     def extras(self, form: Form | None, what: str) -> None:
         """Record the keys in another provider's form of `what`: they cannot be sent."""
-        keys = extra_keys(form) if form is not None and form.provider != self._provider else ()
+        if form is None or form.provider == self._provider:
+            return
+        keys = extra_keys(form)
         for some in keys if self._apart else [", ".join(keys)] if keys else ():
             self.add("extra", f"{some} of {what} left out")
 

@@ -129,7 +129,10 @@ class Forms(Struct, frozen=True):
 
     def value(self, form: Form | None, key: str) -> str:
         """The value of the word `key=value` in the shape; empty if there is none."""
-        return next((word[len(key) + 1 :] for word in self.words(form) if word.startswith(f"{key}=")), "")
+        shape = self.shape(form)
+        if key not in shape:
+            return ""
+        return next((word[len(key) + 1 :] for word in shape.split() if word.startswith(f"{key}=")), "")
 
     def delta(self, form: Form | None) -> dict[str, Any] | None:
         """The delta of this provider's form."""
@@ -142,19 +145,22 @@ class Forms(Struct, frozen=True):
 
     def shaped(self, *words: str) -> Form | None:
         """A form of words only; None if there are no words."""
-        return Form(self.provider, shape) if (shape := " ".join(filter(None, words))) else None
+        shape = " ".join(filter(None, words))
+        return Form(self.provider, shape) if shape else None
 
     def formed(
         self, value: _V, render: Callable[[_V], Mapping[str, Any] | None], seen: Mapping[str, Any], *words: str
     ) -> _V:
-        """`value` with its form: these words, and the delta from its default rendering (given these words) to
-        `seen`."""
-        default = render(replace(value, form=self.shaped(*words))) or {}
-        return replace(value, form=self.made(default, seen, *words))
+        """`value`, which has no form, with one: these words, and the delta from its default rendering (given these
+        words) to `seen`."""
+        shaped = self.shaped(*words) if words else None
+        form = self.made(render(replace(value, form=shaped) if shaped else value) or {}, seen, *words)
+        return replace(value, form=form) if form else value
 
     def made(self, default: Mapping[str, Any], seen: Mapping[str, Any], *words: str) -> Form | None:
         """The form of a value with this default rendering that was read as `seen`; None if there is nothing to keep."""
-        shape, delta = " ".join(filter(None, words)), difference(default, seen, two_spellings=self.two_spellings)
+        delta = difference(default, seen, two_spellings=self.two_spellings)
+        shape = " ".join(filter(None, words)) if words else ""
         return Form(self.provider, shape, delta) if delta or shape else None
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import InputError
-
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _TYPES = {word: kind for kind, word in _CHOICES.items()}
 
@@ -23,15 +21,6 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
 
 
 def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
-    """`settings` with a tool choice in common words. Raises InputError for another word."""
-    word, _, name = choice.partition(":")
-    if word == "tool" and name:
-        chosen = {"type": "tool", "name": name}
-    elif choice in _TYPES:
-        chosen = {"type": _TYPES[choice]}
-    else:
-        raise InputError(f"tool choice {choice!r}: use auto, none, required or tool:NAME")
-    before = settings.get("tool_choice")
-    if isinstance(before, Mapping) and "disable_parallel_tool_use" in before and choice != "none":
-        chosen = {**chosen, "disable_parallel_tool_use": before["disable_parallel_tool_use"]}
-    return {**settings, "tool_choice": chosen}
+    """`settings` with a tool choice in common words."""
+    name = choice.partition(":")[2]
+    return {**settings, "tool_choice": {"type": "tool", "name": name} if name else {"type": _TYPES[choice]}}

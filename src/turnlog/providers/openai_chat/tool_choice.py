@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import InputError
-
 _WORDS = ("auto", "none", "required")
 
 
@@ -26,9 +24,6 @@ def tool_choice(settings: Mapping[str, Any]) -> str | None:
 
 
 def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
-    """`settings` with `choice`. Raises InputError if it is none of the common words."""
-    if choice in _WORDS:
-        return {**settings, "tool_choice": choice}
-    if not choice.startswith("tool:") or choice == "tool:":
-        raise InputError(f"tool choice {choice!r}: use auto, none, required or tool:NAME")
-    return {**settings, "tool_choice": {"type": "function", "function": {"name": choice.removeprefix("tool:")}}}
+    """`settings` with a tool choice in common words."""
+    name = choice.partition(":")[2]
+    return {**settings, "tool_choice": {"type": "function", "function": {"name": name}} if name else choice}

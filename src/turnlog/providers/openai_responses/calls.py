@@ -180,7 +180,7 @@ def result_type(result: ToolResult, answered: str) -> str:
 
 def said_type(result: ToolResult) -> str:
     """The item type that a result was read from; empty if it was the usual one."""
-    return next((kind for kind in RESULTS if FORMS.says(result.form, kind)), "")
+    return next((word for word in FORMS.words(result.form) if word in RESULTS), "")
 
 
 def write_result(result: ToolResult, kind: str, blob: BlobReader) -> tuple[dict[str, Any], list[Part]]:

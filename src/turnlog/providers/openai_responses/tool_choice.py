@@ -24,6 +24,5 @@ def with_tool_choice(settings: dict[str, Any], choice: str) -> dict[str, Any]:
     """`settings` with a tool choice in common words; unchanged if they have that choice already."""
     if tool_choice(settings) == choice:
         return settings
-    if choice.startswith("tool:"):
-        return {**settings, "tool_choice": {"type": "function", "name": choice.removeprefix("tool:")}}
-    return {**settings, "tool_choice": choice}
+    name = choice.partition(":")[2]
+    return {**settings, "tool_choice": {"type": "function", "name": name} if name else choice}
