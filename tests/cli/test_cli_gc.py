@@ -40,7 +40,7 @@ def left(turnlog: Command) -> list[str]:
     "words, gone, why",
     [
         (("--max-sessions", "4"), ["s0", "s1"], "more than 4 sessions"),
-        (("--max-size", "480kB"), ["s0", "s1"], "more than 480 kB"),
+        (("--max-size", "540kB"), ["s0", "s1"], "more than 540 kB"),
         (("--older-than", "1w"), ["s0", "s1", "s2", "s3", "s4", "s5"], "older than 1w"),
     ],
 )

@@ -15,8 +15,8 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (None: the process's own) and return its exit code. Never raises.
 
-    Opening the modules takes most of what a short command does, and is when people change their minds: so it happens
-    in here, where an interruption has its sentence.
+    Loading modules takes most of the time of a short command, so it happens in here, where an interruption (Ctrl-C)
+    is reported in a sentence.
     """
     try:
         code: int = import_module(f"{__name__}.entry").main(argv)

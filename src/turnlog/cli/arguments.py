@@ -1,4 +1,4 @@
-"""Values of arguments, read while the command line is: a bad one is told with what would be allowed."""
+"""Types of arguments: a wrong value is an error that says what is allowed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
-    """What reads an argument with `read`, which raises ValueError; `allowed` says what it takes."""
+    """An argument type that uses `read`, which raises ValueError; `allowed` says what it accepts."""
 
     def read_argument(text: str) -> Any:
         try:
@@ -20,7 +20,7 @@ def checked(read: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
 
 
 def number(what: str, least: int = 0) -> Callable[[str], int]:
-    """What reads a whole number of something from `least` on, such as 1,000."""
+    """An argument type for a whole number of something, at least `least`, such as 1,000."""
 
     def read_number(text: str) -> int:
         digits = text.replace(",", "").replace("_", "")

@@ -11,10 +11,10 @@ from ..session.compactor import Compaction
 from ..session.session import Session
 from ..view.compaction.ladder import SIZING
 from ..view.explain import Ruling
-from .aims import add_target, add_terms, aim_of, usual_aim
 from .arguments import number
 from .decisions import decision_json, decision_lines, fates, saving, span
 from .stores import opened
+from .targets import add_target, add_terms, target_of, usual_target
 from .terminal import out_json, out_line, out_lines, say
 
 
@@ -26,7 +26,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     compact.add_argument("--keep", metavar="N", type=number("turns", 1), help=text)
     add_terms(compact)
     add_target(compact)
-    compact.add_argument("--dry-run", action="store_true", help="say what would be decided, and record nothing")
+    compact.add_argument("--dry-run", action="store_true", help="show what would be decided, and record nothing")
     compact.add_argument("--json", action="store_true", help="one JSON object")
     compact.set_defaults(run=_compact)
     undo = commands.add_parser("undo", parents=[store], help="take back the last decision that made the view smaller")
@@ -38,12 +38,12 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 def _compact(arguments: Namespace) -> int:
     dry = arguments.dry_run
     with opened(arguments, write=not dry) as store, Session(store, store.info(arguments.id)) as session:
-        aim = aim_of(session, arguments)
-        before = session.window.breakdown(aim).tokens  # a session looks at no more than a view could hold
+        target = target_of(session, arguments)
+        before = session.window.breakdown(target).tokens  # a session looks at no more than a view could hold
         done = session.compact(
-            keep=arguments.keep, target=aim, budget=arguments.budget, strategy=arguments.strategy, dry_run=dry
+            keep=arguments.keep, target=target, budget=arguments.budget, strategy=arguments.strategy, dry_run=dry
         )
-        explained = session.explain(done.decisions if dry else None, aim)
+        explained = session.explain(done.decisions if dry else None, target)
     rulings = [Ruling(n, "", decision) for n, decision in done.decisions.items()]
     if arguments.json:
         decisions = [decision_json(ruling) for ruling in rulings]
@@ -72,17 +72,17 @@ def _sum(name: str, done: Compaction, before: int, dry: bool) -> str:
 
 def _undo(arguments: Namespace) -> int:
     with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
-        aim = usual_aim(session)
-        before, whole = session.explain(target=aim), session.window.breakdown(aim).tokens if aim else None
+        target = usual_target(session)
+        before, whole = session.explain(target=target), session.window.breakdown(target).tokens if target else None
         record = session.undo("compaction")
-        after = session.explain(target=aim)
-        picture = session.window.breakdown(aim) if aim else None
+        after = session.explain(target=target)
+        picture = session.window.breakdown(target) if target else None
     taken = record.body.supersedes if isinstance(record.body, Decision) else 0
     ruling = next(ruling for ruling in before.rulings if ruling.n == taken)
-    # As `context` says them; where nothing tells for which model, of the messages alone.
+    # As `context` counts; if nothing tells the model, of the messages alone.
     sizes = (whole, picture.tokens) if whole is not None and picture else (before.shown, after.shown)
     became = ((n, account, before.accounts.get(n)) for n, account in after.accounts.items())
-    # What was cleared since, or left out by another decision too, is not shown for all that.
+    # Messages that were cleared since, or that another decision leaves out too, stay hidden.
     changed = [n for n, now, was in became if now != was and not (was and now.fate == was.fate == "left out")]
     if arguments.json:
         row = {"ended_by": record.n, "records": changed, "tokens_back": sizes[1] - sizes[0]}

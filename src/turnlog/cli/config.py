@@ -1,4 +1,4 @@
-"""`config`: the settings in force, and where each was said."""
+"""`config`: show the settings and where each comes from."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .terminal import out_json, out_line, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("config", parents=[store], help="the settings in force, and where each was said")
-    parser.add_argument("--path", action="store_true", help="only where your file and the project's are")
+    parser = commands.add_parser("config", parents=[store], help="show the settings and where each comes from")
+    parser.add_argument("--path", action="store_true", help="only the paths of your file and the project's")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_config)
 

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from ..view.breakdown import Breakdown, Kind, Share
-from .aims import add_target, add_terms, aim_of
 from .drawing import bar, clipped, colours, fitted, marker_line, room, stacked
 from .request import session_of
+from .targets import add_target, add_terms, target_of
 from .terminal import Piece, out_json, out_line, out_lines, out_pieces, say
 
 _COLOURS: dict[Kind, str] = {
@@ -27,7 +27,7 @@ _COLOURS: dict[Kind, str] = {
 """ANSI colours by kind."""
 
 _TOOLS = 12
-"""So many tools get a line of their own; the rest share one."""
+"""Tools that get a line of their own; the rest share one."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -43,8 +43,8 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _context(arguments: Namespace) -> int:
     with session_of(arguments) as session:
-        aim = aim_of(session, arguments)
-        found = session.window.breakdown(aim, budget=arguments.budget, strategy=arguments.strategy)
+        target = target_of(session, arguments)
+        found = session.window.breakdown(target, budget=arguments.budget, strategy=arguments.strategy)
     if arguments.json:
         out_json(_json(found))
         return 0

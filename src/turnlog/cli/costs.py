@@ -15,7 +15,7 @@ from .tables import table
 
 
 def bill_lines(bills: Bills) -> Iterator[str]:
-    """What a session was billed, a line for each model, and what can be done about unknown prices."""
+    """What a session was billed, a line for each model, and where to add unknown prices."""
     rows = [(name or "(no name)", usage, cost(usage, name)) for name, usage in bills.items()]
     rows.append(("all", total_usage(bills), total_cost(bills)))
     cells = [

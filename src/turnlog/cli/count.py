@@ -13,9 +13,9 @@ from ..errors import InputError
 from ..requests.count import TokenCount, count, count_conversation
 from ..requests.standalone import detect
 from ..view.fold import select
-from .aims import last_model
 from .documents import document
 from .request import session_of
+from .targets import last_model
 from .terminal import out_json, out_line
 
 

@@ -19,21 +19,21 @@ _ORDER: tuple[Fate, ...] = ("kept", "replaced", "masked", "cut", "placeholder", 
 
 
 def fates(accounts: Iterable[Account]) -> str:
-    """How many messages there are, and what became of them."""
+    """The number of messages, and how many were kept, masked, left out and so on."""
     found = Counter(account.fate for account in accounts)
     parts = ", ".join(f"{found[fate]:,} {fate}" for fate in _ORDER if found[fate])
     return f"{counted(found.total(), 'message')}: {parts}" if parts else "no messages"
 
 
 def newest_of(numbers: Sequence[int]) -> str:
-    """The newest of the decisions that did something, and how many earlier ones did it too: in a long session each
-    of hundreds of summaries takes in the one before."""
+    """The newest of these decisions, and the number of earlier ones: in a long session each of hundreds of summaries
+    covers the one before."""
     *earlier, newest = numbers
     return f"{newest}, {len(earlier):,} earlier" if earlier else str(newest)
 
 
 def rewinds_of(store: Store, session_id: str) -> Rewinds:
-    """What of a session was taken back; damage to its decisions does not keep the rest from being shown."""
+    """The rewinds of a session; none, and a warning, if its decisions are damaged."""
     try:
         return Rewinds.of(store.landmarks(session_id))
     except CorruptRecord as error:
@@ -54,12 +54,12 @@ def span(ruling: Ruling, rulings: Iterable[Ruling]) -> str:
     if decision.first != decision.last:
         return f"records {decision.first} to {decision.last}"
     summary = _summary_that_leaves(ruling, rulings) if decision.action in HIDING else None
-    # Only the place of a summary is on record, which is one of the records that it tells of.
+    # A summary is at the place of one of the records that it covers.
     return f"summary of records {summary.first} to {summary.last}" if summary else f"record {decision.first}"
 
 
 def _summary_that_leaves(ruling: Ruling, rulings: Iterable[Ruling]) -> Decision | None:
-    """The decision whose summary stood where this one, of a single place, leaves out what it finds."""
+    """The earlier decision whose summary this one leaves out, if it covers only the place of that summary."""
     standing = ruling.decision.detail.get("standing", ())
     for one in sorted(rulings, key=attrgetter("n"), reverse=True):
         held = one.n < ruling.n and (not one.ended_by or one.ended_by > ruling.n) and one.n not in standing
@@ -83,7 +83,7 @@ def decision_lines(rulings: Sequence[Ruling], found: Explanation) -> Iterator[st
 
 
 def decision_json(ruling: Ruling) -> dict[str, Any]:
-    """A decision as JSON; `before` and `after` are tokens of a request, None where it was not made for size."""
+    """A decision as JSON; `before` and `after` are tokens of a request, None if it was not made for size."""
     before, after = ruling.figures or (None, None)
     return {
         "decision": ruling.n,

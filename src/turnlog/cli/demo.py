@@ -1,7 +1,7 @@
-"""`demo`: what turnlog does, on a conversation of its own, in a store that is gone afterwards.
+"""`demo`: what turnlog does, on a made-up conversation, in a temporary store.
 
-No network and no key: the model's answers are written down here. Everything else is the real thing,
-the killed process included.
+It needs no network and no key: the model's answers are written down here. Everything else is real, including the
+killed process.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ ANSWER_TESTS = _answer(
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    demo = commands.add_parser("demo", help="show what turnlog does, on a conversation of its own; takes a few seconds")
+    demo = commands.add_parser("demo", help="show what turnlog does, on a made-up conversation; takes a few seconds")
     demo.set_defaults(run=_demo)
 
 
@@ -122,8 +122,8 @@ def _record(session: Session) -> None:
     _title("2. Go on with it")
     session.user("Yes, do that, and run the tests.")
     prepared = session.request()
-    aim = prepared.target
-    out(f"The next request, for {aim.model}, starts from a damaged history and is valid:")
+    target = prepared.target
+    out(f"The next request, for {target.model}, starts from a damaged history and is valid:")
     _indented(_told(prepared.edits))
     answer = session.receive(ANSWER_EDIT)
     call = answer.tool_calls[0]

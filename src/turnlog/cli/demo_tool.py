@@ -1,4 +1,4 @@
-"""The process that the demo kills: it receives an answer, begins to run its tool, and waits.
+"""The process that the demo kills: it receives an answer, starts the tool, and waits.
 
 Run as `python -m turnlog.cli.demo_tool STORE SESSION`.
 """

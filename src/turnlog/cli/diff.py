@@ -21,7 +21,7 @@ from .stores import opened
 from .terminal import is_terminal, out, out_bytes, out_coloured, out_json, say
 
 _Found = tuple[NetChange, FileDiff | str]
-"""A change, and its difference or why there is none."""
+"""A change, and its diff or the reason why there is none."""
 
 _UNTOLD = "what changed in it is not on record"
 _OUTSIDE = "it is outside of the folder that the session worked in"
@@ -32,7 +32,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     diff = commands.add_parser("diff", parents=[store], help="show what a session did to files")
     diff.add_argument("id", metavar="ID")
     diff.add_argument("--turn", metavar="N", type=_turn, help="only in the Nth turn; -1 is the last")
-    diff.add_argument("--rewound", action="store_true", help="only in what was taken back: it is still on disk")
+    diff.add_argument("--rewound", action="store_true", help="only changes that a rewind took back")
     diff.add_argument("--stat", action="store_true", help="which files, and how many lines; not the lines themselves")
     text = "the folder that paths are relative to (default: the one that the session worked in)"
     diff.add_argument("--root", metavar="PATH", default="", help=text)
@@ -57,7 +57,8 @@ def _diff(arguments: Namespace) -> int:
 
 
 def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
-    """What became of each file: in a turn, whatever became of that, else in what stands, or in what does not."""
+    """The net change of each file: in one turn, whether or not it was taken back; else in what was not taken back, or
+    only in what was."""
     info = store.info(arguments.id)
     records = [*store.of_kinds(info.id, ("file_change",))]
     rewinds = rewinds_of(store, info.id)
@@ -115,7 +116,7 @@ def _text_of(patch: bytes) -> dict[str, str]:
 
 
 def _patch(found: Iterator[_Found]) -> int:
-    """Everything as one patch; what it cannot hold is talk."""
+    """Everything as one patch; what a patch cannot hold is reported on stderr."""
     left_out = 0
     for change, diff in found:
         if isinstance(diff, str) or not change.applies:
@@ -132,7 +133,7 @@ _STYLES = {b"+": "green", b"-": "red", b"@": "cyan", b" ": "", b"\\": ""}
 
 
 def _show(diff: FileDiff) -> None:
-    """A difference on a terminal: each line made safe, then coloured."""
+    """A diff on a terminal: each line made safe, then coloured."""
     head = True
     for line in patch_lines(diff):
         head = head and not line.startswith((b"@@ ", b"literal "))

@@ -1,4 +1,4 @@
-"""`doctor`: what of a session was left half-done, and what in its log does not go together."""
+"""`doctor`: what a session left unfinished, and contradictions in its log."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .terminal import out_each, say
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    doctor = commands.add_parser("doctor", parents=[store], help="what was left half-done, what does not go together")
+    doctor = commands.add_parser("doctor", parents=[store], help="find what was left unfinished, and contradictions")
     doctor.add_argument("id", metavar="ID")
-    doctor.add_argument("--strict", action="store_true", help="also what does no harm")
-    text = "put on record what is known of calls and turns that were left open (not while the session is in use)"
+    doctor.add_argument("--strict", action="store_true", help="include harmless findings")
+    text = "record what is known of calls and turns that were left open (not while the session is in use)"
     doctor.add_argument("--fix", action="store_true", help=text)
     doctor.add_argument("--json", action="store_true", help="one JSON object a line")
     doctor.set_defaults(run=_doctor)
@@ -50,7 +50,7 @@ def _line(one: Inconsistency) -> str:
 
 
 def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:
-    """What is wrong, by record: open calls in the words of the ledger, open turns, and the rest."""
+    """Open calls, open turns and contradictions, by record."""
     found = [
         Inconsistency("unfinished", f"{info.call.name} ({info.call.id}) {info.standing}", (info.record,))
         for info in log.unfinished()
@@ -71,9 +71,8 @@ def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:
 
 
 def _told(log: SessionLog) -> list[Inconsistency]:
-    """What openings after a crash have recovered, and what changed with the newest configuration and since: nothing
-    that is wrong, so it does not count. What was set before the first message is how the
-    session began."""
+    """What was recovered after crashes, and what changed with the newest configuration and since. Nothing of it is
+    wrong, so it does not count as a finding. Settings before the first message are no changes."""
     told = [
         Inconsistency("recovered", f"turn {record.body.turn_id}: {record.body.reason}", (record.n,))
         for record in log.of_kinds("turn_closed")
@@ -103,14 +102,14 @@ def _told(log: SessionLog) -> list[Inconsistency]:
 
 
 def _first_said(log: SessionLog) -> int:
-    """The number of the first message that is no system text; of none, one that no record has."""
+    """The number of the first message that is no system text; without one, a number that no record has."""
     said = (r.n for r in log.records() if r.message is not None and r.message.role != "system")
     return next(said, sys.maxsize)
 
 
 def _fix(store: Store, session_id: str) -> None:
     session = Session(store, store.info(session_id))
-    quiet = logging.NullHandler()  # what happens is said below, in our own words
+    quiet = logging.NullHandler()  # what happens is reported below
     logging.getLogger("turnlog").addHandler(quiet)
     begin(session)
     logging.getLogger("turnlog").removeHandler(quiet)

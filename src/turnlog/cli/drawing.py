@@ -1,4 +1,4 @@
-"""Bars for a terminal: as wide as there is room, in characters that it has."""
+"""Bars for a terminal, as wide as it allows, in characters that it can show."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ def room() -> int:
 
 
 def colours() -> bool:
-    """Whether colours are wanted: by a person at a terminal who did not set NO_COLOR (no-color.org)."""
+    """Whether to use colours: at a terminal, unless NO_COLOR is set (no-color.org)."""
     return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def fitted(shares: Sequence[float], width: int) -> list[int]:
-    """Whole columns for shares of `width`, which add up to the whole sum; what is not nothing gets one if it can."""
+    """Whole columns for shares of `width` that add up to the sum of the shares; each share above zero gets one if
+    possible."""
     sizes: list[int] = []
     done = 0.0
     for share in shares:
@@ -39,7 +40,7 @@ def fitted(shares: Sequence[float], width: int) -> list[int]:
 
 
 def bar(share: float, width: int) -> str:
-    """A bar of `share` of `width` columns, to an eighth of a column where the terminal has such characters."""
+    """A bar of `share` of `width` columns, precise to an eighth of a column if the terminal has such characters."""
     eighths = round(max(0.0, min(1.0, share)) * width * 8)
     if share > 0:
         eighths = max(1, eighths)
@@ -49,13 +50,13 @@ def bar(share: float, width: int) -> str:
 
 
 def stacked(sizes: Sequence[int], free: int) -> list[str]:
-    """The pieces of one bar, a piece for each size, and then what is free."""
+    """The pieces of one bar: one for each size, then the free rest."""
     full, empty = ("█", "░") if _has("█░") else ("#", ".")
     return [*(full * size for size in sizes), empty * free]
 
 
 def marker_line(marks: Sequence[tuple[str, float]], width: int) -> list[str]:
-    """Lines that point at places of a bar of `width` columns: names in lines of their own where they would meet."""
+    """Lines that point at places of a bar of `width` columns. Names that would overlap get lines of their own."""
     lines: list[str] = []
     for name, share in sorted(marks, key=lambda mark: -mark[1]):
         place = max(0, min(width - 1, round(share * width) - 1))
@@ -80,14 +81,14 @@ def clipped(text: str, width: int) -> str:
 
 
 def _columns(text: str) -> int:
-    """Columns that a text takes: two for what is wide in East Asian scripts, none for what joins the one before."""
+    """Columns that a text takes: two for a wide East Asian character, none for a combining one."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )
 
 
 def _has(characters: str) -> bool:
-    """Whether standard output can show these."""
+    """Whether standard output can encode these characters."""
     try:
         characters.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):

@@ -1,4 +1,4 @@
-"""From the command line to a command, and from whatever happens there to an exit code."""
+"""From a command line to a command, and from its result or error to an exit code."""
 
 from __future__ import annotations
 
@@ -58,13 +58,12 @@ _NOUNS = {
     "config": "config",
     "demo": "demo",
 }
-"""The modules, in the order of the help, and the commands of each. Only the one that is asked for is opened: together
-they take half a second, most of it for what `ls` and `show` do without."""
+"""The modules, in the order of the help, and the commands of each. Only the module of the given command is loaded:
+all of them take half a second, most of it for what `ls` and `show` do not need."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose words go the way of all others: safe to show, and no failure to write them
-    passed over."""
+    """A parser that prints as everything else does: text made safe, and failures to write reported."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -82,8 +81,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _CommandParser(_Parser):
-    """The parser of one command, which tells itself of what it does not know: left to the parser of all commands, such
-    words are told with a usage that names none of its options."""
+    """The parser of one command. It reports unknown arguments itself: the parser of all commands would show a usage
+    without the command's options."""
 
     def parse_known_args(self, *given: Any, **named: Any) -> Any:
         found, rest = super().parse_known_args(*given, **named)
@@ -93,7 +92,8 @@ class _CommandParser(_Parser):
 
 
 def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """The parser of the whole command line, or of as much of it as `argv` needs; each command's namespace has `run`."""
+    """The parser of the whole command line, or of the part that `argv` needs. The namespace of each command has
+    `run`."""
     store = argparse.ArgumentParser(add_help=False)
     text = f"the store: a file or files:FOLDER (default: ${VARIABLE}, else your configuration's, else one in your home)"
     store.add_argument("--store", metavar="PATH", default=argparse.SUPPRESS, help=text)
@@ -119,7 +119,7 @@ def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 
 def _command(argv: Sequence[str]) -> str | None:
-    """The command that a command line names, as far as can be told without a parser."""
+    """The command in a command line, as far as it can be told without a parser."""
     words = iter(argv)
     for word in words:
         if word in ("--store", "--key"):
@@ -135,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (None: the process's own) and return its exit code. Never raises."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnknownModelWarning)  # commands say it in their own words
+            warnings.simplefilter("ignore", UnknownModelWarning)  # commands report it themselves
             code = _run(argv)
         flush()
         return code
@@ -153,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    """The command's exit code, or that of the error that ended it."""
+    """The exit code of the command, or of the error that ended it."""
     try:
         for word in argv or ():
             _check_word(word)
@@ -174,7 +174,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _check_word(word: str) -> None:
-    """Refuse what no shell could hand over and no file could be named, before a command meets it."""
+    """Refuse characters that neither a shell could pass nor a file name could hold."""
     try:
         possible = b"\0" not in os.fsencode(word)
     except UnicodeEncodeError:

@@ -16,15 +16,15 @@ from .stores import opened, place
 from .terminal import out_bytes, say
 
 _FEW = 3
-"""So many problems that differ in an id alone have a line each."""
+"""Problems that differ only in an id and still get a line each."""
 
 _NUMBERS = 5
-"""So many records are named of those that have one problem."""
+"""Records that are named for one problem."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
-    export = commands.add_parser("export", parents=[store], help="write a session down, in one of several formats")
+    export = commands.add_parser("export", parents=[store], help="write a session out, in one of several formats")
     export.add_argument("id", metavar="ID")
     help_text = "for people: html, markdown; for `turnlog import`: jsonl, json; else a request of that provider"
     export.add_argument("--format", choices=list(FORMATS), required=True, help=help_text)
@@ -49,7 +49,7 @@ def _export(arguments: Namespace) -> int:
 
 
 def _told(problems: Sequence[Problem]) -> Iterator[str]:
-    """A line for each kind of problem: another program's session has hundreds alike, a few at each record."""
+    """A line for each kind of problem: sessions of other programs have hundreds alike."""
     kinds = Counter(_kind(what) for what in {problem.what for problem in problems})
     groups: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
@@ -65,7 +65,7 @@ def _told(problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def _kind(what: str) -> str:
-    """What is said, without what differs from one to the next: ids of calls, places in a list, hashes."""
+    """The text of a problem without ids of calls, places in lists and hashes."""
     words = what.split(" ")
     return " ".join(
         word

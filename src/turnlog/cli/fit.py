@@ -1,4 +1,4 @@
-"""`fit`: a plain request body, made to fit."""
+"""`fit`: make a plain request body fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gc` deletes what the limits do not allow and packs what is old, `keep` marks what stays whatever they say."""
+"""`gc` deletes sessions beyond the limits and packs old ones; `keep` protects sessions from it."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from .terminal import agreed, out_json, out_lines, say
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
     gc = commands.add_parser("gc", parents=[store], help="delete old sessions until the store keeps its limits")
-    gc.add_argument("--dry-run", action="store_true", help="say what would go, and delete nothing")
-    text = "delete sessions that nothing was added to for so long, such as 30d (default: your configuration's)"
+    gc.add_argument("--dry-run", action="store_true", help="show what would be deleted, and delete nothing")
+    text = "delete sessions not written to for this long, such as 30d (default: your configuration's)"
     gc.add_argument("--older-than", metavar="AGE", type=checked(read_age, AGES), help=text)
-    text = "delete the oldest until the store takes no more on disk, such as 500MB (default: your configuration's)"
+    text = "delete the oldest until the store is at most this large, such as 500MB (default: your configuration's)"
     gc.add_argument("--max-size", metavar="SIZE", type=checked(read_size, SIZES), help=text)
-    text = "delete the oldest until no more are left (default: your configuration's)"
+    text = "delete the oldest until at most this many are left (default: your configuration's)"
     gc.add_argument("--max-sessions", metavar="N", type=number("sessions", 1), help=text)
-    text = "pack sessions that nothing was added to for so long, such as 7d (default: your configuration's)"
+    text = "compress sessions not written to for this long, such as 7d (default: your configuration's)"
     gc.add_argument("--compress-after", metavar="AGE", type=checked(read_age, AGES), help=text)
     gc.add_argument("--yes", action="store_true", help="do not ask")
     gc.add_argument("--json", action="store_true", help="one JSON object")
     gc.set_defaults(run=_gc)
     keep = commands.add_parser("keep", parents=[store], help="protect sessions from gc, or unprotect them")
     keep.add_argument("ids", metavar="ID", nargs="+")
-    keep.add_argument("--undo", action="store_true", help="they may go again")
+    keep.add_argument("--undo", action="store_true", help="unprotect them")
     keep.set_defaults(run=_keep)
 
 
@@ -64,7 +64,7 @@ def _gc(arguments: Namespace) -> int:
 
 
 def _limits(arguments: Namespace) -> Limits:
-    """Those of the command line, each over that of the configuration."""
+    """The limits of the command line, else those of the configuration."""
     usual = limits_of(settings_of(arguments))
     limits = Limits(
         usual.max_age if arguments.older_than is None else arguments.older_than,

@@ -1,4 +1,4 @@
-"""`import`: transcripts of other programs, and our own exports, into the store."""
+"""`import`: read transcripts of other programs, and our own exports, into the store."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("import", parents=[store], help="read transcripts of agents and request bodies")
     parser.add_argument("paths", metavar="PATH", nargs="*", help="a file, or a folder of them; - is standard input")
-    text = "import what the agents of a home folder keep in it (default: your own)"
+    text = "import the sessions that agents keep in a home folder (default: your own)"
     parser.add_argument("--discover", metavar="HOME", nargs="?", const="~", help=text)
-    text = "of what is discovered, only files written to within that time, such as 30d"
+    text = "with --discover, only files written to within this time, such as 30d"
     parser.add_argument("--newer-than", metavar="AGE", type=checked(read_age, AGES), help=text)
     parser.add_argument("--json", action="store_true", help="one JSON object a session, one a line")
-    text = "store keys, tokens and passwords as they stand (default: marks in their place)"
+    text = "store keys, tokens and passwords as they are (default: marks in their place)"
     parser.add_argument("--unredacted", action="store_true", help=text)
     parser.set_defaults(run=_import)
 
@@ -54,7 +54,7 @@ def _import(arguments: Namespace) -> int:
     seen: set[str] = set()
     found = [] if arguments.discover is None else _discovered(arguments.discover, arguments.newer_than)
     progress = _Progress(0 if arguments.paths else len(found))
-    # What another transcript brought in is not read again.
+    # Files that came in with another transcript are not read again.
     new = (origin for origin in found if not isinstance(origin, Path) or str(origin) not in seen)
     redactor = None if arguments.unredacted else settings_of(arguments).redactor
     with opened(arguments, write=True, make=True) as store:
@@ -81,7 +81,7 @@ def _import(arguments: Namespace) -> int:
 
 
 def _discovered(home: str, age: timedelta | None) -> list[Origin | InputError]:
-    """The files that agents keep in a home folder, of no greater age if one is given, and an error for each folder that
+    """The files of agents in a home folder, no older than `age` if it is given, and an error for each folder that
     cannot be read."""
     folder = Path(home).expanduser()
     if not folder.is_dir():
@@ -100,7 +100,7 @@ def _discovered(home: str, age: timedelta | None) -> list[Origin | InputError]:
 
 
 def _is_newer(path: Path, since: float) -> bool:
-    """Whether a file was written to since that time. One of which that cannot be told is: reading it says why."""
+    """Whether a file was written to since that time; also if that cannot be told, so that reading it says why."""
     try:
         return path.stat().st_mtime >= since
     except OSError:
@@ -108,13 +108,13 @@ def _is_newer(path: Path, since: float) -> bool:
 
 
 class _Bug(TurnlogError):
-    """An error of ours while a transcript was being read or kept."""
+    """A bug of ours, met while a transcript was read or imported."""
 
     exit_code = 70
 
 
 def _read(origin: Origin | InputError) -> tuple[list[Imported], TurnlogError | None]:
-    """The sessions of a transcript, and why it could not be read."""
+    """The sessions of a transcript, and the error if it could not be read."""
     try:
         return ([], origin) if isinstance(origin, InputError) else (read_file(origin), None)
     except ImportFailed as error:
@@ -130,12 +130,12 @@ def _name(origin: Origin | InputError) -> str:
 
 
 def _bug(name: str, error: Exception) -> _Bug:
-    """What to say of an error of ours, with the place it came from."""
+    """A bug of ours, with the place where it was raised."""
     return _Bug(f"{name}: an error in turnlog itself, please report it: {place_of(error)}")
 
 
 def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: bool) -> TurnlogError | None:
-    """Keep one session and tell of it, or say why not: the others can go on."""
+    """Import one session and report it; returns the error if that failed, so that the others can go on."""
     for damage in imported.warnings:
         say(f"{damage.file}" + (f", line {damage.line}" if damage.line else "") + f": {damage.message}")
     try:
@@ -200,11 +200,11 @@ def _sentence(imported: Imported, kept: Synced) -> str:
 
 
 def transcripts(names: Iterable[str], seen: Container[str]) -> Iterator[Origin | InputError | None]:
-    """Every transcript that the names stand for, an error for what cannot be read, and None for a
-    file of a folder that is no transcript.
+    """The transcripts behind these names, an error for each that cannot be read, and None for a file in a folder that
+    is no transcript.
 
-    A folder that is one transcript comes as one; other folders are searched, files first, without
-    hidden ones, links to folders, and what is in `seen` by then: the parts of others.
+    A folder may be one transcript. Other folders are searched, files first, without hidden ones, links to folders,
+    and files in `seen`, which are parts of other transcripts.
     """
     for name in names:
         path = Path(name)
@@ -248,7 +248,7 @@ def _in_folder(folder: Path, seen: Container[str]) -> Iterator[Origin | InputErr
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether this is a folder, and no link to one."""
+    """Whether this is a folder and not a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:
@@ -276,7 +276,7 @@ def _is_known(path: Path) -> bool:
 
 
 class _Progress:
-    """A line on a terminal that says how far an import has come, from its second second on."""
+    """A progress line on a terminal, shown from the second second on."""
 
     def __init__(self, expected: int) -> None:
         self._of = f" of {expected}" if expected else ""
@@ -286,7 +286,7 @@ class _Progress:
         self._done = 0
 
     def show(self, origin: object) -> None:
-        """Say what is being read."""
+        """Show what is being read."""
         self._done += 1
         if self._watched and time.monotonic() - self._begun > 1:
             name = origin if isinstance(origin, Path) else "..."
@@ -295,7 +295,7 @@ class _Progress:
             self._shown = True
 
     def clear(self) -> None:
-        """Make room for a line of its own."""
+        """Erase the progress line before other output."""
         if self._shown:
             print("\r" + " " * 79 + "\r", end="", file=sys.stderr, flush=True)
             self._shown = False

@@ -1,4 +1,4 @@
-"""`request`: what a model would be sent of a session or a transcript."""
+"""`request`: make the request that a model would be sent."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ..requests.standalone import aimed
 from ..session.session import Session
 from ..stores import MemoryStore
 from ..view.types import Edit, Loss
-from .aims import add_terms
 from .stores import is_missing, opened, place, whole_id
+from .targets import add_terms
 from .terminal import as_json, out_bytes, out_json, out_lines, say, shorten, stdin_bytes
 
 
@@ -44,8 +44,8 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _request(arguments: Namespace) -> int:
     with session_of(arguments) as session:
-        aim = _target(session, arguments.to, arguments.model)
-        prepared = session.preview(aim, budget=arguments.budget, strategy=arguments.strategy)
+        target = _target(session, arguments.to, arguments.model)
+        prepared = session.preview(target, budget=arguments.budget, strategy=arguments.strategy)
         body = None if arguments.explain else as_json(prepared.body, indent=2)  # images are read from the store
     if body is not None:
         out_bytes([body.encode("utf-8"), b"\n"])
@@ -63,7 +63,7 @@ def _request(arguments: Namespace) -> int:
 
 @contextmanager
 def session_of(arguments: Namespace) -> Iterator[Session]:
-    """The session that SOURCE names. An existing file comes first, and is read into memory only."""
+    """The session that SOURCE names. A file wins over a session of that name, and is read into memory only."""
     path = Path(arguments.source)
     origin: Origin = path
     if arguments.source == "-":
@@ -94,19 +94,19 @@ def _stored(arguments: Namespace) -> Iterator[Session]:
 
 
 def _target(session: Session, provider: str, model: str) -> Target:
-    aim = aimed(Parsed(messages=(), configuration=session.configuration), provider, model)
-    if aim.doubt:
-        say(aim.doubt)
-    return aim
+    target = aimed(Parsed(messages=(), configuration=session.configuration), provider, model)
+    if target.doubt:
+        say(target.doubt)
+    return target
 
 
 def changes(prepared: Request) -> list[tuple[str, Edit | Loss]]:
-    """Edits, then losses, each with the word for it."""
+    """Edits, then losses, each with its word."""
     return [("edit", edit) for edit in prepared.edits] + [("loss", loss) for loss in prepared.losses]
 
 
 def sentence(kind: str, change: Edit | Loss) -> str:
-    """A change in one line, with its record numbers."""
+    """A change on one line, with its record numbers."""
     numbers = ", ".join(map(str, change.records))
     if isinstance(change, Edit) and change.through and change.records != (change.through,):
         where = f" (records {numbers} to {change.through})"
@@ -116,14 +116,14 @@ def sentence(kind: str, change: Edit | Loss) -> str:
 
 
 def _counts(prepared: Request) -> str:
-    aim = prepared.target
+    target = prepared.target
     done = f"{counted(len(prepared.view), 'message')}, {counted(len(prepared.edits), 'edit')}"
-    return f"{aim.provider} {aim.model}: {done}, {counted(len(prepared.losses), 'loss')}"
+    return f"{target.provider} {target.model}: {done}, {counted(len(prepared.losses), 'loss')}"
 
 
 def _told(prepared: Request, source: str) -> Iterator[str]:
-    """A line for each change. A long session has hundreds of decisions of a kind, each of which still hides something:
-    of those the newest has a line, the others share one."""
+    """A line for each change. A long session has hundreds of decisions of one kind that still hide something: the
+    newest gets a line, the others share one."""
     decided = [edit for edit in prepared.edits if edit.through]
     newest = {edit.kind: edit for edit in decided}
     for kind, number in Counter(edit.kind for edit in decided).items():
@@ -143,7 +143,7 @@ def _explained(prepared: Request, source: str) -> Iterator[str]:
 
 
 def gist(message: Message, *, characters: int = 100) -> str:
-    """A message in a line."""
+    """A message on one line."""
     words = " ".join(" ".join(map(_word, message.parts)).split())
     return shorten(words, characters=characters)
 

@@ -1,4 +1,4 @@
-"""`rewind` goes back in a conversation, and takes that back again."""
+"""`rewind` goes back in a conversation, or undoes that."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ..log.records import Decision, Record
 from ..session.history_edits import Rewind
 from ..session.session import Session
 from ..view.explain import Explanation
-from .aims import usual_aim
 from .arguments import number
 from .decisions import saving
 from .drawing import clipped
 from .request import gist
 from .stores import opened
+from .targets import usual_target
 from .terminal import out_json, out_line, out_lines, say
 
 _GONE = ("left out", "rewound", "summarised")
-"""What became of messages of which a request shows nothing."""
+"""The fates of messages that no request shows."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     place.add_argument("--turns", metavar="N", type=number("turns"), help="take back the last N turns (default: 1)")
     place.add_argument("--to", metavar="RECORD", type=number("a record"), help="take back everything after this record")
     place.add_argument("--undo", action="store_true", help="take the last rewind back")
-    rewind.add_argument("--dry-run", action="store_true", help="say what would be taken back, and record nothing")
+    rewind.add_argument("--dry-run", action="store_true", help="show what would be taken back, and record nothing")
     rewind.add_argument("--json", action="store_true", help="one JSON object")
     rewind.set_defaults(run=_rewind)
 
@@ -43,10 +43,10 @@ def _rewind(arguments: Namespace) -> int:
     turns = 1 if arguments.turns is None and arguments.to is None else arguments.turns
     dry = arguments.dry_run
     with opened(arguments, write=not dry) as store, Session(store, store.info(arguments.id)) as session:
-        aim = usual_aim(session)
-        before = session.explain(target=aim)
+        target = usual_target(session)
+        before = session.explain(target=target)
         done = session.rewind(turns=turns, to=arguments.to, dry_run=dry)
-        after = session.explain({store.info(session.id).records + 1: done.decision} if dry else None, aim)
+        after = session.explain({store.info(session.id).records + 1: done.decision} if dry else None, target)
         messages = {record.n: record for record in session.history() if record.message is not None}
     if arguments.json:
         out_json({**_row(done), "before": before.shown, "after": after.shown, "recorded": not dry})
@@ -104,10 +104,10 @@ def _undo(arguments: Namespace) -> int:
     if arguments.dry_run:
         raise InputError("rewind: --undo has no dry run; `turnlog show ID` marks what was taken back")
     with opened(arguments, write=True) as store, Session(store, store.info(arguments.id)) as session:
-        aim = usual_aim(session)
-        before = session.explain(target=aim)
+        target = usual_target(session)
+        before = session.explain(target=target)
         record = session.undo("rewind")
-        after = session.explain(target=aim)
+        after = session.explain(target=target)
         messages = {record.n: record for record in session.history() if record.message is not None}
     taken = record.body.supersedes if isinstance(record.body, Decision) else 0
     gone = [n for n, account in before.accounts.items() if account.fate in _GONE]

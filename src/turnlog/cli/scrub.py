@@ -1,4 +1,4 @@
-"""`scan` and `scrub`: secrets in sessions that are there already."""
+"""`scan` and `scrub`: secrets in existing sessions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _scrub(arguments: Namespace) -> int:
 
 
 def _redactor(arguments: Namespace) -> Redactor:
-    """What finds secrets: those of known shapes and names, and of the patterns that are configured."""
+    """Finds secrets of known shapes and names, and of the configured patterns."""
     return Redactor(settings_of(arguments).redact_patterns)
 
 

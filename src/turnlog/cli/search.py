@@ -29,14 +29,14 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     )
     search.add_argument("--tool", metavar="NAME", help="only calls and results of this tool")
     search.add_argument("--since", metavar="DATE", type=_date, help="only from this date on, such as 2026-01-31 (UTC)")
-    search.add_argument("--until", metavar="DATE", type=_date, help="only up to this date, itself included")
+    search.add_argument("--until", metavar="DATE", type=_date, help="only up to and including this date")
     search.add_argument("--limit", metavar="N", type=number("hits"), default=50, help="at most N hits (default: 50)")
     search.add_argument("--json", action="store_true", help="one JSON object a line")
     search.set_defaults(run=_search)
 
 
 def _date(text: str) -> str:
-    """A time as records hold it, or the beginning of one, that there is: no 30th of February."""
+    """A time as records hold it, or the beginning of one. Raises ArgumentTypeError for dates such as February 30."""
     whole = text + "0001-01-01"[len(text) :] if len(text) in (4, 7) else text
     try:
         datetime.fromisoformat(whole)
@@ -76,7 +76,7 @@ def _search(arguments: Namespace) -> int:
 
 
 def _marked(hit: Hit) -> str:
-    """The snippet, safe to show, with the place of the hit between marks."""
+    """The snippet, safe to show, with marks around the hit."""
     before, found, after = hit.snippet[: hit.start], hit.snippet[hit.start : hit.end], hit.snippet[hit.end :]
     pieces = [visible(piece, one_line=True) for piece in (before, found, after)]
     return _MARKS[0].join(pieces[:2]) + _MARKS[1] + pieces[2] if found else pieces[0] + pieces[2]

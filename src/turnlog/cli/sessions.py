@@ -1,4 +1,4 @@
-"""Sessions as a whole: `ls`, `fork`, `rename`, `rm`."""
+"""Whole sessions: `ls`, `fork`, `rename`, `rm`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .tables import Column, laid_out
 from .terminal import agreed, out_json, out_lines, say
 
 _BEGINNING = 8
-"""So many records are looked at for what the user said first."""
+"""Records in which the user's first words are looked for."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
     ls = commands.add_parser("ls", parents=[store], help="list the sessions, the last updated first")
     ls.add_argument("--cost", action="store_true", help="with tokens and cost, which takes longer")
-    ls.add_argument("--source", choices=(*SOURCES, "resumed"), help="only those opened from there, or opened again")
+    ls.add_argument("--source", choices=(*SOURCES, "resumed"), help="only sessions opened from there, or resumed")
     ls.add_argument("--json", action="store_true", help="one JSON object a line")
     ls.set_defaults(run=_ls)
     fork = commands.add_parser("fork", parents=[store], help="start a session with the records of another")
@@ -82,8 +82,8 @@ def _is_wanted(store: Store, info: SessionInfo, source: str | None) -> bool:
 
 
 def _first_words(store: Store, session_id: str) -> str:
-    """What tells a session without a title from others: the beginning of what its user said first, if its first records
-    alone say it."""
+    """The beginning of the user's first words, for a session without a title; "" if its first records do not have
+    them."""
     try:
         shown = (one for record in store.read(session_id, last=_BEGINNING) for one in as_shown(record))
         return next((title for one in shown if starts_turn(one) and (title := title_from(one.message))), "")

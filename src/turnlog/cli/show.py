@@ -23,7 +23,7 @@ from .terminal import out, out_bytes, out_json, out_line, out_lines, say, shorte
 from .turns import show_tools, show_turns
 
 _Row = tuple[str, str]
-"""What a piece is, and its text. Words in brackets are for what no model is sent."""
+"""A label and a text. Labels in brackets are for what no model is sent."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     instead = show.add_mutually_exclusive_group()
     instead.add_argument("--cost", action="store_true", help="instead of records, what each model was billed for")
     instead.add_argument("--tools", action="store_true", help="instead of records, what was done with each tool")
-    instead.add_argument("--turns", action="store_true", help="instead of records, the turns and where each stands")
+    instead.add_argument("--turns", action="store_true", help="instead of records, the turns and the status of each")
     show.add_argument("--json", action="store_true", help="the records as they are stored, one JSON object a line")
     show.set_defaults(run=_show)
 
@@ -72,7 +72,7 @@ def _show(arguments: Namespace) -> int:
 
 
 def _sum_up(store: Store, session_id: str) -> None:
-    """One line for what was billed, if anything was. Damage does not keep the rest from being shown."""
+    """One line for what was billed, if anything was. Damage is reported, and the rest is shown."""
     try:
         bills = store.usage(session_id)
     except CorruptRecord as error:
@@ -93,8 +93,8 @@ def _bill(bills: Bills, arguments: Namespace) -> None:
 
 
 def lines(records: Iterable[Record], rewinds: Rewinds = Rewinds()) -> Iterator[str]:
-    """Records as text: a number, what it is, and what it says, long results shortened; ahead of those that were taken
-    back a line that says so."""
+    """Records as text: number, label and text, with long results shortened. A line marks where records were taken
+    back."""
     gone = 0
     for record in records:
         before, gone = gone, rewinds.by(record.n)

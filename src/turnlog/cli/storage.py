@@ -1,4 +1,4 @@
-"""`pack`, `copy` and `rekey`: how sessions are kept, whatever they say."""
+"""`pack`, `copy` and `rekey`: how sessions are stored."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
     pack = commands.add_parser("pack", parents=[store], help="compress sessions that nobody writes to")
     pack.add_argument("ids", metavar="ID", nargs="*", help="the sessions")
-    pack.add_argument("--older-than", metavar="AGE", help="those not written to for so long, such as 30d")
+    pack.add_argument("--older-than", metavar="AGE", help="sessions not written to for this long, such as 30d")
     pack.set_defaults(run=_pack)
     copy = commands.add_parser("copy", parents=[store], help="copy the store into another one, encrypted or not")
-    copy.add_argument("path", metavar="PATH", help="the other store; it is made if it is not there")
+    copy.add_argument("path", metavar="PATH", help="the other store; created if it does not exist")
     copy.add_argument("--new-key", metavar="WHERE", help="encrypted with this key (default: not encrypted)")
     copy.set_defaults(run=_copy)
-    rekey = commands.add_parser("rekey", parents=[store], help="have an encrypted store opened by another key")
-    rekey.add_argument("--new-key", metavar="WHERE", required=True, help="the key that opens it from now on")
+    rekey = commands.add_parser("rekey", parents=[store], help="change the key of an encrypted store")
+    rekey.add_argument("--new-key", metavar="WHERE", required=True, help="the new key")
     rekey.set_defaults(run=_rekey)
 
 
@@ -51,7 +51,7 @@ def _pack(arguments: Namespace) -> int:
 
 
 def _before(age: str) -> str:
-    """The time that long ago, as listings have it."""
+    """The time that long ago, in the form of listings."""
     try:
         then = datetime.now(UTC) - read_age(age)
     except ValueError:

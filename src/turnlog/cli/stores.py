@@ -17,13 +17,13 @@ from ..stores import ASK, KeySource, Passphrase, default_path, local_path, open_
 from .terminal import is_terminal, say
 
 VARIABLE = "TURNLOG_STORE"
-"""Environment variable that names the store where `--store` does not."""
+"""Environment variable that names the store, unless `--store` does."""
 
 _MEANT = 5
-"""Ids that are told where one may be meant."""
+"""Ids that are suggested when an id is ambiguous."""
 
 KEY_VARIABLE = "TURNLOG_KEY"
-"""Environment variable that says where the key is, where `--key` does not."""
+"""Environment variable that says where the key is, unless `--key` does."""
 
 
 def settings_of(arguments: Namespace) -> Settings:
@@ -32,19 +32,19 @@ def settings_of(arguments: Namespace) -> Settings:
 
 
 def place(arguments: Namespace) -> str:
-    """Path or URL of the store: `--store`, else what the settings say (TURNLOG_STORE first), else the user's own."""
+    """Path or URL of the store: `--store`, else the settings (TURNLOG_STORE first), else the user's default."""
     return settings_of(arguments).store or str(default_path())
 
 
 def key_of(arguments: Namespace) -> KeySource | None:
-    """Where the key of an encrypted store is: `--key`, else what the settings say (TURNLOG_KEY first); None for a
-    store that is not encrypted."""
+    """Where the key of an encrypted store is: `--key`, else the settings (TURNLOG_KEY first); None for a store
+    without encryption."""
     where = settings_of(arguments).key
     return None if where is None else key_at(where)
 
 
 def key_at(where: KeySource) -> KeySource:
-    """A place as `--key` names it. Raises InputError if somebody is to be asked and nobody is there."""
+    """The key at a place that `--key` names. Raises InputError if it would have to ask and nobody is there."""
     if where != ASK:
         return where
     if not is_terminal(sys.stdin):
@@ -59,22 +59,25 @@ def is_missing(arguments: Namespace) -> bool:
 
 
 def is_writable(arguments: Namespace) -> bool:
-    """Whether the store can be opened for writing, as far as can be told from outside."""
+    """Whether the store can be written to, as far as file permissions tell."""
     path = local_path(place(arguments))
     return path is None or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 @contextmanager
 def opened(arguments: Namespace, *, write: bool = False, make: bool = False) -> Iterator[Store]:
-    """The store, for the length of a command. Without `write` nothing is changed, and the beginning of a session's id
-    will do for it; only with `make` is a store made that is not there: a mistyped name is none."""
+    """The store, while a command runs.
+
+    Without `write` it is read-only, and the beginning of a session's id is enough. Only with `make` is a missing
+    store created, so that a mistyped name does not make one.
+    """
     if write and not make and is_missing(arguments):
         raise StoreError(f"there is no store at {place(arguments)}")
     settings = settings_of(arguments)
     key = None if settings.key is None else key_at(settings.key)
     store = open_store(place(arguments), durability=settings.durability, read_only=not write, key=key)
     try:
-        for problem in getattr(store, "torn", ()) if write else ():  # set aside: nobody finds it any more
+        for problem in getattr(store, "torn", ()) if write else ():  # damaged, and set aside by opening the store
             say(f"{problem.session}, record {problem.record}: {problem.what}")
         if name := getattr(arguments, "id", None):
             arguments.id = whole_id(store, name, exact=write)
@@ -86,8 +89,8 @@ def opened(arguments: Namespace, *, write: bool = False, make: bool = False) -> 
 
 
 def whole_id(store: Store, name: str, *, exact: bool = False) -> str:
-    """The id of the session that is meant: `name`, or the only one that begins so. What changes something takes an
-    `exact` one: `rm s1` twice would take `s10` the second time. Raises SessionNotFound with those that may be meant."""
+    """The id `name`, or the only id that begins with it. Commands that change something take only an `exact` id: a
+    second `rm s1` would delete `s10`. Raises SessionNotFound, with ids that may be meant."""
     try:
         return store.info(name).id
     except CorruptRecord:

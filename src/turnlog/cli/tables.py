@@ -1,4 +1,4 @@
-"""Tables whose last column is text: whole where they are piped, cut and not wrapped on a terminal."""
+"""Tables whose last column is text: whole when piped, cut instead of wrapped on a terminal."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .drawing import clipped
 from .terminal import is_terminal
 
 _TEXT = 20
-"""Columns that the text has before others give way to it."""
+"""Columns of text below which other columns get narrower."""
 
 _LEAST = 10
-"""Columns that the text has before even a column that can be cut goes."""
+"""Columns of text below which columns that can be cut are left out."""
 
 
 class Column(Struct, frozen=True):
-    """A column ahead of the text: how wide it is at least, and on which side its cells stand. On a terminal with too
-    little room a column that `may_go` is left out, and cells are cut to the widths of `cut`, one after the other."""
+    """A column ahead of the text: its least width, and the side of its cells. On a narrow terminal a column that
+    `may_go` is left out, and cells are cut to the widths of `cut`, one after the other."""
 
     name: str
     cells: Sequence[str]
@@ -47,8 +47,8 @@ def laid_out(columns: Sequence[Column], name: str, texts: Sequence[str]) -> Iter
 
 
 def _narrowed(columns: Sequence[Column], room: int) -> Sequence[Column]:
-    """The columns with room for text beside them, as far as they can give way: first by their widths, then from the
-    right those that may go, then by cutting cells."""
+    """The columns, made narrower until the text has room: first to the width of their cells, then without those that
+    may go, from the right, then with cut cells."""
     if _has_room(columns, room):
         return columns
     columns = [replace(one, width=_longest(one)) for one in columns]
@@ -71,7 +71,8 @@ def _longest(column: Column) -> int:
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[str]], *, right: Container[str]) -> Iterator[str]:
-    """The lines of a table as wide as its cells, its header first; columns in `right` stand to the right."""
+    """The lines of a table, its header first. Columns are as wide as their cells; those in `right` are aligned to the
+    right."""
     rows = [names, *rows]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     sides = [">" if name in right else "<" for name in names]

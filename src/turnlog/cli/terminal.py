@@ -1,4 +1,4 @@
-"""Where output goes: data to stdout, talk to stderr, nothing raw from a transcript to either."""
+"""Output: data to stdout, messages to stderr, and no raw text of a transcript to either."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from ..errors import InputError
 from ..export import visible
 
 Piece = tuple[str, str]
-"""A text and the ANSI style that it is shown in."""
+"""A text and its ANSI style."""
 
 
 def out(text: str = "") -> None:
-    """A piece of data on stdout, as lines."""
+    """Print data to stdout."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     _write((visible(text) + "\n").encode(encoding, "backslashreplace"))
 
 
 def out_line(text: str) -> None:
-    """A piece of data that is one line of stdout, whatever it holds."""
+    """Print data to stdout as one line, whatever it holds."""
     out(visible(text, one_line=True))
 
 
 def out_lines(lines: Iterable[str]) -> None:
-    """Pieces of data that are one line each."""
+    """Print data to stdout, each on one line."""
     for line in lines:
         out_line(line)
 
@@ -42,7 +42,7 @@ _T = TypeVar("_T", bound=Struct)
 
 
 def out_each(values: Iterable[_T], line: Callable[[_T], str], arguments: Namespace) -> Iterator[_T]:
-    """Each of these values, written down as it is taken: as JSON if the command was asked for that, else as a line."""
+    """Print each of these values, as JSON with `--json`, else as a line, and yield it."""
     for value in values:
         if arguments.json:
             out_json(msgspec.to_builtins(value))
@@ -52,7 +52,7 @@ def out_each(values: Iterable[_T], line: Callable[[_T], str], arguments: Namespa
 
 
 def out_pieces(pieces: Iterable[Piece]) -> None:
-    """One line of stdout in colours: of each piece the text, escaped, in its ANSI style (empty: none)."""
+    """Print one line to stdout in colours: the text of each piece, escaped, in its ANSI style (empty: none)."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     shown = ((visible(text, one_line=True), style) for text, style in pieces)
     line = "".join(f"\x1b[{style}m{text}\x1b[0m" if style and text else text for text, style in shown)
@@ -60,7 +60,7 @@ def out_pieces(pieces: Iterable[Piece]) -> None:
 
 
 def out_json(value: Any) -> None:
-    """One JSON value on one line of stdout, in UTF-8 whatever the locale."""
+    """Print a JSON value to stdout on one line, in UTF-8 whatever the locale."""
     _write((as_json(value) + "\n").encode("utf-8"))
 
 
@@ -70,7 +70,7 @@ def as_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def out_bytes(pieces: Iterable[bytes]) -> None:
-    """UTF-8 pieces on stdout as they are; a terminal gets them escaped."""
+    """Write pieces of UTF-8 to stdout; escaped if that is a terminal."""
     shown: Iterator[bytes] | Iterable[bytes] = pieces
     if is_terminal(sys.stdout):
         shown = (visible(piece.decode("utf-8", "replace")).encode("utf-8") for piece in pieces)
@@ -82,8 +82,8 @@ _COLOURS = {"red": "31", "green": "32", "cyan": "36", "bold": "1"}
 
 
 def out_coloured(text: str, colour: str) -> None:
-    """Text on stdout in a colour (or bold), if a person watches it on a terminal that has colours and did
-    not set NO_COLOR (no-color.org). What `text` itself holds is made safe first."""
+    """Print text to stdout, made safe, in a colour (or bold) if that is a terminal with colours and NO_COLOR is not
+    set (no-color.org)."""
     shown = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     before, after = (f"\x1b[{_COLOURS[colour]}m", "\x1b[0m") if shown else ("", "")
@@ -91,14 +91,15 @@ def out_coloured(text: str, colour: str) -> None:
 
 
 def say(text: str) -> None:
-    """A line of talk on stderr. Lost where nobody can hear it."""
+    """Print a message to stderr; ignored if that fails."""
     if sys.stderr is not None:
         with suppress(OSError, ValueError):
             print(visible(text), file=sys.stderr, flush=True)
 
 
 def agreed(question: str, command: str, otherwise: str) -> bool:
-    """Whether somebody at the terminal says yes. Raises InputError if nobody is there: `otherwise` says what to add."""
+    """Ask at the terminal; whether the answer is yes. Raises InputError if nobody is there; `otherwise` says what to
+    add."""
     if not is_terminal(sys.stdin):
         raise InputError(f"{command}: nobody is there to be asked; add {otherwise}")
     say(f"{question} [y/N]")
@@ -106,7 +107,7 @@ def agreed(question: str, command: str, otherwise: str) -> bool:
 
 
 def place_of(error: BaseException) -> str:
-    """An error of ours and the line that it came from."""
+    """An error and the line of our code that raised it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -115,14 +116,14 @@ def place_of(error: BaseException) -> str:
 
 
 def shorten(text: str, *, characters: int = 400, lines: int = 6) -> str:
-    """`text`, or its beginning and how long it is."""
+    """`text`, or its beginning and how much is left out."""
     short = "\n".join(text[:characters].splitlines()[:lines])
     left = len(text) - len(short)
     return short if not text[len(short) :].strip() else f"{short} … [{left:,} more characters]"
 
 
 def is_terminal(stream: IO[Any] | None) -> bool:
-    """Whether a person watches this stream."""
+    """Whether this stream is a terminal."""
     with suppress(OSError, ValueError):
         return stream is not None and stream.isatty()
     return False
@@ -140,13 +141,13 @@ def stdin_bytes() -> bytes:
 
 
 def flush() -> None:
-    """Hand over what stdout still holds, so that a failure to do so is seen while it can be told."""
+    """Flush stdout, so that a failure is noticed while it can be reported."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def discard_output() -> None:
-    """Nobody reads stdout any more: let what it still holds go nowhere instead of failing at exit."""
+    """The reader of stdout is gone: discard what is buffered instead of failing at exit."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

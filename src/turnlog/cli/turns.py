@@ -14,11 +14,11 @@ from .tables import table
 from .terminal import out_json, out_lines
 
 _WIDEST = 60
-"""So many characters a cell of a table has at most."""
+"""Characters of a table cell at most."""
 
 
 def show_turns(turns: Sequence[TurnInfo], *, json: bool) -> None:
-    """A line for each turn: where it stands, how long it took, what it used and cost, what it began with."""
+    """A line for each turn: status, duration, tokens, cost, and the input it began with."""
     if json:
         for number, turn in enumerate(turns, 1):
             out_json(_turn_json(number, turn))
@@ -41,7 +41,7 @@ def show_turns(turns: Sequence[TurnInfo], *, json: bool) -> None:
 
 
 def show_tools(tools: Sequence[ToolUse], *, json: bool) -> None:
-    """A line for each tool: calls, how they ended, seconds of those that were timed, tokens of results."""
+    """A line for each tool: calls, seconds of timed ones, tokens of results, and outcomes."""
     if json:
         for tool in tools:
             out_json(msgspec.to_builtins(tool))

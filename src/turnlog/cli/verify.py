@@ -1,4 +1,4 @@
-"""`verify`: is what the store holds what was written?"""
+"""`verify`: look for damage in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`why`: what became of each message, by which decision, and what that saves."""
+"""`why`: what became of each message, by which decision, and how many tokens that saves."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..log.texts import leaf_parts
 from ..session.session import Session
 from ..view.explain import Account, Explanation
 from ..view.fold import select
-from .aims import usual_aim
 from .decisions import decision_json, decision_lines, fates, newest_of, saving
 from .drawing import clipped
 from .request import gist, session_of
 from .tables import Column, laid_out
+from .targets import usual_target
 from .terminal import out_json, out_line, out_lines
 
 
@@ -33,7 +33,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _why(arguments: Namespace) -> int:
     with session_of(arguments) as session:
-        found = session.explain(target=usual_aim(session))
+        found = session.explain(target=usual_target(session))
         records = session.history()
         if arguments.record is not None:
             _one(session, found, records, arguments)
@@ -110,7 +110,7 @@ def _one(session: Session, found: Explanation, records: Sequence[Record], argume
 
 
 def _shown_as(account: Account, records: Sequence[Record]) -> Iterator[str]:
-    """What stands in requests for a message that is not shown as it is on record."""
+    """What requests show instead of a message that is not shown as recorded."""
     for shown in select(records)[0]:
         told = account.fate == "summarised" and shown.treatment == "summarised"
         if shown.records == (account.n,) and not told:
@@ -120,7 +120,7 @@ def _shown_as(account: Account, records: Sequence[Record]) -> Iterator[str]:
 
 
 def _said(message: Message) -> str:
-    """What a message says, tool results included, in a line that may be long."""
+    """The text of a message and its tool results on one line, which may be long."""
     return gist(Message(message.role, tuple(leaf_parts(message.parts))), characters=1_000)
 
 

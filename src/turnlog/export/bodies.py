@@ -17,14 +17,15 @@ from ..view.tool_calls import fate_of
 from ..view.types import Edit, Loss
 
 _BY_THE_USER = frozenset({"clear", "rewind"})
-"""Decisions that say what the conversation is; all others only save room, and an export has room."""
+"""Decisions that change what the conversation is. All others only save room, which an export does not need."""
 
 
 def as_body(provider: str, store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """The conversation as the user left it, valid for `provider`, whatever its size: no budget holds, and what was
-    compacted stands there whole.
+    """The conversation as the user left it, valid for `provider`, whole: no budget applies, and compacted messages
+    are included.
 
-    Each edit and each loss is a problem that names its record. Raises SessionNotFound, CorruptRecord, UnknownProvider.
+    Each edit and each loss is a problem that names its record. Raises SessionNotFound, CorruptRecord,
+    UnknownProvider.
     """
     records = list(store.read(store.info(session_id).id))
     decisions = {n: made for n, made in active_decisions(records).items() if made.action in _BY_THE_USER}
@@ -32,8 +33,8 @@ def as_body(provider: str, store: Store, session_id: str, problems: list[Problem
     view = [shown for _, shown, _ in as_decided(originals, decisions)]
     bodies = (record.body for record in reversed(records))
     configuration = next((body for body in bodies if isinstance(body, Configuration)), Configuration())
-    aim = aimed(Parsed(messages=(), configuration=configuration), provider, "")
-    prepared = build(plan(configuration, aim), view, store.get_blob, fate_of(records))
+    target = aimed(Parsed(messages=(), configuration=configuration), provider, "")
+    prepared = build(plan(configuration, target), view, store.get_blob, fate_of(records))
     changes: list[Edit | Loss] = [*prepared.edits, *prepared.losses]
     for change in changes:
         problems.append(Problem(session_id, change.records[0] if change.records else 0, str(change)))

@@ -219,7 +219,7 @@ def _line(body: Body) -> tuple[str, str]:
 
 
 def _speaker(message: Message) -> str:
-    """Whose words a message holds: those that tools answered with are no user's."""
+    """Who speaks in a message: `tool` if it holds nothing but tool results."""
     results = message.parts and all(isinstance(part, ToolResult) for part in message.parts)
     return "tool" if message.role == "user" and results else message.role
 

@@ -1,7 +1,7 @@
-"""Text that is safe to show: what a terminal, an editor or a reader's eye would obey stands escaped.
+"""Text that is safe to show: characters that control a terminal or deceive a reader are escaped.
 
-A transcript is foreign text. Control characters in it can clear a screen, set a window's title or
-the clipboard; bidirectional marks and invisible characters make a text read as another one.
+A transcript is foreign text. Control characters in it can clear a screen, set a window's title or the clipboard;
+bidirectional marks and invisible characters make a text read as another one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HARMFUL = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
 
 
 class _Escapes(dict[int, str]):
-    """What each character becomes, filled as characters are met."""
+    """What each character becomes; filled on first use."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -34,11 +34,10 @@ _LINES = _Escapes({ord("\n"): "\n", ord("\t"): "\t"})
 
 
 def visible(text: str, *, one_line: bool = False) -> str:
-    r"""`text` with everything invisible but blanks and line ends as `\uXXXX`.
+    r"""`text` with invisible characters, except blanks and line ends, as `\uXXXX`.
 
-    Lone surrogates and characters that Unicode has not assigned count as invisible. The escapes are
-    those of JSON: JSON text stays JSON of the same value. Line ends become `\n`; with `one_line`
-    they and tabs are escaped too.
+    Lone surrogates and unassigned characters count as invisible. The escapes are those of JSON, so JSON text stays
+    JSON of the same value. Line ends become `\n`; with `one_line` they and tabs are escaped too.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -27,14 +27,14 @@ FORMATS: dict[str, _Format] = {
     "jsonl": as_jsonl,
     **{name: partial(as_body, name) for name in PROVIDERS},
 }
-"""Each takes a store, a session id and a list that is told what is left out, and yields UTF-8 pieces."""
+"""Each takes a store, a session id and a list to which it adds what it leaves out, and yields pieces of UTF-8."""
 
 
 def save(store: Store, session_id: str, form: str, path: str | Path) -> list[Problem]:
     """Write a session to a file, in one of `FORMATS`; returns what had to be left out or changed.
 
-    The file is the user's own (0600), as a conversation is, and there whole or not at all. Raises InputError for a
-    format that there is not and for the name of anything but a file, SessionNotFound, CorruptRecord, OSError.
+    Only the user can read the file (mode 0600), and it is written whole or not at all. Raises InputError for an
+    unknown format and for a path that is not a file, SessionNotFound, CorruptRecord, OSError.
     """
     if not isinstance(form, str) or form not in FORMATS:
         raise InputError(f"no format {form!r}; take one of {', '.join(FORMATS)}")
@@ -50,13 +50,13 @@ def save(store: Store, session_id: str, form: str, path: str | Path) -> list[Pro
         with suppress(OSError):
             os.unlink(name)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(place)  # a full disk has no name: nobody could tell whether it is the store's
+            error.filename = str(place)  # an error of a full disk names no file: say which disk is full
         raise
     return problems
 
 
 def _check_file(place: Path) -> None:
-    """Raises InputError unless a file stands there, or nothing: a device, a pipe or a link would be replaced, too."""
+    """Raises InputError if something other than a file is there: a device, a pipe or a link would be replaced."""
     with suppress(FileNotFoundError, NotADirectoryError):
         mode = place.lstat().st_mode
         if stat.S_ISLNK(mode):

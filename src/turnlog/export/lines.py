@@ -1,7 +1,7 @@
 """A session as JSON and as JSON lines; `turnlog import` reads both back.
 
-The lines: a header, then every record in order, its bytes as they stand in the store. The bytes of
-a medium stand, as base64, on a line of their own ahead of the first record that names them.
+The lines are a header, then every record in order with its bytes from the store. The bytes of a medium, as base64,
+have a line of their own ahead of the first record that names them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VERSION = 1
 
 
 def record_json(record: Record) -> bytes:
-    """The bytes of a record, on one line: JSON has line ends between its tokens only."""
+    """The bytes of a record on one line. In JSON, line ends occur only between tokens."""
     return encode_record(record).replace(b"\n", b" ").replace(b"\r", b" ")
 
 
@@ -54,7 +54,7 @@ def as_json(store: Store, session_id: str, problems: list[Problem]) -> Iterator[
 
 
 def as_jsonl(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """Our own export format, one line after the other; it holds all there is of the session.
+    """Our own export format, line by line, with everything that the log has of the session.
 
     Raises SessionNotFound, CorruptRecord. Media that cannot be read are left out, each a problem.
     """
@@ -70,7 +70,7 @@ def as_jsonl(store: Store, session_id: str, problems: list[Problem]) -> Iterator
 
 
 def _blob(store: Store, session_id: str, name: str, n: int, problems: list[Problem]) -> bytes | None:
-    """The bytes that record `n` names, as base64; a problem and None if they cannot be read."""
+    """The bytes that record `n` names, as base64; None, and a problem, if they cannot be read."""
     try:
         return base64.b64encode(store.get_blob(name))
     except (BlobMissing, CorruptRecord) as error:

@@ -1,7 +1,7 @@
 """A session as Markdown, for people.
 
-Whatever the transcript says stands in fenced blocks: it cannot become a heading, a link, an image
-that a viewer would fetch, or HTML that it would run.
+Text of the transcript is in fenced blocks: it cannot become a heading, a link, an image that a viewer would fetch, or
+HTML that it would run.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _inline(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """An inline code span, or nothing for nothing."""
+    """An inline code span, "" for no text."""
     shown = visible(text, one_line=True).strip()
     if not shown:
         return ""

@@ -1,7 +1,7 @@
 """HTML, put together so that no text can become markup.
 
-`Markup` is made here and nowhere else: from a text by escaping it, or from a tag around markup. Everything in
-between is for mypy to hold. Attributes are our own words or escaped as well.
+Only this module makes `Markup`: from a text by escaping it, or from a tag around markup. mypy checks everything else.
+Attributes are our own words or escaped as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Markup = NewType("Markup", str)
 
 
 def text(words: str, *, one_line: bool = False) -> Markup:
-    r"""A text to be read: nothing in it is markup, and what is invisible stands as `\uXXXX`."""
+    r"""A text for readers: escaped, with invisible characters as `\uXXXX`."""
     return Markup(escape(visible(words, one_line=one_line)))
 
 

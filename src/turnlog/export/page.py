@@ -1,9 +1,9 @@
-"""A session as one HTML page for people, which needs nothing beside itself and runs nothing.
+"""A session as one HTML page for people, without other files and without scripts.
 
-The page has no script and no address but its own anchors: folding is HTML's, pictures are data. Its policy
+The page has no address but its own anchors: folding is HTML's, pictures are data. Its policy
 (Content-Security-Policy, level 3) forbids everything else, should markup ever get through.
 
-Texts stand as they were written. To lay out their Markdown would take a parser that has to be trusted with foreign
+Texts are shown as they were written. Laying out their Markdown would take a parser that can be trusted with foreign
 text, and would show something else than the model was sent.
 """
 
@@ -35,10 +35,10 @@ _TITLE = 120
 
 
 def as_html(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
-    """The whole session, every record of it, turn by turn, with what each turn did to files.
+    """Every record of the session, turn by turn, with what each turn did to files.
 
-    Raises SessionNotFound, CorruptRecord. Media that cannot be read are named, each a problem. Takes no more memory
-    for long texts: what is kept of records beside the one that is written are outlines.
+    Raises SessionNotFound, CorruptRecord. Media that cannot be read are named, each a problem. Memory does not grow
+    with long texts: only outlines are kept of all records but the one being written.
     """
     return (piece.encode("utf-8") for piece in _page(store, session_id, problems))
 
@@ -69,7 +69,7 @@ def _page(store: Store, session_id: str, problems: list[Problem]) -> Iterator[Ma
 
 
 def _up_to(records: Iterator[Record], last: int) -> Iterator[Record]:
-    """The next of `records`, up to number `last`: they have no gaps."""
+    """The next of `records`, up to number `last`; they are numbered without gaps."""
     for record in records if last else ():
         yield record
         if record.n >= last:
@@ -87,7 +87,7 @@ def _span(store: Store, writer: RecordWriter, records: Iterable[Record], root: s
 
 
 def _outcome(turn: TurnInfo) -> list[Markup]:
-    """How a turn ended, how long it took, and what it was billed."""
+    """How a turn ended, how long it took, and what it cost."""
     good = "ok" if turn.status == "completed" else "bad" if turn.status in ("failed", "cancelled") else "warn"
     status = turn.status.replace("_", " ")
     said = [tag("span", text(status, one_line=True), class_=f"badge {good}"), text(f" {turn.reason}", one_line=True)]
@@ -110,7 +110,7 @@ def _head(info: SessionInfo) -> Markup:
     policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     metas = [
         start("meta", charset="utf-8"),
-        # written out, as an attribute's text is escaped and a policy's quotes are its own
+        # not made by `start`, which would escape the quotes of the policy
         Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         start("meta", name="referrer", content="no-referrer"),
         start("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -146,7 +146,7 @@ def _top(store: Store, info: SessionInfo, turns: list[TurnInfo]) -> Iterator[Mar
 
 
 def _outline(record: Record) -> Record:
-    """A record without its long texts: enough for turns and calls to be told."""
+    """A record without its long texts, enough to derive turns and calls."""
     body = record.body
     match body:
         case MessageRecord() | PartialAnswer():

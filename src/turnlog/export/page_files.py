@@ -1,4 +1,4 @@
-"""What a turn did to files, as HTML: a line a file, its difference in colours behind it."""
+"""What a turn did to files, as HTML: a line for each file, with its coloured diff folded behind it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STYLES = {b"+": "add", b"-": "del", b"@": "hunk"}
 
 
 def changed_files(store: Store, records: Iterable[Record], root: str) -> Iterator[Markup]:
-    """What became of each file over these records, in pieces; nothing if none changed."""
+    """The net change of each file over these records, in pieces; nothing if none changed."""
     changes = net_changes(records, root=root)
     if not changes:
         return

@@ -15,7 +15,7 @@ from .description import Block, Words
 from .markup import Markup, end, start, tag, text
 
 _LONG = 8_000
-"""Characters from which a text is folded, so that one does not hide the rest of the conversation."""
+"""Characters from which on a text is folded, so that it does not hide the rest of the conversation."""
 
 _SHORT = 400
 """Characters up to which a tool's result is not folded."""
@@ -24,10 +24,10 @@ _GIST = 100
 
 
 class PartWriter:
-    """Writes the parts of one session's messages.
+    """Writes what the records of one session say.
 
-    Images stand in the page where they first occur, if their bytes are of a type that cannot hold a script; later
-    ones lead there. `calls` are the session's calls by record, `answers` those that a record answers.
+    An image is shown where it first occurs, if its bytes are of a type that cannot hold a script; later ones link to
+    it. `calls` are the calls of the session.
     """
 
     def __init__(self, store: Store, session_id: str, problems: list[Problem], calls: Sequence[CallInfo]) -> None:
@@ -97,7 +97,7 @@ class PartWriter:
             elif block not in pictures:
                 yield from self._block(block, n)
         yield end("details")
-        for block in pictures:  # they stand open, under a result that is folded
+        for block in pictures:  # shown open, below the folded result
             yield from self._block(block, n)
 
     def _media(self, block: Block, media: Media, n: int) -> Iterator[Markup]:
@@ -147,7 +147,7 @@ def _fate(info: CallInfo) -> list[Markup]:
 
 
 def _arguments(part: ToolCall) -> list[Markup]:
-    """What a call was given: texts as they read, everything else as JSON."""
+    """The arguments of a call: texts as they are, everything else as JSON."""
     if part.raw is not None or not isinstance(part.arguments, dict):
         return [_foldable("Input", part.raw_arguments)] if part.raw_arguments != "null" else []
     rows: list[Markup] = []
@@ -166,26 +166,26 @@ def _outcome(outcome: str) -> Markup:
 
 
 def sized(what: str, words: str) -> Markup:
-    """A name, and how long what it names is."""
+    """A name and a number of characters."""
     return text(f"{what}, {len(words):,} characters", one_line=True)
 
 
 def folded(summary: Markup, words: str, *, class_: str | None = None) -> Markup:
-    """A text behind a line that opens it."""
+    """A text folded behind a line that opens it."""
     return tag("details", tag("summary", summary), preformatted(words), class_=class_)
 
 
 def preformatted(words: str) -> Markup:
-    """A text with its lines and blanks as they are. Its direction is its own and does not reach what stands around it.
-    (HTML drops a line end that stands first in it: hence one more.)"""
+    """A text with its lines and blanks. Its direction does not affect its surroundings. (HTML drops the first line
+    end of a `pre`, hence one more.)"""
     return tag("pre", Markup("\n"), text(words), dir="auto")
 
 
 def link(n: int, words: str = "") -> Markup:
-    """A way to a record of the page."""
+    """A link to a record of the page."""
     return tag("a", text(words or str(n)), href=f"#r{n}")
 
 
 def linked(words: Words) -> list[Markup]:
-    """A line in which numbers of records lead to them."""
+    """A line in which numbers of records are links."""
     return [link(piece) if isinstance(piece, int) else text(piece, one_line=True) for piece in words]

@@ -1,4 +1,4 @@
-"""Records as HTML: what was said, decisions, settings and notes in full, the small ones in a line each."""
+"""Records as HTML: messages, decisions, settings and notes in full, others in a line."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _COLOURED = ("system", "user", "assistant", "decision", "summary")
 
 
 class RecordWriter:
-    """Writes the records of one session. `standing` is what its decisions have made of them: what they left out of what
-    a model is sent is marked, and what was taken back."""
+    """Writes the records of one session. By `standing`, records that decisions left out of requests, shortened or
+    took back are marked."""
 
     def __init__(self, parts: PartWriter, standing: Standing) -> None:
         self._parts = parts
@@ -34,7 +34,7 @@ class RecordWriter:
 
 
 def _head(one: Description) -> Markup:
-    """The beginning of a record, up to where its content stands."""
+    """The beginning of a record, up to its content."""
     head = tag(
         "header",
         tag("a", text(str(one.n)), href=f"#r{one.n}", class_="n"),

@@ -11,8 +11,8 @@ from ..models.pricing import Cost, total_cost
 
 
 def dollars(found: Cost) -> str:
-    """A cost in a word: `$1.20`; `~$1.20` by the prices of another model, `>$1.20` where some are not
-    known, `?` where none is."""
+    """A cost in a word: `$1.20`; `~$1.20` by the prices of another model, `>$1.20` if some prices are unknown, `?` if
+    all are."""
     if found.total is None and not found.at_least:
         return "?"
     sign = ">" if found.total is None else "~" if found.assumed else ""

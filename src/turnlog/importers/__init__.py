@@ -47,10 +47,10 @@ IMPORTERS: tuple[Importer, ...] = (
     swe_agent.IMPORTER,
     bodies.IMPORTER,
 )
-"""All importers. Where two are equally sure of a file, the earlier one reads it."""
+"""All importers. If two are equally sure of a file, the earlier one reads it."""
 
 _HEAD = 1 << 16
-"""Bytes that an importer may look at to recognise its format."""
+"""Bytes by which an importer recognises its format."""
 
 
 def detect(origin: str | Path | bytes) -> Importer:

@@ -21,10 +21,10 @@ from .repeats import texts_of, without_repeats
 _READ = frozenset({"id", "object", "created", "model", "usage", "choices"})
 _READ_OF_CHOICE = frozenset({"message", "index", "finish_reason"})
 _DETAILS = "reasoning_details"
-"""OpenRouter's key for reasoning in pieces, readable and encrypted. The readable part stands in
-`reasoning` too; the rest is of use only to who sends it back, and these agents do not."""
+"""OpenRouter's key for reasoning in pieces, readable and encrypted. `reasoning` repeats the readable part; the
+encrypted part is useful only when it is sent back, which these agents do not do."""
 _SETTINGS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop", "reasoning_effort")
-"""Settings that agents keep under the names that requests have. What else they keep is for their client."""
+"""Settings that agents keep under the names of request keys. Their other settings are for the client library."""
 
 
 class Answer(Struct, frozen=True):
@@ -36,10 +36,8 @@ class Answer(Struct, frozen=True):
 
 
 def add_answer(response: Any, source: str, log: Drafting) -> Answer | None:
-    """Record the message and usage of a whole response; the rest of it becomes a note.
-
-    None, and nothing recorded, if it holds no answer that can be read.
-    """
+    """Record the message and usage of a whole response; its other keys become a note. Returns None and records
+    nothing if it holds no readable answer."""
     if not isinstance(response, Mapping):
         return None
     try:
@@ -69,8 +67,8 @@ def add_answer(response: Any, source: str, log: Drafting) -> Answer | None:
 
 
 def _without_echoes(message: Message) -> Message:
-    """The message without what agents do not send back: keys of a response that repeat its own texts
-    in another shape, and the encrypted side of its reasoning."""
+    """The message without what agents do not send back: keys of the response that repeat its texts in another shape,
+    and encrypted reasoning."""
     said = texts_of(message)
     parts = [part for part in message.parts if not (isinstance(part, Opaque) and _is_echo(part, said))]
     return replace(message, parts=tuple(parts))
@@ -81,7 +79,7 @@ def _is_echo(part: Opaque, said: list[str]) -> bool:
 
 
 def add_usage(model: str, raw: Any, log: Drafting) -> None:
-    """Record a response's own usage object. What is no usage is kept, with no tokens counted."""
+    """Record a response's usage object. One that cannot be read is kept with zero tokens."""
     usage = usage_of(raw) or Usage()
     written = tokens_billed(mapping(raw).get("cache_creation_input_tokens"))
     if written and not usage.cache_write:  # LiteLLM, for Anthropic's models
@@ -90,10 +88,8 @@ def add_usage(model: str, raw: Any, log: Drafting) -> None:
 
 
 def add_configuration(model: Any, settings: Any, tools: Any, log: Drafting) -> Configuration:
-    """Record what requests were made with, as far as a transcript says, if it says anything.
-
-    `tools` in any other shape than a request's are not taken.
-    """
+    """Record the model, settings and tools of requests, if the transcript names any. `tools` count only in the shape
+    that requests have."""
     body: dict[str, Any] = {"messages": []}
     if isinstance(model, str) and model:
         body["model"] = model

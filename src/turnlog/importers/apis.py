@@ -1,4 +1,4 @@
-"""Which of the four APIs a request body or a list of messages belongs to, told by its shape."""
+"""Tell from its shape which of the four APIs a request body or a list of messages belongs to."""
 
 from __future__ import annotations
 
@@ -73,8 +73,7 @@ def api_of(body: Mapping[str, Any]) -> str:
 
 
 def api_of_messages(messages: Sequence[Any]) -> str:
-    """The API of a list of messages. What all of them allow is taken for OpenAI chat, the most
-    common."""
+    """The API of a list of messages; OpenAI chat, the most common one, if every API allows them."""
     for message in messages:
         if not isinstance(message, dict):
             continue
@@ -91,8 +90,8 @@ def api_of_messages(messages: Sequence[Any]) -> str:
 
 
 def _has_google_parts(parts: Any) -> bool:
-    """Whether these are parts of a Google content, which needs no role in a request of one turn
-    ("single turn requests end with a user role or the role field is empty")."""
+    """Whether these are parts of a Google content. In a request of one turn it needs no role ("single turn requests
+    end with a user role or the role field is empty")."""
     found = [parts] if isinstance(parts, dict) else parts
     if not isinstance(found, list) or not found:
         return False

@@ -33,8 +33,9 @@ _ID_KEYS = ("session_id", "conversation_id", "id")
 
 
 class _Conversation(Struct, frozen=True):
-    """A body to read, where it stood, and what stood around it. `begins` is what stays as it is when more is written
-    behind it: the body itself, of messages alone those up to the user's first. A session without a name goes by it."""
+    """A request body, its place in the file, and the JSON around it. `begins` is the beginning that stays the same
+    when the file grows: the body, or of a bare list the messages up to the user's first. It names a session that has
+    no id."""
 
     place: str
     line: int
@@ -45,7 +46,7 @@ class _Conversation(Struct, frozen=True):
     lines: tuple[int, ...] = ()
 
     def source(self, index: int) -> str:
-        """The place of the message `index` of the body; -1 and below: of its leading system text."""
+        """The place of message `index` in the body; a negative index is leading system text."""
         if 0 <= index < len(self.lines):
             return f"line {self.lines[index]}"
         spot = f"{LIST_KEYS[self.api]}[{index}]" if index >= 0 else "system"
@@ -58,7 +59,7 @@ class Bodies:
     name = "bodies"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Any JSON with a conversation's key in it may be one: other formats are surer of theirs."""
+        """Any JSON with a key of a conversation may be one; importers of other formats are surer of their own."""
         plain = head.lstrip(b"\0 \t\r\n")
         return 20 if plain[:1] in (b"{", b"[") and _MARKS.search(head) else 0
 
@@ -175,7 +176,7 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
 
 
 def _one_by_one(conversation: _Conversation, provider: Provider, log: Drafting) -> list[tuple[Message, str]]:
-    """Every message that can be read by itself; the others become notes and warnings."""
+    """Every message that can be read on its own; the others become notes and warnings."""
     key = LIST_KEYS[conversation.api]
     body = conversation.body
     rest = without(body, (key,))

@@ -44,7 +44,7 @@ class ClaudeStream:
     name = "claude-stream-json"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """The session file's kinds of records, in snake case."""
+        """Recognised by the kinds of records of a session file, in snake case."""
         if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0
         return 75 if _TYPED.search(head) and _SESSION.search(head) and _MARKS.search(head) else 0
@@ -92,7 +92,7 @@ def _is_kind(value: Mapping[str, Any]) -> bool:
 
 
 def _session_of(lines: Iterable[Line]) -> str:
-    """The first id that Claude gave the session; what is sent to it may call it "default"."""
+    """The first id that Claude gave the session. Messages sent to it may call it "default"."""
     ids = (word(line.value.get("session_id")) for line in lines)
     return next((own for own in ids if own not in ("", "default")), "")
 
@@ -151,8 +151,8 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 def _streamed(lines: Iterable[Line], log: Drafting) -> None:
-    """Partial messages (`--include-partial-messages`) repeat what the whole ones say; an answer that
-    was cut off before its whole message came stands in them alone."""
+    """Record answers that only partial messages (`--include-partial-messages`) hold, because the stream ended before
+    the whole message. The other partial messages repeat whole ones."""
     bodies = [draft.body for draft in log.drafts if isinstance(draft.body, MessageRecord) and draft.body.response_id]
     whole = {body.response_id: text_of(body.message) for body in bodies}
     assembler: Assembler | None = None

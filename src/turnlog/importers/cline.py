@@ -45,7 +45,7 @@ class Cline:
     name = "cline"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """By the keys around the messages; of a bare list only the file's name tells."""
+        """Recognised by the keys around the messages; a bare list by the file's name."""
         plain = head.lstrip(b"\0 \t\r\n")
         if path is not None and path.name == _HISTORY and plain.startswith(b"["):
             return 80
@@ -56,7 +56,7 @@ class Cline:
         return 80 if b'"messages"' in plain and sum(key in plain for key in _FILE_KEYS) >= 4 else 0
 
     def read(self, origin: Origin) -> list[Imported]:
-        """The session that the file is of: its messages file and the facts beside it are one."""
+        """The session of the file: its messages file together with the facts beside it."""
         file = Transcript(origin)
         value = _document(file)
         path, files = file.path, []
@@ -95,7 +95,7 @@ def _document(file: Transcript) -> Any:
 
 
 def _messages_of(facts: Mapping[str, Any], path: Path) -> Path | None:
-    """The messages file that a session's facts belong to: in the same folder, whatever its path was."""
+    """The messages file of a session's facts. It is in the same folder, even if the facts name another path."""
     named = word(facts.get("messages_path")).replace("\\", "/").rpartition("/")[2]
     for name in (named, path.stem + _MESSAGES):
         if name.endswith(_MESSAGES) and path.with_name(name).is_file():
@@ -134,8 +134,8 @@ def _imported(value: Mapping[str, Any], facts: Mapping[str, Any], file: Transcri
 
 
 def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[Any], log: Drafting) -> str:
-    """Fill `log`; returns the title. What changes while a session goes on is not kept, so that a file
-    that grew begins as before."""
+    """Fill `log`; returns the title. Facts that change while a session goes on are left out, so that a grown file
+    begins as before."""
     log.at(facts.get("started_at"))
     if prompt := word(value.get("system_prompt")):
         message = read_message(PROVIDER, {"role": "system", "content": prompt}, log)
@@ -156,7 +156,7 @@ def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[An
 
 
 _LASTING = ("session_id", "source", "interactive", "cwd", "workspace_root", "team_name", "enable_tools")
-"""Facts of a session that stay as they are from its first message on."""
+"""Facts of a session that do not change after its first message."""
 
 
 def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> str:
@@ -199,7 +199,7 @@ def _block(block: Any) -> Any:
 
 
 def _judged(result: ToolResult, content: Any) -> ToolResult:
-    """A tool result with its tool's name, and failed if all that it did failed."""
+    """A tool result with its tool's name; it failed if everything that the tool did failed."""
     seen = next((block for block in objects(content) if block.get("tool_use_id") == result.call_id), {})
     done = items(seen.get("content"))
     failed = bool(done) and all(within(item, "success") is False for item in done)

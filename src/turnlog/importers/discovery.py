@@ -1,7 +1,7 @@
-"""Where agents keep their own sessions in a home folder.
+"""Where agents keep their sessions in a home folder.
 
-A place is a pattern under the home, a folder a step; `**` stands for any folders. A new agent is a new
-line in `PLACES`. Nothing here reads a transcript: `detect` decides on each file what it is.
+A place is a pattern below the home folder; `**` stands for any folders. A new agent is a new line in `PLACES`.
+Nothing here reads a transcript: `detect` tells what each file is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXTENSIONS = {
     "roo-code": "rooveterinaryinc.roo-cline",
     "kilo-code": "kilocode.kilo-code",
 }
-"""Agents that live in an editor, and their names as extensions."""
+"""Agents inside an editor, by the name of the extension."""
 
 _EDITOR_DATA = (
     ".config/*/User/globalStorage",  # Linux: Code, Code - Insiders, Cursor, VSCodium, Windsurf, ...
@@ -51,15 +51,14 @@ PLACES: tuple[tuple[str, str], ...] = (
     *((agent, f"{data}/{name}/{_HISTORY}") for agent, name in _EXTENSIONS.items() for data in _EDITOR_DATA),
     ("mini-swe-agent", ".config/mini-swe-agent/*.traj.json"),
 )
-"""Each agent's places: where its documentation or its code says that it writes, and what it calls the
-files."""
+"""The places of each agent, from its documentation or its code."""
 
 
 def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[Found]:
-    """Every session file of the agents under `home`, sorted, each once.
+    """Every session file of agents under `home`, sorted, each once.
 
-    Links to folders are followed only as the step of a pattern that names them, never by `**`.
-    `failed` is told of every folder, or link in the place of one, that is there and cannot be read.
+    A link to a folder is followed only if the pattern names it, never for `**`. `failed` is called for every folder,
+    or link to one, that exists and cannot be read.
     """
     seen: set[Path] = set()
     for found in sorted(
@@ -99,7 +98,7 @@ def _is_folder(entry: os.DirEntry[str], failed: Callable[[OSError], None]) -> bo
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
-    """Also a link that leads nowhere: reading it says so."""
+    """Whether this is a file, or a broken link to one: reading that says so."""
     try:
         return entry.is_file() or (entry.is_symlink() and not entry.is_dir())
     except OSError:

@@ -1,7 +1,7 @@
-"""File changes that a transcript tells of: whole contents where it has them, else the patch that was made.
+"""File changes in a transcript: whole contents if it has them, else patches.
 
-What a file held is remembered as far as the transcript told it, so that a later edit that only says what to
-replace can be worked out. An edit that does not fit what is remembered was made to something else.
+The last content that the transcript gave of each file is remembered, so that a later edit which only says what to
+replace can be applied to it. An edit that does not fit was made to another content.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def hunks_of(patch: Any) -> tuple[Hunk, ...]:
 
 
 def is_patch(patch: Any) -> bool:
-    """Whether hunks can be read of it."""
+    """Whether this is a patch with hunks."""
     return bool(hunks_of(patch))
 
 
@@ -44,10 +44,8 @@ def _joined(pieces: Sequence[Any]) -> str | None:
 
 
 class ChangedFiles:
-    """Records what a session did to files. `add` appends a record, `blobs` are those kept so far.
-
-    `root` is the folder that the agent works in, as far as the transcript has told.
-    """
+    """Records what a session did to files. `add` appends a record, `blobs` are those kept so far. `root` is the
+    folder that the agent works in, "" if the transcript does not say."""
 
     def __init__(self, add: Callable[[Body], int], blob: Callable[[bytes], str], blobs: Mapping[str, bytes]) -> None:
         self.root = ""
@@ -57,31 +55,31 @@ class ChangedFiles:
         self._held: dict[str, str] = {}
 
     def work_in(self, folder: Any) -> None:
-        """The agent works in this folder from here on, if it is one."""
+        """From here on the agent works in this folder; anything but a path is ignored."""
         if isinstance(folder, str) and folder:
             self.root = folder
 
     def held(self, path: str) -> bytes | None:
-        """What the transcript last told of a file; None if it did not."""
+        """The content that the transcript last gave of a file, None if it gave none."""
         name = self._held.get(place_of(path, self.root))
         return None if name is None else self._blobs.get(name)
 
     def created(self, path: str, after: Any, call_record: int) -> None:
-        """A new file; `after` is its text, if it is known."""
+        """A file was created; `after` is its text, if it is known."""
         self._change(path, "created", None, _bytes(after), call_record)
 
     def modified(self, path: str, before: Any, after: Any, call_record: int) -> None:
-        """Another content; both are texts, or None where not known."""
+        """The content of a file changed; `before` and `after` are texts, None if they are not known."""
         self._change(path, "modified", _bytes(before), _bytes(after), call_record)
 
     def deleted(self, path: str, before: Any, call_record: int) -> None:
-        """A file is gone. Of its content counts what is remembered, if nothing is said."""
+        """A file was deleted. Its content is `before`, else the last known one."""
         known = _bytes(before)
         self._change(path, "deleted", self.held(path) if known is None else known, None, call_record)
 
     def patched(self, path: str, patch: Any, call_record: int, *, moved_to: str = "") -> None:
-        """A unified diff was applied, and the file moved if `moved_to` says where. What is no diff counts
-        as a change that nobody knows."""
+        """A unified diff was applied, and the file was moved if `moved_to` is given. If `patch` is no diff, the
+        change is recorded without contents."""
         hunks, before = hunks_of(patch), self.held(path)
         after = before if not hunks and moved_to else _applied(before, hunks) if hunks else None
         text = b"".join(write_hunks(hunks)) if after is None and hunks else b""
@@ -92,13 +90,13 @@ class ChangedFiles:
         )
 
     def replaced(self, path: str, edit: Callable[[bytes], bytes | None], call_record: int) -> None:
-        """An edit was made in what is remembered of a file; `edit` gives None where it does not fit."""
+        """The last known content of a file was edited; `edit` returns None if it does not fit."""
         before = self.held(path)
         after = None if before is None else edit(before)
         self._change(path, "modified", None if after is None else before, after, call_record)
 
     def rewritten(self, path: str, patch: Any, after: str, call_record: int) -> None:
-        """A known text replaced another, of which a unified diff tells, if anything does."""
+        """A file was overwritten with a known text; a unified diff, if there is one, tells what it was before."""
         hunks, content = hunks_of(patch), _bytes(after)
         before = _applied(content, reverse_hunks(hunks)) if hunks else None
         self._change(path, "modified", before, content, call_record)

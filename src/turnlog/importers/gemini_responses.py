@@ -1,10 +1,9 @@
 """Recorded answers of Google's API, one model call a line, as gemini-cli's tests replay them.
 
-A line is `{"method": "generateContent" | "generateContentStream" | ..., "response": ...}` with a
-whole response, or the list of those that a stream came as; a bare response or list is taken, too.
-The requests are not in the file: the session is the answers alone. None carries a time, so records
-get the store's. Nor is there an id: it is made of the file's name and the first call, which many
-recordings begin with alike.
+A line is `{"method": "generateContent" | "generateContentStream" | ..., "response": ...}` with a whole response or
+the list of chunks of a stream; a bare response or list is read too. The file has no requests, so the session is the
+answers alone; no times, so records get the store's; and no id, so it is made of the file's name and the first call,
+because many recordings begin alike.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class GeminiResponses:
     name = "gemini-responses"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Calls with their method, or responses that begin with their candidates."""
+        """Recognised by the method of calls, or by responses that begin with candidates."""
         if _METHOD.search(head) and _RESPONSE.search(head):
             return 85
         return 40 if _BARE.match(head.lstrip()) else 0
@@ -91,7 +90,7 @@ def _draft(line: Line, log: Drafting) -> str:
 
 
 def _unread(chunk: dict[str, Any]) -> dict[str, Any]:
-    """What a chunk says that the answer does not: grounding, ratings, other candidates."""
+    """What only the chunk says: grounding, ratings, other candidates."""
     rest = without(chunk, _ANSWERED)
     if isinstance(rest.get("candidates"), list):
         candidates = objects(rest["candidates"])

@@ -1,4 +1,4 @@
-"""Looks into JSON of which nothing is certain: each gives a value of the type that was asked for, whatever is there."""
+"""Read JSON that may hold any type anywhere: each function returns the type that its name says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 
 def within(value: Any, *path: str) -> Any:
-    """What stands at a path of keys, None where there is nothing."""
+    """The value at a path of keys, None if there is none."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value

@@ -28,9 +28,9 @@ def read_message(
 ) -> Message | None:
     """The message `wire`, its media kept as blobs of `log`; None if nothing of it can be read.
 
-    A content block that cannot be read becomes a warning on `line` and a note; the others are kept.
-    So does, without `opaque`, a block of a kind that only the provider itself understands: for
-    agents that write none, so that one is damage.
+    A content block that cannot be read becomes a warning on `line` and a note; the others are kept. Without `opaque`,
+    so does a block that only the provider itself understands: an agent that never writes such blocks has a damaged
+    file.
     """
     found = parse(provider, {"messages": [wire]}, log)
     content = wire.get("content")
@@ -62,7 +62,8 @@ def _without_opaque(message: Message, log: Drafting, line: int) -> Message:
 
 
 def with_thinking(message: Message, provider: Provider, blocks: Any, log: Drafting) -> Message | None:
-    """An answer with its thinking ahead, which the agent kept as that provider's `blocks`; None if they are none."""
+    """An answer with its thinking ahead, which the agent kept as `blocks` of that provider; None if they cannot be
+    read."""
     if message.role != "assistant" or not isinstance(blocks, list) or not blocks:
         return None
     found = parse(provider, {"messages": [{"role": "assistant", "content": blocks}]}, log)

@@ -29,9 +29,9 @@ _FORMAT = "mini-swe-traj"
 _KEYS = re.compile(rb'"mini_version"\s*:\s*"|"trajectory_format"\s*:\s*"mini-swe')
 _ROLE = re.compile(rb'"role"\s*:\s*"')
 _LAST_WORDS = re.compile(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGENT_FINAL_OUTPUT|mswea_bash_command")
-"""What every version's prompt tells the model to write."""
+"""Words that the prompt of every version contains."""
 _RUN = frozenset({"config", "mini_version", "mini_swe_agent_version"})
-"""Keys of `info` that say what the run was started with; the others say how it ended."""
+"""Keys of `info` about the start of the run. The others are about its end."""
 _CHAT = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"})
 _CHAT_ROLES = ("system", "developer", "user", "assistant", "tool")
 
@@ -42,7 +42,7 @@ class MiniSwe:
     name = "mini-swe-agent"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Keys of its own at the top, or its prompt at the head of a list of messages."""
+        """Recognised by its own keys at the top, or by its prompt at the head of a list of messages."""
         start = head.lstrip()[:1]
         if start == b"{" and _KEYS.search(head):
             return 90
@@ -88,7 +88,7 @@ def _draft(run: Mapping[str, Any], log: Drafting) -> None:
 
 
 def _message(wire: Any, source: str, log: Drafting) -> None:
-    """One message: as the response gave it where that says the same, else as the trajectory has it."""
+    """Draft a message: from the response if that says the same, else as the trajectory has it."""
     if not _is_message(wire):
         log.note(str(mapping(wire).get("role", "unknown")), wire, source)
         return
@@ -112,7 +112,7 @@ def _message(wire: Any, source: str, log: Drafting) -> None:
 
 
 def _says_the_same(response: Mapping[str, Any], wire: Mapping[str, Any]) -> bool:
-    """Whether the response holds this very message, and not one that was changed afterwards."""
+    """Whether the response holds this message, and it was not changed afterwards."""
     said = within(next(iter(items(response.get("choices"))), None), "message")
     if wire.get("role") != "assistant" or not isinstance(said, dict):
         return False

@@ -2,7 +2,7 @@
 
 To add a format, write a module with one instance `IMPORTER` and add it to the tuple in `turnlog.importers`. Importers
 share `transcript` (a file and its damage), `drafting` (the session to be), `messages` (an API's own messages),
-`json_values` (looks into JSON of which nothing is certain) and `repeats` (what the conversation holds already).
+`json_values` (reading JSON that may hold any type) and `repeats` (what the conversation says already).
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ Origin = Path | bytes
 
 
 class Damage(Struct, frozen=True):
-    """Something in a transcript that could not be read as it should, and what became of it.
-
-    `line` counts from 1; 0 means the file as a whole.
-    """
+    """Something in a transcript that could not be read as it should, and what was done about it. `line` counts from
+    1; 0 means the whole file."""
 
     file: str
     line: int
@@ -66,19 +64,16 @@ class Importer(Protocol):
     def sniff(self, head: bytes, path: Path | None) -> int:
         """How sure it is that this is its format, 0 (not at all) to 100, from the first bytes.
 
-        `head` has no byte order mark, and what was UTF-16 is UTF-8. It is empty and `path` a folder where a
-        format is a folder of files. Must not raise.
+        `head` has no byte order mark; UTF-16 was converted to UTF-8. For a folder `head` is empty. Must not raise.
         """
 
     def read(self, origin: Origin) -> list[Imported]:
-        """Every session in it, the main one first.
-
-        Damage is a warning, and whatever can be read is kept. Raises ImportFailed if nothing can.
-        """
+        """Every session in it, the main one first. Damage becomes a warning, and everything readable is kept. Raises
+        ImportFailed if nothing can be read."""
 
 
 def origin_name(origin: Origin) -> str:
-    """What to call it in messages."""
+    """The name of a transcript in messages."""
     return str(origin) if isinstance(origin, Path) else "(bytes)"
 
 
@@ -101,12 +96,13 @@ def digest_of(value: Any) -> str:
 
 
 def hashed_id(kind: str, first: Any) -> str:
-    """The id of a session whose transcript tells none, by what it begins with: that stays when it grows."""
+    """The id of a session whose transcript has none, from the beginning of the transcript, which stays the same when
+    it grows."""
     return f"{kind}-{digest_of(first)[:16]}"
 
 
 def with_own_ids(sessions: Iterable[Imported]) -> list[Imported]:
-    """Sessions with a number after ids that come more than once."""
+    """Sessions with a number behind ids that occur more than once."""
     seen: dict[str, int] = {}
     result: list[Imported] = []
     for session in sessions:
@@ -122,10 +118,10 @@ def with_damage(session: Imported, *damage: Damage) -> Imported:
 
 
 def session_id_of(own: str) -> str:
-    """A session id that is safe everywhere, from a transcript's own id.
+    """A session id that is safe on every system, from a transcript's own id.
 
-    An id that is safe already stays. Otherwise what is safe of it is followed by a piece of its
-    hash, so that two ids that differ only in unsafe characters stay two.
+    A safe id is kept. Otherwise its safe characters are followed by part of its hash, so that two ids which differ
+    only in unsafe characters stay different.
     """
     try:
         return check_session_id(own)

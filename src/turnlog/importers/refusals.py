@@ -1,4 +1,4 @@
-"""What files are that people take for transcripts and no importer reads, told by their content."""
+"""Recognise files that people take for transcripts and no importer reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COMPRESSED = "data compressed with gzip; unpack it first (gunzip) and give the 
 
 
 def refusal(head: bytes) -> str:
-    """What a file that begins with `head` is and why it is not read; "" if it is nothing known."""
+    """What a file that begins with `head` is, and the reason why it is not read; "" if it is unknown."""
     for magic, told in _MAGIC:
         if head.startswith(magic):
             return told
@@ -59,4 +59,4 @@ def _unpacked(head: bytes) -> bytes:
 
 
 _LOOK = 1 << 16
-"""Bytes that are enough to tell what a file is."""
+"""Bytes of a compressed file that are unpacked to tell what it is."""

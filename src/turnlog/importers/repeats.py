@@ -1,4 +1,4 @@
-"""What an importer leaves out: texts that the conversation holds already, and what says nothing."""
+"""Leave out of notes what the conversation says already, and what says nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..log.messages import Message, Reasoning, Text, ToolCall, ToolResult, sha25
 from ..log.texts import strings_in
 
 _REPEAT = 40
-"""Texts shorter than this are kept wherever they stand: leaving them out saves nothing."""
+"""Characters of a text below which a repetition is kept: leaving it out would save nothing."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/\r\n]{512,}={0,2}\Z")
 
 
@@ -22,8 +22,8 @@ def is_empty(value: Any) -> bool:
 
 
 def without_repeats(value: Any, known: Sequence[str], blobs: Mapping[str, bytes]) -> Any:
-    """`value` without long texts that stand in `known` word for word, base64 of known blobs (their
-    hash instead), and what says nothing. None if nothing is left."""
+    """`value` without long texts that `known` holds word for word, without empty values, and with hashes in place of
+    the base64 of known blobs. None if nothing is left."""
     if isinstance(value, str):
         if len(value) >= _REPEAT and any(value in text or value.strip() in text for text in known):
             return None
@@ -48,7 +48,7 @@ def _blob_reference(text: str, blobs: Mapping[str, bytes]) -> Any:
 
 
 def texts_of(message: Message | None) -> list[str]:
-    """Every text that a message holds, those inside the arguments of its calls included."""
+    """Every text of a message, including those inside arguments of calls."""
     texts: list[str] = []
     for part in message.parts if message is not None else ():
         if isinstance(part, (Text, Reasoning)):

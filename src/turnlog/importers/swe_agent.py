@@ -46,7 +46,7 @@ class SweAgent:
     name = "swe-agent"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Steps with action and observation, or a history of messages that name their agent."""
+        """Recognised by steps with action and observation, or by a history of messages that name their agent."""
         if head.lstrip()[:1] != b"{":
             return 0
         if _STEPS.search(head) and all(key.search(head) for key in _STEP_KEYS):
@@ -73,7 +73,7 @@ def _is_message(wire: Any) -> bool:
 
 
 def _replay(run: Mapping[str, Any]) -> dict[str, Any]:
-    """What the run was started with; newer versions write it as a text of JSON."""
+    """The configuration of the run; newer versions write it as JSON text."""
     config = run.get("replay_config")
     if isinstance(config, str):
         try:

@@ -48,7 +48,7 @@ class Tarko:
     name = "tarko-events"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """By the kinds of events and their times in milliseconds."""
+        """Recognised by the kinds of events and their times in milliseconds."""
         plain = head.lstrip(b"\0")
         if not _TIME.search(plain) or b'"payload"' in plain:
             return 0
@@ -83,7 +83,7 @@ def _events(file: Transcript) -> list[Line]:
 
 
 class _Stream:
-    """One pass over the events, and what it has to remember on the way."""
+    """One pass over the events, and its state."""
 
     def __init__(self, log: Drafting) -> None:
         self.log = log
@@ -149,7 +149,7 @@ class _Stream:
             self.log.note("answer", rest)
 
     def _thinking(self, event: Mapping[str, Any], number: int) -> None:
-        """Thinking comes ahead of the message that it belongs to."""
+        """Remember thinking for the message that follows it."""
         text = word(event.get("content"))
         if text and event.get("isComplete") is not False:
             self.thoughts.append(text)
@@ -165,7 +165,7 @@ class _Stream:
             self.log.note("tool_call", {"call_id": call_id, "arguments": arguments})
 
     def _declare(self, tool: Mapping[str, Any]) -> None:
-        """The tools that the model may call, as far as calls have shown them."""
+        """Declare the tools that the model may call, as far as calls have shown them."""
         if not word(tool.get("name")):
             return
         schema = tool.get("schema")
@@ -215,12 +215,12 @@ class _Stream:
         self.log.note("agent_run_end", without(event, _PLACE))
 
     def _piece(self, event: Mapping[str, Any], number: int) -> None:
-        """Repeated whole by the message that follows, unless the stream was cut before it came."""
+        """Remember a piece in case the stream is cut before the message that repeats it."""
         if event.get("type") == "assistant_streaming_message":
             self.pieces.append(word(event.get("content")))
 
     def finish(self) -> None:
-        """The stream ended: what was being said then is an answer that was cut off."""
+        """The stream ended: pieces without their message are an answer that was cut off."""
         text = "".join(self.pieces)
         if text or self.thoughts:
             parts = (*self._thought(), *((Text(text),) if text else ()))

@@ -1,6 +1,6 @@
-"""turnlog's own export, as JSON lines or as JSON: what `turnlog.export` wrote, read back as an equal session.
+"""turnlog's own export, as JSON lines or as JSON, read back as an equal session.
 
-Kinds and fields of a newer turnlog survive the way; out of JSON lines, records keep their very bytes.
+Kinds and fields of a newer turnlog survive; records from JSON lines keep their bytes.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _BLOBS_FIRST = re.compile(rb'\s*\{\s*"blobs"\s*:\s*\{\s*(\}|"[0-9a-f]{64}"\s*:)'
 
 
 class TurnlogExport:
-    """Reads turnlog's own export, or several one after the other. A line that is damaged or missing leaves a note in
-    its place, so that the numbers by which records name each other stay right."""
+    """Reads turnlog's own export, or several in one file. A note takes the place of a damaged or missing record, so
+    that the numbers by which records name each other stay right."""
 
     name = "turnlog"
 
@@ -152,8 +152,8 @@ def _exports(data: bytes, file: str) -> list[list[tuple[int, bytes]]]:
 
 
 def _lines(data: bytes, file: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of an export, each with its number in the file; those of one JSON object as if it had been lines, with
-    number 0. Raises ImportFailed."""
+    """The lines of an export, each with its number in the file. One JSON object gives the same lines with number 0.
+    Raises ImportFailed."""
     first, *rest = data.split(b"\n")
     header = _object(first)
     if header is not None and "records" not in header:

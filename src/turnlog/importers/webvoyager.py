@@ -38,7 +38,7 @@ class WebVoyager:
     name = "webvoyager"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """By the file's name, or by what the agent writes into its messages."""
+        """Recognised by the file's name, or by words that the agent writes into its messages."""
         plain = head.lstrip(b"\0 \t\r\n")
         if not plain.startswith(b"[") or b'"role"' not in plain:
             return 0

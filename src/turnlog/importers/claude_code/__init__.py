@@ -88,8 +88,8 @@ def _read_one(file: Transcript) -> list[Imported]:
 
 
 def _session_of(entries: list[Entry], stem: str) -> str:
-    """The session's own id. A resumed session may hold lines of the one before: the file's name
-    tells which is meant, if it is one of the ids; else the first."""
+    """The session's own id. A resumed session may repeat lines of the one before: if the file is named after one of
+    the ids, that one counts, else the first."""
     ids = [entry.record["sessionId"] for entry in entries if isinstance(entry.record.get("sessionId"), str)]
     return stem if stem in ids or not ids else ids[0]
 
@@ -113,7 +113,7 @@ def _by_chain(entries: list[Entry]) -> tuple[list[Entry], dict[str, list[Entry]]
 
 
 def _described(imported: Imported, path: Path) -> Imported:
-    """With what the agent's `.meta.json` says of it, as its title."""
+    """The session with the title and facts of the agent's `.meta.json`."""
     meta = path.with_suffix(".meta.json")
     if not meta.is_file():
         return imported
@@ -128,7 +128,7 @@ def _described(imported: Imported, path: Path) -> Imported:
 
 
 def _once(found: list[Imported]) -> list[Imported]:
-    """Without a second session of the same id: an agent written inline and in a file of its own."""
+    """The sessions, each id once: an agent may be written inline and in a file of its own."""
     kept: dict[str, Imported] = {}
     repeated: list[Damage] = []
     for imported in found:

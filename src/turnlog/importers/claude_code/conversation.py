@@ -24,17 +24,17 @@ _IDENTITY = frozenset(
         *("agentId", "promptId", "toolUseResult", "sourceToolAssistantUUID", "sourceToolUseID", "compactMetadata"),
     }
 )
-"""Envelope keys that differ from record to record; the others are noted when they change."""
+"""Keys of the envelope that differ in every record. The others are noted when they change."""
 
 _ENVELOPE = (_IDENTITY - {"message", "toolUseResult", "compactMetadata"}) | frozenset(
     {"userType", "cwd", "version", "gitBranch", "entrypoint", "slug"}
 )
-"""What a note of a record that is no conversation leaves out."""
+"""Keys that notes leave out."""
 
 _CONVERSATION = ("user", "assistant")
 _INTERRUPTED = "[Request interrupted by user"
 _LOCAL = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
-"""What Claude Code writes as the user's words when the user ran one of its own commands."""
+"""How a user message begins that Claude Code writes when the user runs one of its commands."""
 
 _SOURCES = {
     "cli": "interactive",
@@ -45,10 +45,10 @@ _SOURCES = {
     "sdk-ts": "non-interactive",
     "mcp": "embedded-server",
 }
-"""What Claude Code says in `entrypoint`: `claude -p` and the SDKs ask nobody."""
+"""Values of `entrypoint`. With `claude -p` and the SDKs nobody can be asked."""
 
 _TITLES = {"custom-title": ("customTitle", 3), "ai-title": ("aiTitle", 2), "summary": ("summary", 1)}
-"""Records that name the session: their key, and how they rank."""
+"""Records that give the session a title: the key, and which title wins."""
 
 
 def draft_conversation(steps: Steps, log: Drafting) -> str:
@@ -57,7 +57,7 @@ def draft_conversation(steps: Steps, log: Drafting) -> str:
 
 
 class _Conversation:
-    """One pass over the steps, and what it has to remember on the way."""
+    """One pass over the steps, and its state."""
 
     def __init__(self, steps: Steps, log: Drafting) -> None:
         self.steps = steps
@@ -92,7 +92,7 @@ class _Conversation:
                     self.parent_of[uuid] = parent
 
     def _message(self, step: Step, role: str) -> Message | None:
-        """The step's canonical message; blocks that are none become notes and warnings."""
+        """The step's message; blocks that cannot be read become notes and warnings."""
         blocks = [(entry, block) for entry in step.entries for block in blocks_of(entry.record)]
         content: Any = [block for _, block in blocks]
         if len(step.entries) == 1:
@@ -186,9 +186,8 @@ class _Conversation:
         self.log.open_turn(own if isinstance(own, str) else f"line-{step.line}")
 
     def _rewind(self, step: Step) -> None:
-        """Somebody went back and wrote another prompt after the same message: what had come of the
-        earlier prompt leaves the view. Only a second prompt with the very same place counts;
-        parents are missing in real files too often to conclude more."""
+        """Record a rewind if the user went back and wrote another prompt after the same message. Only a second prompt
+        with the same parent counts: real files lack parents too often to conclude more."""
         place = self._conversation_parent(str(step.record.get("parentUuid") or ""))
         if not place:
             return
@@ -198,7 +197,7 @@ class _Conversation:
         self.prompt_after[place] = self.log.last + 1
 
     def _conversation_parent(self, uuid: str) -> str:
-        """The nearest ancestor that drafted a message, by uuid."""
+        """The uuid of the nearest ancestor that became a message."""
         seen: set[str] = set()
         while uuid and uuid not in seen:
             seen.add(uuid)

@@ -24,7 +24,7 @@ class Entry(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """Entries that are one thing: an assistant's message in its pieces, else a single record."""
+    """All entries of one assistant message, or a single other record."""
 
     entries: tuple[Entry, ...]
 

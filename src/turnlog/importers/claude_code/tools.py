@@ -1,4 +1,4 @@
-"""What Claude Code recorded of a tool's run beside its result: outcome, time, files, the rest."""
+"""What Claude Code recorded beside a tool's result: outcome, time, changed files, and the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFUSED = (
 )
 _TIMED_OUT = "Command timed out after"
 _DURATIONS = {"durationMs": 0.001, "totalDurationMs": 0.001, "durationSeconds": 1.0}
-"""Where tools say how long they ran, and their units in seconds."""
+"""Keys for how long a tool ran, and their units in seconds."""
 
 
 def judged(result: ToolResult, extra: Any) -> ToolResult:
@@ -34,11 +34,8 @@ def judged(result: ToolResult, extra: Any) -> ToolResult:
 
 
 def after_results(message: Message, extra: Any, known: Sequence[str], log: Drafting) -> None:
-    """Record what is known of the run behind the results of `message`.
-
-    `extra` is the record's `toolUseResult`, of which a note keeps what the conversation does not
-    hold already; `known` are the texts of the call and its result.
-    """
+    """Record what is known of the runs behind the results of `message`. `extra` is the record's `toolUseResult`: a
+    note keeps what `known`, the texts of the call and its result, do not say."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     for result in results:
         text = result_text(result.parts)
@@ -86,8 +83,8 @@ def _unnumbered(text: str) -> str:
 
 
 def _file_change(extra: Mapping[str, Any], call_record: int, log: Drafting) -> tuple[list[str], bool]:
-    """Record the file that an Edit, MultiEdit or Write changed. Returns the texts that it kept, and whether
-    the patch follows from what it kept."""
+    """Record the file that an Edit, MultiEdit or Write changed. Returns the contents that were kept, and whether the
+    patch can be computed from them."""
     path, old, new = extra.get("filePath"), extra.get("oldString"), extra.get("newString")
     before = extra.get("originalFile", extra.get("originalFileContents"))
     content, patch = extra.get("content"), extra.get("structuredPatch")
@@ -111,14 +108,14 @@ def _file_change(extra: Mapping[str, Any], call_record: int, log: Drafting) -> t
     if after is None and is_patch(patch) and _is_exact(patch, edits):
         log.files.patched(path, patch, call_record)
         return [] if before is None else [before], True
-    # An unknown file is not a new one: without its text this is a change whose ends are not kept.
+    # A file with unknown content is not a new file: the change is recorded without contents.
     log.files.modified(path, before, after, call_record)
     return [text for text in (before, after) if text is not None], after is not None
 
 
 def _is_exact(patch: Any, edits: Sequence[Any]) -> bool:
-    """Whether a `structuredPatch` can be taken for the bytes of its file: Claude Code writes tabs in it as two
-    blanks (109 of 147 in real files), so that two blanks may be one tab. The edits' own texts tell."""
+    """Whether a `structuredPatch` has the exact bytes of its file. Claude Code writes a tab in it as two blanks (109
+    of 147 real ones), so two blanks may be one tab; the texts of the edits tell."""
     lines = "".join(line[1:] for piece in patch for line in piece["lines"])
     if "\t" in lines or "  " not in lines:
         return True

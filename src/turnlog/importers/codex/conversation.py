@@ -41,14 +41,14 @@ class Facts(Struct, frozen=True):
 
 
 _NO_ITEMS = frozenset({"ghost_snapshot", "other"})
-"""Items that Codex keeps among the others and never sends."""
+"""Items that Codex keeps but never sends."""
 
 _SOURCES = {"cli": "interactive", "vscode": "interactive", "exec": "non-interactive", "mcp": "embedded-server"}
-"""What Codex says in `source` (protocol.rs: SessionSource). `mcp` is its server inside another program; a subagent
-says whose it is instead."""
+"""Values of `source` (protocol.rs: SessionSource). `mcp` is Codex as a server inside another program. A subagent
+names its parent instead."""
 
 _UNCOUNTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
-"""How messages begin that Codex writes in the user's name."""
+"""How messages begin that Codex itself writes as the user."""
 
 
 def draft_rollout(entries: list[Entry], log: Drafting) -> Facts:
@@ -57,7 +57,7 @@ def draft_rollout(entries: list[Entry], log: Drafting) -> Facts:
 
 
 class _Rollout:
-    """One pass over the lines, and what it has to remember on the way."""
+    """One pass over the lines, and its state."""
 
     def __init__(self, entries: list[Entry], log: Drafting) -> None:
         self.entries = entries
@@ -155,7 +155,7 @@ class _Rollout:
                 self.user_messages.append(number)
 
     def _patches(self, message: Message) -> None:
-        """What patches did that were applied without an event that tells it."""
+        """Record what applied patches did, if no event tells it."""
         for part in message.parts:
             if isinstance(part, ToolResult) and part.call_id not in self.events.patched and _is_applied(part):
                 call = self.log.call(part.call_id)
@@ -168,8 +168,8 @@ class _Rollout:
         return _outcome_told(result_text(result.parts)) or self.events.outcomes.get(result.call_id, "ok")
 
     def _compacted(self, entry: Entry) -> None:
-        """From here on the model saw `replacement_history` in place of everything before; older
-        versions wrote only the summary, as `message`."""
+        """From here on the model saw `replacement_history` instead of everything before. Older versions wrote only
+        the summary, as `message`."""
         last = self.log.last
         replacing = items(entry.payload.get("replacement_history"))
         shown = [message for item in replacing for message in self._replacing(item, entry.line)]
@@ -178,7 +178,7 @@ class _Rollout:
         if last <= self.compacted or not (shown or summary):
             self.log.note("compacted", entry.payload)
             return
-        # From the compaction before this one on: what stood in for older messages goes with it.
+        # It also covers the compaction before, whose replacement it replaces.
         first = max(1, self.compacted)
         if shown:
             self.compacted = self.log.compacted(first, last, "Codex compacted", detail, shown)
@@ -208,7 +208,7 @@ class _Rollout:
             self.events.take(payload, entry.line, self.model)
 
     def _rolled_back(self, payload: Mapping[str, Any]) -> None:
-        """The user went back by `num_turns` prompts: they and what came of them leave the view."""
+        """The user went back by `num_turns` prompts, which leave the view together with what followed them."""
         turns = payload.get("num_turns")
         turns = turns if isinstance(turns, int) and turns > 0 else 1
         if not self.user_messages:
@@ -221,11 +221,12 @@ class _Rollout:
 
 _EXIT = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
 _HEAD = 400
-"""Where Codex writes how a command ended: ahead of its output, which may say anything."""
+"""Characters at the beginning of a result in which Codex says how the command ended. Its output comes behind them and
+may say anything."""
 
 
 def _outcome_told(text: str) -> Outcome | None:
-    """The outcome that Codex wrote into a result's text, None where it says nothing."""
+    """The outcome that Codex wrote into a result's text, None if it wrote none."""
     head = text[:_HEAD]
     if head.startswith("aborted by user"):
         return "aborted"
@@ -246,12 +247,12 @@ def _outcome_told(text: str) -> Outcome | None:
 
 
 def _is_applied(result: ToolResult) -> bool:
-    """Whether a result is what Codex answers to a patch that it applied (codex-rs/apply-patch/src/lib.rs)."""
+    """Whether a result says that Codex applied a patch (codex-rs/apply-patch/src/lib.rs)."""
     return result.outcome == "ok" and "Success. Updated the following files:" in result_text(result.parts)
 
 
 def _is_prompt(message: Message) -> bool:
-    """Whether somebody wrote it: a user's text that Codex did not put there itself."""
+    """Whether the user wrote this message, and not Codex in the user's name."""
     if message.role != "user" or any(isinstance(part, ToolResult) for part in message.parts):
         return False
     text = text_of(message).lstrip()

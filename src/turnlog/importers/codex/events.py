@@ -1,4 +1,4 @@
-"""Events of a Codex rollout: turns, usage, tool runs, and echoes of what the items say already."""
+"""Events of a Codex rollout: turns, usage, tool runs, and repetitions of items."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _ECHOES = {
     "agent_reasoning": "text",
     "agent_reasoning_raw_content": "text",
 }
-"""Events that repeat an item's text, and where it stands."""
+"""Events that repeat the text of an item, and the key of that text."""
 
 IDE_REQUEST = "## My request for Codex:"
-"""What Codex's editor plug-ins write between the files they describe and the user's own words."""
+"""What Codex's editor plug-ins write between descriptions of files and the user's own words."""
 
 _ECHO_EXTRAS = frozenset({"type", "message", "text", "kind", "phase", "client_id"})
 _CUT = re.compile(r"…\d+ (?:chars|tokens) truncated…")
@@ -42,9 +42,8 @@ _STATUS: dict[str, Outcome] = {"failed": "failed", "declined": "canceled", "time
 
 
 class Events:
-    """Takes events one by one. `outcomes` is what they said of each call's end, `title` the
-    session's name, `first_prompt` what the user wrote first. `patched` are the calls of which an event
-    tells what they did to files."""
+    """Records events one by one. `outcomes` are the outcomes of calls by id, `title` is the session's name,
+    `first_prompt` the user's first words. `patched` are the calls whose file changes an event tells."""
 
     def __init__(self, log: Drafting, known: Mapping[str, list[str]], patched: Container[str] = ()) -> None:
         self.log = log
@@ -75,7 +74,7 @@ class Events:
         }
 
     def take(self, payload: _Payload, line: int, model: str) -> None:
-        """Record one event; what is no record of its own kind becomes a note."""
+        """Record one event; an event of another kind becomes a note."""
         self.line, self.model = line, model
         kind = str(payload.get("type", "unknown"))
         if kind in _ECHOES:
@@ -102,7 +101,8 @@ class Events:
             self.log.note(kind, extras)
 
     def _usage(self, payload: _Payload) -> None:
-        """Codex reports usage again when only its rate limits changed: the totals tell."""
+        """Record usage. Codex reports the same usage again when only its rate limits changed; then the totals are
+        equal."""
         last = within(payload, "info", "last_token_usage")
         totals = within(payload, "info", "total_token_usage")
         if not isinstance(last, dict) or (totals is not None and totals == self.totals):
@@ -142,7 +142,7 @@ class Events:
         self._rest_of_call(payload, call_id)
 
     def _rest_of_call(self, payload: _Payload, call_id: str) -> None:
-        """What an event says of a call that neither the call nor its result does."""
+        """Note what neither the call nor its result says."""
         known = [text for text in self.known.get(call_id, ()) if text]
         known += _unpacked(known)
         fields = {key: None if _is_cut_of(item, known) else item for key, item in _rest(payload, "duration").items()}
@@ -176,7 +176,7 @@ class Events:
 
 
 def _untold(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes without the patches that are kept with the record of the file."""
+    """Changes without their patches, which are kept with the records of the files."""
     return {
         path: {key: None if key == "unified_diff" and is_patch(item) else item for key, item in change.items()}
         if isinstance(change, dict)
@@ -186,7 +186,7 @@ def _untold(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _added(patch: Any) -> str | None:
-    """The content of a new file of which only the patch is told."""
+    """The content of a new file, from its patch."""
     hunks = hunks_of(patch)
     lines = [line for hunk in hunks for line in hunk.lines]
     whole = len(hunks) == 1 and all(line[:1] == b"+" for line in lines)

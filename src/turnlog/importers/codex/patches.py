@@ -1,7 +1,7 @@
-"""The patches that Codex's `apply_patch` takes: which files, and what is to stand in place of what.
+"""The patches that Codex's `apply_patch` takes: files, and lines to replace.
 
-The format names no line numbers (codex-rs/apply-patch/apply_patch_tool_instructions.md), so an update can be
-worked out only where the file's content is known.
+The format has no line numbers (codex-rs/apply-patch/apply_patch_tool_instructions.md), so an update can be worked out
+only if the file's content is known.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _END = "*** End of File"
 
 
 class Edit(Struct):
-    """What a patch does to one file: `Add`, `Delete` or `Update`. Lines have their sign in front; `chunks`
-    begin with the line of their `@@`."""
+    """What a patch does to one file: `Add`, `Delete` or `Update`. Lines begin with their sign; a chunk begins with
+    its `@@` line."""
 
     action: str
     path: str
@@ -66,7 +66,7 @@ def _edits(lines: list[str]) -> list[Edit]:
 
 
 def record_edits(edits: Iterable[Edit], files: ChangedFiles, call_record: int) -> None:
-    """Record what a patch that was applied did."""
+    """Record what an applied patch did."""
     for edit in edits:
         if edit.action == "Add":
             lines = [line[1:] for chunk in edit.chunks for line in chunk if line.startswith("+")]
@@ -80,7 +80,7 @@ def record_edits(edits: Iterable[Edit], files: ChangedFiles, call_record: int) -
 
 
 def _updated(held: bytes, edit: Edit) -> bytes | None:
-    """The content after an update; None where a chunk does not fit it."""
+    """The content after an update, None if a chunk does not fit."""
     text = held.decode("utf-8", "surrogateescape")
     lines, place = text.removesuffix("\n").split("\n"), 0
     for head, *chunk in edit.chunks:

@@ -39,7 +39,7 @@ class GeminiCli:
     name = "gemini-cli"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Its header has a project hash; what is left of a cut file has its answers or patches."""
+        """Recognised by the project hash in its header; a file without its beginning by answers or patches."""
         if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0
         if _HEADER.search(head) and _SESSION.search(head):
@@ -79,6 +79,6 @@ def _read_one(origin: Origin) -> Imported:
 
 
 def _parent(session: Session, path: Path | None) -> str:
-    """Who called this subagent: the folder is named after it."""
+    """The parent of this subagent, after which its folder is named."""
     folder = path.resolve().parent.name if session.subagent and path else ""
     return folder if folder != _CHATS else ""

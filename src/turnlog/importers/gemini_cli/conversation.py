@@ -18,11 +18,11 @@ from .entries import Entry
 from .tools import calls_of, judged, record_run, response_parts
 
 _NOTICES = frozenset({"info", "warning", "error"})
-"""What gemini-cli tells the user; no model sees it."""
+"""Messages of gemini-cli to the user, which no model sees."""
 
 _CANCELLED = "Request cancelled."
 _IGNORED = ("<session_context>", "<hook_context>")
-"""How messages begin that gemini-cli writes in the user's name."""
+"""How messages begin that gemini-cli itself writes as the user."""
 
 _USER_KEYS = frozenset({"id", "timestamp", "type", "content"})
 _ANSWER_KEYS = _USER_KEYS | {"toolCalls", "thoughts", "tokens", "model"}
@@ -45,7 +45,7 @@ def draft_session(entries: list[Entry], log: Drafting) -> str:
 
 
 class _Session:
-    """One pass over the entries, and what it has to remember on the way."""
+    """One pass over the entries, and its state."""
 
     def __init__(self, entries: list[Entry], log: Drafting) -> None:
         self.entries = entries
@@ -71,8 +71,8 @@ class _Session:
         return self.summary or self.prompt
 
     def _header(self, entry: Entry) -> None:
-        """The summary is the title. As a record it stands where it was written, which the old format
-        does not tell: there it would begin a session that went on otherwise than before."""
+        """Note the header; its summary is the title. The old format does not say when the summary was written: as a
+        record it would change the beginning of a session that goes on, so it is left out there."""
         facts = without(entry.record, ("lastUpdated",))
         self.log.at(facts.get("startTime") if entry.is_header else entry.record.get("lastUpdated"))
         if summary := word(facts.get("summary")).strip():
@@ -82,7 +82,7 @@ class _Session:
         self.log.note_changes("session", facts)
 
     def _hide(self, entry: Entry) -> None:
-        """History was taken back or written anew: the view follows, the log keeps both."""
+        """Record that history was taken back or rewritten: the view follows, the log keeps both."""
         first = self.begins[entry.target] if entry.target is not None else 0
         if not first or first > self.log.last:
             if entry.kind == "rewind":
@@ -120,7 +120,7 @@ class _Session:
             self.log.close_turn("cancelled", reason)
 
     def _parts(self, value: Any, entry: Entry) -> list[Any]:
-        """Content as wire parts; what is none becomes a note and a warning."""
+        """Content as wire parts; anything else becomes a note and a warning."""
         parts: list[Any] = []
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, dict):
@@ -184,7 +184,7 @@ class _Session:
             self._cancelled("all tool calls were cancelled")
 
     def _answered_next(self, index: int) -> list[Any]:
-        """The calls whose answers are the next message: since 2026 they stand there, too."""
+        """Ids of the calls that the next message answers. Since 2026 gemini-cli writes answers there as well."""
         for entry in self.entries[index + 1 :]:
             kind = entry.record.get("type") if entry.kind == "message" else None
             if entry.kind == "header" or kind in _NOTICES:
@@ -224,8 +224,8 @@ def _texts(content: Any) -> list[str]:
 
 
 def _model_parts(record: Mapping[str, Any], content: list[Any], calls: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """The parts that the model wrote: thoughts, content, calls. Content that holds thoughts or calls
-    itself is the model's own turn, of which the lists beside it are a copy."""
+    """The parts that the model wrote: thoughts, content, calls. If the content itself holds thoughts or calls, the
+    lists beside it are copies."""
     parts: list[Any] = [] if _has_thoughts(content) else [_thought(one) for one in _thoughts(record)]
     parts += content
     inside = [part["functionCall"] for part in content if isinstance(part.get("functionCall"), dict)]
@@ -255,7 +255,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unread(record: Mapping[str, Any], content: list[Any]) -> dict[str, Any]:
-    """What an answer's record says that its message and usage do not: times of thoughts, new keys."""
+    """What neither the message nor the usage of an answer says: times of thoughts, new keys."""
     rest = without(record, _ANSWER_KEYS)
     thoughts = record.get("thoughts")
     if _has_thoughts(content):

@@ -28,13 +28,12 @@ _decoder = json.JSONDecoder()
 
 
 class Entry(Struct):
-    """What stands in the file, in its order.
+    """An entry of the file; `place` is where it stands.
 
-    `place` is where. `message`: a message as last written; `superseded` is what earlier writes of it
-    said and the last does not; `again` if an earlier history held it. `header`: session facts, new
-    or changed. `rewind`: `target` is the entry from which all is taken back, None if there is no
-    such. `rewritten`: all from entry `target` on makes way for what follows. `unreadable`: anything
-    else.
+    `message`: a message as last written; `superseded` is what only earlier writes of it said; `again` if an earlier
+    history held it. `header`: session facts, new or changed. `rewind`: everything from entry `target` on was taken
+    back (None: no such entry). `rewritten`: the entries behind it replace everything from entry `target` on.
+    `unreadable`: anything else.
     """
 
     kind: Literal["message", "header", "rewind", "rewritten", "unreadable"]
@@ -78,8 +77,8 @@ def read_session(file: Transcript) -> Session:
 
 
 class _Reading:
-    """Gathers entries; `live` are those of the history as it stands, by message id; `rewritten`
-    the ids of the one that is just being replaced."""
+    """Gathers entries. `live` has the current history by message id, `rewritten` the ids of the history that is being
+    replaced."""
 
     def __init__(self, file: Transcript) -> None:
         self.file = file
@@ -88,14 +87,14 @@ class _Reading:
         self.rewritten: set[str] = set()
 
     def document(self, value: dict[str, Any]) -> None:
-        """The old format. Two messages of one id stay two: nothing was written twice there."""
+        """Read the old format. Two messages of one id stay two: it writes no message twice."""
         header = without(value, ("messages",))
         self.entries.append(Entry("header", header, is_header=True))
         for index, message in enumerate(value["messages"]):
             self.message(message, 0, f"messages[{index}]", merged=False)
 
     def lines(self, lines: Iterable[Line]) -> None:
-        """The new format."""
+        """Read the new format."""
         for line in lines:
             record = line.value
             place = f"line {line.number}"
@@ -118,7 +117,7 @@ class _Reading:
             self.message(message, line, f"line {line} messages[{index}]")
 
     def message(self, record: Any, line: int, place: str, *, merged: bool = True) -> None:
-        """A message: a new one, or what is true now of one that is there."""
+        """Take a message: a new one, or a new version of a known one."""
         if not isinstance(record, dict) or not isinstance(record.get("type"), str):
             self.file.warn(line, f"{place}: no message; it is kept as a note")
             self.entries.append(Entry("unreadable", record, line, place))
@@ -141,7 +140,8 @@ class _Reading:
         entry.place = f"{entry.place.replace('line ', 'lines ', 1)}, {line}"
 
     def rewind(self, record: dict[str, Any], line: int, place: str) -> None:
-        """gemini-cli clears everything if the target is missing; that loses a session to one bad line."""
+        """Take messages back. gemini-cli clears everything if the target is missing; here nothing is taken back, so
+        that one bad line does not cost the session."""
         target = self.live.get(record["$rewindTo"])
         if target is None:
             what = f"goes back to {record['$rewindTo']!r}, which is not in the conversation; nothing is taken back"
@@ -167,7 +167,7 @@ class _Reading:
 
 
 def _lost(earlier: dict[str, Any], later: dict[str, Any]) -> Any:
-    """What an earlier write of a message says and the later does not; None if nothing."""
+    """What only the earlier version of a message says, None if that is nothing."""
     changed = {key: item for key, item in earlier.items() if key not in _BY_ID and not _grew(item, later.get(key))}
     return without_repeats(changed, list(strings_in(later)), {}) if changed else None
 
@@ -195,7 +195,7 @@ def _cut_document(file: Transcript) -> Any:
             value = json_document(text[found.start() : end].encode())
         except (ValueError, RecursionError):
             value = {}
-        # What fits may be a tool call of a message that is damaged itself.
+        # Otherwise it may be a tool call inside a damaged message.
         if isinstance(value.get("type"), str) and "timestamp" in value:
             messages.append(value)
             position = end

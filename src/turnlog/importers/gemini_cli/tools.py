@@ -1,4 +1,4 @@
-"""What gemini-cli recorded of a tool's run: result, outcome, changed file, and how it was shown."""
+"""What gemini-cli recorded of a tool's run: result, outcome, changed file, and what it displayed."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from ..json_values import objects, within, without
 from ..repeats import result_text
 
 _OUTCOMES: dict[str, Outcome] = {"success": "ok", "error": "failed", "cancelled": "canceled"}
-"""Statuses of a call that ended; others (scheduled, executing, awaiting_approval) are no end."""
+"""Statuses of calls that ended. With others (scheduled, executing, awaiting_approval) the call had not ended."""
 
 _DENIED = re.compile(r"User denied execution|User did not allow tool call")
 _INTERRUPTED = re.compile(
     r"User cancelled the operation|cancelled tool execution|cancelled by user|\[Operation Cancelled\] (?!Reason: )"
 )
-"""Reasons that gemini-cli gives for calls that may have been running. What its scheduler cancelled
-before they began (a denied call's siblings) reads otherwise."""
+"""Reasons of gemini-cli for cancelled calls that may have run. Calls that never began, such as siblings of a denied
+call, have other reasons."""
 _TIMED_OUT = "Command was automatically cancelled because it exceeded the timeout"
 
 _CONVERSATION = frozenset({"id", "name", "args", "result", "status", "timestamp", "resultDisplay"})
 _ABOUT = ("displayName", "description", "renderOutputAsMarkdown")
-"""What is said of a tool with every call, mostly the same."""
+"""Keys that describe the tool, mostly the same with every call."""
 _WRITERS = frozenset({"write_file", "replace", "edit"})
 _WROTE = re.compile(
     r"(?P<how>Successfully created and wrote to new file|Successfully overwrote file|Successfully modified file"
     r"|Created new file): (?P<path>.+?)(?:\.(?= |$)| \(\d+ replacements?\)| with provided content)",
     re.MULTILINE,
 )
-"""What these tools answer (packages/core/src/tools/write-file.ts and edit.ts of gemini-cli)."""
+"""Results of these tools (packages/core/src/tools/write-file.ts and edit.ts of gemini-cli)."""
 _CREATED = frozenset({"Successfully created and wrote to new file", "Created new file"})
 _USER_EDITED = "User modified the `"
 _DIFF = frozenset({"fileDiff", "filePath", "originalContent", "newContent"})
@@ -47,10 +47,10 @@ def calls_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def response_parts(calls: Sequence[Mapping[str, Any]], answered: Sequence[Any]) -> list[Any]:
-    """The wire parts that answer these calls: function responses, and media that stand beside them.
+    """The wire parts that answer these calls: function responses, and media beside them.
 
-    A call's result may hold the whole turn that answered it and its siblings; that is taken once.
-    `answered` are ids of calls whose answers stand in a message of their own.
+    A call's result may hold the whole turn that answered it and its siblings; it is taken once. `answered` are ids of
+    calls that a message of its own answers.
     """
     parts: list[Any] = []
     turns: list[Any] = []
@@ -114,10 +114,8 @@ def _outcome(result: ToolResult, call: Mapping[str, Any]) -> Outcome:
 
 
 def record_run(call: Mapping[str, Any], result: ToolResult | None, described: dict[str, Any], log: Drafting) -> None:
-    """Record how a call ended, which file it changed, and what the conversation does not hold.
-
-    `result` is its answer if there is one; `described` what was last said of each tool.
-    """
+    """Record how a call ended, which file it changed, and what the conversation does not say. `result` is its answer
+    if there is one; `described` has the last description of each tool."""
     call_id = str(call.get("id") or "")
     call_record = log.call_record(call_id)
     log.at(call.get("timestamp"))
@@ -142,7 +140,7 @@ def record_run(call: Mapping[str, Any], result: ToolResult | None, described: di
 
 
 def _changed_file(diff: Mapping[str, Any], call_record: int, log: Drafting) -> bool:
-    """Record the file that a tool wrote, with both its ends: the patch follows from them."""
+    """Record the file that a tool wrote, with its content before and after; the patch follows from them."""
     path, before, after = diff.get("filePath"), diff.get("originalContent"), diff.get("newContent")
     if not isinstance(path, str) or not isinstance(after, str) or not isinstance(before, (str, type(None))):
         return False
@@ -154,8 +152,8 @@ def _changed_file(diff: Mapping[str, Any], call_record: int, log: Drafting) -> b
 
 
 def _told_file(call: Mapping[str, Any], text: str, call_record: int, log: Drafting) -> None:
-    """Record the file that a tool wrote as its arguments and its answer tell: what was in it before does
-    not stand in the transcript."""
+    """Record the file that a tool wrote, from its arguments and its answer. The transcript does not say what was in
+    it before."""
     found, arguments = _WROTE.match(text), call.get("args")
     if found is None or not isinstance(arguments, dict):
         return

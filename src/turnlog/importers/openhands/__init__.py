@@ -39,7 +39,7 @@ class OpenHands:
     name = "openhands"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Events that name their source, or an evaluated instance."""
+        """Recognised by events that name their source, or by an evaluated instance."""
         if head.lstrip(b"\0 \t\r\n")[:1] not in (b"{", b"["):
             return 0
         if _SOURCE.search(head) and (_EVENT.search(head) or _SDK_EVENT.search(head)):
@@ -93,7 +93,7 @@ def _session(lines: list[Line], log: Drafting) -> Imported:
     events = Events(log)
     for line in lines:
         events.take(line.value)
-    # A conversation that went on begins with the same event, whose time nobody else's has.
+    # A conversation that went on begins with the same event, whose time is unique.
     return log.imported(hashed_id("openhands", lines[0].value), "openhands-events", task_title(log.messages))
 
 
@@ -129,7 +129,7 @@ def _instance(line: Line, log: Drafting) -> Imported:
 
 
 def _metrics(metrics: Any, recorded: set[str], log: Drafting) -> None:
-    """What the run cost: requests that no event told of, and everything else as a note."""
+    """Record the cost of requests that no event told of; everything else becomes a note."""
     if not isinstance(metrics, dict):
         if metrics is not None:
             log.note("metrics", metrics)

@@ -1,4 +1,4 @@
-"""Condensations: which messages OpenHands' model still saw, and what stood in for the others."""
+"""Condensations: which messages OpenHands' model still saw, and what replaced the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..drafting import Drafting
 
 
 class _Seen(Struct, frozen=True):
-    """A message that the model sees: its record, and the events it came from."""
+    """A message that the model sees: its record, and the events that it was made of."""
 
     number: int
     events: frozenset[str]
@@ -21,10 +21,10 @@ class _Seen(Struct, frozen=True):
 
 
 class Sight:
-    """What the model sees, kept up as messages come and events are forgotten.
+    """What the model sees, kept up to date as messages come and events are forgotten.
 
-    A condensation leaves out events in the middle and puts a summary in their place, ahead of what
-    is kept of the rest. As a decision: from the first of them on, this stands for what was there.
+    A condensation leaves out events in the middle and puts a summary in their place. The decision for it covers
+    everything from the first of these events on, and replaces it by the summary and the messages that are kept.
     """
 
     def __init__(self, log: Drafting) -> None:
@@ -33,29 +33,27 @@ class Sight:
         self._decided = 0
 
     def show(self, number: int, message: Message, *events: str) -> None:
-        """Take note of a recorded message that came of `events`."""
+        """Add a recorded message that was made of `events`."""
         self._seen.append(_Seen(number, frozenset(events), message))
 
     def join(self, number: int, event: str) -> None:
-        """Another event that the message of a record came of."""
+        """Add an event that the message of a record was made of."""
         for place, one in enumerate(self._seen):
             if one.number == number:
                 self._seen[place] = replace(one, events=one.events | {event})
 
     def events(self) -> set[str]:
-        """The events that the messages in sight came of."""
+        """The events that visible messages were made of."""
         return {event for one in self._seen for event in one.events}
 
     def forget(self, forgotten: Iterable[str], summary: Any, own: str, detail: Mapping[str, Any]) -> bool:
-        """Record that events left the model's sight; whether any message of theirs was in it.
-
-        `own` is the id that later condensations forget the summary by.
-        """
+        """Record that events were forgotten; returns whether any of their messages was visible. `own` is the id by
+        which later condensations forget the summary."""
         gone = frozenset(forgotten)
         leaving = [one for one in self._seen if one.message.role != "system" and one.events and one.events <= gone]
         if not leaving:
             return False
-        # What stood in for older messages goes with the decision that it stands in, so it begins there.
+        # It also covers the decision before, whose summary it replaces.
         first = min(leaving[0].number, self._decided or leaving[0].number)
         kept = [one for one in self._seen if one not in leaving]
         standing = [one for one in kept if one.number < first or one.message.role == "system"]

@@ -24,22 +24,22 @@ from ..repeats import texts_of, without_repeats
 from .condensation import Sight
 
 _ENDINGS = frozenset({"finish", "reject"})
-"""Actions that end the run: without a call behind them they are the agent's last words."""
+"""Actions that end the run. Without a call they are the agent's last words."""
 
 _STATE_ACTIONS = frozenset(
     {"null", "recall", "change_agent_state", "condensation_request", "pause", "resume", "start", "stop"}
     | {"loop_recovery", "push", "send_pr"}
 )
 _STATE_OBSERVATIONS = frozenset({"null", "recall", "agent_state_changed", "loop_detection", "download"})
-"""What happened around the conversation; a model never made it, and no call is answered by it."""
+"""Events around the conversation: no model caused them, and they answer no call."""
 
 _HELD = ("id", "timestamp", "source", "tool_call_metadata")
 _HELD_OF_ACTION = (*_HELD, "action", "args")
 _HELD_OF_OBSERVATION = (*_HELD, "observation", "content", "extras")
-"""Keys of an event that a note of its rest leaves out: they are recorded otherwise."""
+"""Keys of an event that are recorded elsewhere, so notes leave them out."""
 
 _LONG = 40
-"""Texts shorter than this may stand in another by chance."""
+"""Characters of a text below which it may be part of another by chance."""
 
 
 def is_event(value: Any) -> bool:
@@ -53,11 +53,8 @@ def event_id(value: Any) -> str:
 
 
 class Events:
-    """Drafts events one by one.
-
-    `place` goes ahead of the sources of messages; `model` and `settings` are what the run's own file
-    says of its requests. `responses` are the ids of responses whose usage was recorded.
-    """
+    """Drafts events one by one. `place` is a prefix for the sources of messages; `model` and `settings` are those of
+    requests, as far as the file says. `responses` are the ids of responses whose usage was recorded."""
 
     def __init__(self, log: Drafting, place: str = "", model: Any = "", settings: Any = None) -> None:
         self.log = log
@@ -120,7 +117,7 @@ class Events:
         self._rest(event, without(args, held), said)
 
     def _say(self, wire: Mapping[str, Any], own: str) -> list[str]:
-        """Record a message of the shape that requests have; returns its texts."""
+        """Record a message in the shape of requests; returns its texts."""
         message = read_message(PROVIDER, wire, self.log)
         if message is None:
             return []
@@ -135,7 +132,7 @@ class Events:
         return f"{self.place}event {own}"
 
     def _called(self, event: Mapping[str, Any], args: Mapping[str, Any], metadata: Mapping[str, Any], own: str) -> None:
-        """An action that a call of the model stands behind."""
+        """Draft an action that the model called for."""
         call_id = event_id(metadata.get("tool_call_id"))
         answer = self._answer(metadata, own)
         call = _call_of(answer, call_id)
@@ -150,8 +147,8 @@ class Events:
         self._rest(event, rest, said)
 
     def _answer(self, metadata: Mapping[str, Any], own: str) -> Answer | None:
-        """The answer that the response in `metadata` holds: recorded with its first call, known to the
-        others, each of which has the whole response beside it."""
+        """The answer in the response of `metadata`, recorded with its first call. The events of its other calls
+        repeat the response."""
         response = mapping(metadata.get("model_response"))
         key = event_id(response.get("id")) or f"call {event_id(metadata.get('tool_call_id'))}"
         if key not in self._answers:
@@ -167,7 +164,7 @@ class Events:
     def _own_call(
         self, event: Mapping[str, Any], args: Mapping[str, Any], metadata: Mapping[str, Any], own: str
     ) -> None:
-        """A call of which only the action is known: its arguments are the action's."""
+        """Draft a call of which only the action is known; it gives the arguments."""
         call_id = event_id(metadata.get("tool_call_id")) or f"event-{own}"
         name = metadata.get("function_name")
         thought = args.get("thought")
@@ -199,7 +196,7 @@ class Events:
         if kind in _STATE_OBSERVATIONS or not isinstance(content, str) or not content:
             self._noted(event, kind)
             return
-        # Nobody's call: an error about an answer that was no call, a command of the user's own.
+        # No call caused it: an error about an answer without a call, or a command of the user.
         said = self._say({"role": "user", "content": content}, own)
         self._rest(event, mapping(event.get("extras")), said)
 
@@ -237,13 +234,13 @@ class Events:
             self._noted(event, "condensation")
 
     def _noted(self, event: Mapping[str, Any], kind: str) -> None:
-        """Keep an event that is no conversation. A recall repeats the message that it was made for."""
+        """Note an event outside of the conversation. A recall repeats the message that it was made for."""
         known = texts_of(self._newest)
         kept = without_repeats(without(event, ("id", "timestamp")), known, self.log.blobs)
         self.log.note(kind, {"event": event.get("id"), **(kept or {})})
 
     def _rest(self, event: Mapping[str, Any], values: Mapping[str, Any], known: Sequence[str]) -> None:
-        """Keep what an event says beyond its message."""
+        """Note what an event says beyond its message."""
         is_action = isinstance(event.get("action"), str)
         around = without(event, _HELD_OF_ACTION if is_action else _HELD_OF_OBSERVATION)
         told = event.get("message")
@@ -268,7 +265,7 @@ def _call_of(answer: Answer | None, call_id: str) -> ToolCall | None:
 
 
 def _outcome(event: Mapping[str, Any], kind: str, extras: Mapping[str, Any]) -> Outcome:
-    """How a call ended, by what its observation says. Exit code -1: the command had not ended."""
+    """How a call ended, from its observation. Exit code -1: the command had not ended."""
     if kind == "user_rejected":
         return "canceled"
     metadata = mapping(extras.get("metadata"))

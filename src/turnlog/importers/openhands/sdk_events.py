@@ -29,7 +29,7 @@ COUNTS = {
     "cache_write": "cache_write_tokens",
     "reasoning": "reasoning_tokens",
 }
-"""Where the SDK keeps what `Usage` holds. It counts cached tokens among those of the prompt."""
+"""The SDK's keys for the fields of `Usage`. Its prompt tokens include cached ones."""
 
 _ENVELOPE = frozenset({"id", "timestamp", "kind", "source"})
 _SAID = frozenset({"thought", "tool_call", "tool_name", "tool_call_id", "llm_response_id"})
@@ -130,7 +130,7 @@ class SdkEvents:
         self._rest(line, dict.fromkeys(_SAID | _THINKING) if known else {}, known)
 
     def _with_thinking(self, message: Message | None, event: Mapping[str, Any]) -> Message | None:
-        """The message with its thinking ahead: signed or encrypted where the provider gave it so."""
+        """The message with its thinking ahead, signed or encrypted as the provider gave it."""
         if message is None or message.role != "assistant":
             return message
         blocks, item = event.get("thinking_blocks"), mapping(event.get("responses_reasoning_item"))
@@ -153,7 +153,7 @@ class SdkEvents:
         return thought or message
 
     def _observation(self, line: Line) -> None:
-        """What answered a call: an observation, an error, or a refusal of the user."""
+        """Draft the answer to a call: an observation, an error, or the user's refusal."""
         event = line.value
         seen = event.get("observation")
         held = mapping(seen)
@@ -187,7 +187,8 @@ class SdkEvents:
             self._noted(line)
 
     def _state(self, line: Line) -> None:
-        """A change of state; the statistics among them say what requests have cost so far."""
+        """Note a change of state. Its statistics say what requests have cost so far: the difference to the last ones
+        is recorded."""
         self._noted(line)
         event, value = line.value, line.value.get("value")
         if event.get("key") == "full_state":
@@ -208,13 +209,13 @@ class SdkEvents:
         self.log.note(line.value["kind"], without(line.value, ("kind", "timestamp")))
 
     def _rest(self, line: Line, instead: Mapping[str, Any], known: Sequence[str]) -> None:
-        """Keep what an event says beyond its message; `instead` replaces what was recorded of it."""
+        """Note what an event says beyond its message; `instead` replaces the keys that were recorded."""
         rest = {**without(line.value, _ENVELOPE), **instead}
         self.log.note_rest(line.value["kind"], rest, known, event=line.value.get("id"))
 
 
 def _batch(line: Line) -> str:
-    """What the calls of one answer have in common."""
+    """A key that all calls of one answer share."""
     return word(line.value.get("llm_response_id")) or f"line {line.number} {word(line.value.get('id'))}"
 
 
@@ -223,7 +224,7 @@ def _strings(value: Any) -> list[str]:
 
 
 def _parts(content: Any) -> list[Any]:
-    """Content as a list of parts: one that is alone may stand by itself."""
+    """Content as a list of parts; the SDK may write a single part without a list."""
     return content if isinstance(content, list) else [] if content is None else [content]
 
 

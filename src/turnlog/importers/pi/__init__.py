@@ -47,7 +47,7 @@ class Pi:
     name = "pi"
 
     def sniff(self, head: bytes, path: Path | None) -> int:
-        """Its header line comes first; a file that lost it still has pi's words in every message."""
+        """Recognised by its header line; a file without it by pi's keys in every message."""
         if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
             return 0
         if _HEADER.search(head) and _OWN.search(head):
@@ -70,7 +70,7 @@ IMPORTER = Pi()
 
 
 class _Session:
-    """One pass over the entries, and what it has to remember on the way."""
+    """One pass over the entries, and its state."""
 
     def __init__(self, lines: list[Line], log: Drafting) -> None:
         self.lines = lines
@@ -108,7 +108,7 @@ class _Session:
             self._remember(entry, before)
 
     def _go_back(self, entry: dict[str, Any], number: int) -> None:
-        """An entry whose parent is not the entry before it: the log stands again as it did there."""
+        """If an entry's parent is not the entry before it, the user went back to that parent: record a rewind."""
         own = word(entry.get("id"))
         if not own or "parentId" not in entry or entry.get("type") == "session":
             return
@@ -230,7 +230,7 @@ class _Session:
         self.log.note("branch_summary", without(line.value, (*_PLACE, "summary")))
 
     def _custom_message(self, line: Line) -> None:
-        """What an extension says to the model: pi sends it as the user's."""
+        """Draft what an extension says to the model; pi sends it as a user message."""
         wire = {"role": "user", "content": line.value.get("content")}
         message = read_entry(wire, self.log, line.number)
         if message is not None:

@@ -71,7 +71,7 @@ def read_answer(wire: Mapping[str, Any], log: Drafting, line: int) -> tuple[Mess
 
 
 def usage_of(wire: Mapping[str, Any], model: str) -> UsageRecord | None:
-    """What the answer cost. None for one that was aborted before the provider said so."""
+    """What the answer cost, None if it was aborted before the provider said so."""
     raw = wire.get("usage")
     if not isinstance(raw, dict):
         return None
@@ -94,7 +94,7 @@ def _call_id(value: Any) -> str:
 
 
 def _bash(wire: Mapping[str, Any], log: Drafting) -> Message | None:
-    """A command that the user ran; pi sends it as the user's words unless told not to."""
+    """A command that the user ran. pi sends it as a user message unless told not to."""
     if wire.get("excludeFromContext") is True:
         log.note("bash", dict(wire))
         return None

@@ -1,4 +1,4 @@
-"""For which model, and inside which budget: options that several commands share."""
+"""Options for model and budget that several commands share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .arguments import number
 from .terminal import say
 
 _SPEAKS = {"openai": "openai-responses", "anthropic": "anthropic", "google": "google"}
-"""Whose request a model's own provider takes, where nobody says."""
+"""The kind of request for each maker of models, if nobody names one."""
 
 
 def add_target(parser: ArgumentParser) -> None:
@@ -26,39 +26,39 @@ def add_target(parser: ArgumentParser) -> None:
         "--to", metavar="PROVIDER", default="", help=f"one of {', '.join(PROVIDERS)} (default: its own)"
     )
     parser.add_argument(
-        "--model", metavar="MODEL", default="", help="default: the session's own, or that which spoke last"
+        "--model", metavar="MODEL", default="", help="default: the session's own, or the one that spoke last"
     )
 
 
 def add_terms(parser: ArgumentParser) -> None:
     """Add `--budget` and `--strategy`."""
-    text = "tokens that a request may have, for this once (default: the session's budget)"
+    text = "tokens of a request, this time only (default: the session's budget)"
     parser.add_argument("--budget", metavar="N", type=number("tokens", 1), help=text)
-    text = f"for this once: {', '.join(PRESETS)} (default: the session's)"
+    text = f"this time only: {', '.join(PRESETS)} (default: the session's)"
     parser.add_argument("--strategy", metavar="NAME", help=text)
 
 
-def aim_of(session: Session, arguments: Namespace) -> Target:
-    """The target that `--to` and `--model` name, else the session's, else that of the model which spoke last in it.
+def target_of(session: Session, arguments: Namespace) -> Target:
+    """The target of `--to` and `--model`, else the session's, else that of the model that spoke last in it.
 
     Raises InputError if nothing tells the provider, UnknownProvider.
     """
-    aim = _aim(session, arguments.to, arguments.model)
-    if aim is None and arguments.model:
+    target = _target(session, arguments.to, arguments.model)
+    if target is None and arguments.model:
         raise InputError(f"{session.id}: nothing says whose model {arguments.model!r} is; add --to PROVIDER")
-    if aim is None:
+    if target is None:
         raise InputError(f"{session.id}: nothing says for which model; name one with --model MODEL, or --to PROVIDER")
-    if aim.doubt:
-        say(aim.doubt)
-    return aim
+    if target.doubt:
+        say(target.doubt)
+    return target
 
 
-def usual_aim(session: Session) -> Target | None:
-    """The session's target, else that of the model which spoke last in it, if anything tells."""
-    return _aim(session, "", "")
+def usual_target(session: Session) -> Target | None:
+    """The session's target, else that of the model that spoke last in it; None if nothing tells."""
+    return _target(session, "", "")
 
 
-def _aim(session: Session, provider: str, model: str) -> Target | None:
+def _target(session: Session, provider: str, model: str) -> Target | None:
     own, now = session.target, session.configuration
     if own is not None and not provider and not model:
         return own
@@ -75,12 +75,12 @@ def _aim(session: Session, provider: str, model: str) -> Target | None:
 
 
 def _billed_by(session: Session, model: str) -> str:
-    """Who last billed what a model wrote, if it is somebody to whom a request can be sent."""
+    """The provider that last billed this model, if requests can be made for it."""
     bills = (record.body for record in reversed(session.history()) if isinstance(record.body, UsageRecord))
     return next((bill.provider for bill in bills if bill.model == model and bill.provider in PROVIDERS), "")
 
 
 def last_model(session: Session) -> str:
-    """The model that wrote last, as far as the log knows; imported transcripts have no other."""
+    """The model that wrote last, as far as the log says; imported transcripts name no other."""
     bodies = (record.body for record in reversed(session.history()))
     return next((body.model for body in bodies if isinstance(body, (MessageRecord, UsageRecord)) and body.model), "")
