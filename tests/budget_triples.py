@@ -25,9 +25,7 @@ from turnlog.log.messages import Message, Text, Tool, ToolCall, ToolResult, text
 from turnlog.log.records import Configuration, Decision, Record
 from turnlog.log.store import Draft
 from turnlog.models.target import Target, target
-from turnlog.providers import provider
 from turnlog.requests.build import build
-from turnlog.requests.pieces import as_known
 from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
@@ -42,7 +40,6 @@ from turnlog.tokens.counters import (
     counter_for,
     joins_results,
 )
-from turnlog.view.rules import Rules
 from turnlog.view.tool_calls import fate_of
 from turnlog.view.types import Shown
 
@@ -194,13 +191,11 @@ class Play:
 
     def fixed(self, lines: Sequence[model.Line]) -> int:
         """Tokens of a request beside its messages."""
-        system = any(line.message.role == "system" for line in lines)
-        return _fixed(self.aim.provider, self.aim.model, bool(self.tools), system)
+        return _fixed(self.aim.provider, self.aim.model, bool(self.tools), self.built(lines).system)
 
-    def counts(self, lines: Sequence[model.Line]) -> model.Counts:
-        """How what stands beside messages is counted."""
+    def counts(self, *, system: bool = True) -> model.Counts:
+        """How messages are counted, and tools that are declared beside system text or without."""
         counter = counter_for(self.aim.provider, self.aim.model)
-        system = any(line.message.role == "system" for line in lines)
 
         def declared(tools: Sequence[Tool]) -> int:
             bare, around = (count_frame(counter, system=system, tools=there).tokens for there in (False, bool(tools)))
@@ -210,26 +205,23 @@ class Play:
             return count_at_once(message, counter, self.store.get_blob).tokens
 
         joined = at_once if joins_results(counter) else self.count
-        return model.Counts(self.count, joined, None if self.tools else declared, self.as_known)
-
-    def as_known(self, message: Message) -> Message | None:
-        """A message with media as their bytes are, and without what its provider would not know."""
-        seen = as_known([Shown(message, (1,))], provider(self.aim.provider), self.store.get_blob, [])
-        return seen[0].message if seen else None
+        return model.Counts(self.count, joined, None if self.tools else declared)
 
     @property
     def limit(self) -> int:
         counter = counter_for(self.aim.provider, self.aim.model)
         return int(self.budget.max_tokens / MARGINS[count_frame(counter, system=False, tools=False).certainty])
 
-    @property
-    def rules(self) -> Rules:
-        """What the target of the session takes."""
-        return plan(self.session.configuration, self.session.target or self.aim).rules
+    def built(self, lines: Sequence[model.Line]) -> model.Sizes:
+        """What each line takes in the request that shows them all."""
+        ways = plan(self.session.configuration, self.session.target or self.aim)
+        shown = [Shown(line.message, (line.record,), "summarised" if line.summary else "verbatim") for line in lines]
+        view = build(ways, shown, self.store.get_blob).view
+        system = any(one.message.role == "system" for one in view)
+        return model.sizes_of(lines, view, ways.rules, self.counts(system=system))
 
     def size(self, lines: Sequence[model.Line]) -> int:
-        beside = sum(tokens for _, tokens in model.added(lines, self.rules, self.counts(lines)))
-        return self.fixed(lines) + sum(self.count(line.message) for line in lines) + beside
+        return self.fixed(lines) + sum(self.built(lines).tokens)
 
     def sizes(self, lines: Sequence[model.Line]) -> range:
         """What a decision may say of the size: of what is not at hand, being more than any view could hold, nobody
@@ -238,7 +230,9 @@ class Play:
         if size <= IN_MEMORY:
             return range(size, size + 1)
         bare = self.fixed(lines) + sum(self.count(line.message) for line in lines)
-        beside = [tokens for _, tokens in model.added(lines, self.rules, self.counts(lines))]
+        beside = [
+            tokens - self.count(line.message) for line, tokens in zip(lines, self.built(lines).tokens, strict=True)
+        ]
         if not self.sound:  # a result that is tied to a call at hand by damage alone is not fetched
             lost = Message("user", (ToolResult("", "", (model.UNKNOWN,)),))
             beside += [self.count(lost) for line in lines for part in line.message.parts if isinstance(part, ToolCall)]
@@ -431,8 +425,8 @@ class Play:
         return [line for why, group in model.staying(lines, model.pins(log)) if why for line in group]
 
     def floor(self, lines: Sequence[model.Line], log: Sequence[Record]) -> dict[str, int]:
-        fixed, counts = self.fixed(lines), self.counts(lines)
-        return model.floor_of(lines, model.pins(log), fixed, counts, self.strategy, self.limit, self.rules)
+        fixed, counts, sizes = self.fixed(lines), self.counts(), self.built(lines)
+        return model.floor_of(lines, model.pins(log), fixed, counts, sizes, self.strategy, self.limit)
 
     def within(
         self,

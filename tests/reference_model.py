@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import dropwhile, pairwise, takewhile
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +16,6 @@ import msgspec
 from turnlog.log.budget import Strategy
 from turnlog.log.messages import Media, Message, Part, Text, Tool, ToolCall, ToolResult, media_parts, shown_apart
 from turnlog.log.records import Decision, MessageRecord, PartialAnswer, Record
-from turnlog.view.repair.clean import clean, sendable_name
 from turnlog.view.rules import Rules
 from turnlog.view.types import Shown
 
@@ -25,7 +24,7 @@ __all__ = [
     "HIDE",
     "Line",
     "SIZES",
-    "added",
+    "Sizes",
     "conversation",
     "floor_of",
     "groups",
@@ -33,6 +32,7 @@ __all__ = [
     "outputs",
     "pairs_of",
     "pins",
+    "sizes_of",
     "thumbnail",
 ]
 
@@ -40,9 +40,6 @@ HIDE = ("clear", "compact", "priority", "rewind", "slide")
 SIZES = ("cap", "compact", "images", "mask", "priority", "slide")
 INTERRUPTED = Text("[This answer was interrupted here.]")
 UNKNOWN = Text("No result of this call is on record. It may have run; check before repeating it.")
-OPENING = Message("user", (Text("[The conversation began earlier.]"),))
-CLOSING = Message("user", (Text("Please continue."),))
-NOTHING = Message("user", (Text("[No message yet.]"),))
 
 
 @dataclass(frozen=True)
@@ -186,139 +183,61 @@ def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[t
     return pairs, waiting
 
 
-def orphans_of(lines: Sequence[Line], rules: Rules) -> list[Line]:
-    """The lines that hold results alone, of calls that are not there (none of them a second result): never sent, but
-    where the calls may be at the provider."""
-    waiting: list[ToolCall] = []
-    answered: set[str] = set()
-    found: list[Line] = []
-    for line in lines if not rules.calls_elsewhere else ():
-        orphans = 0
-        for part in line.message.parts:
-            if isinstance(part, ToolCall) and line.message.role == "assistant":
-                waiting.append(part)
-            elif isinstance(part, ToolResult):
-                own = [call for call in waiting if call.id == part.call_id]
-                named = [call for call in waiting if part.name in ("", call.name)] if not part.call_id else []
-                if own or named:
-                    call = (own or named[:1])[-1]
-                    answered.add(call.id)
-                    waiting = [one for one in waiting if one is not call]
-                elif not part.call_id or part.call_id not in answered:
-                    orphans += 1
-        if line.message.parts and orphans == len(line.message.parts):
-            found.append(line)
-    return found
-
-
 class Counts(NamedTuple):
     """Tokens of a message by itself, of one with results of calls made at once, and of declarations of tools that are
-    there because they were called (None if the tools of requests are given). `known` is a message as its provider knows
-    it: media by what their bytes are."""
+    there because they were called (None if the tools of requests are given)."""
 
     message: Callable[[Message], int]
     at_once: Callable[[Message], int]
     tools: Callable[[Sequence[Tool]], int] | None
-    known: Callable[[Message], Message | None]
 
 
-def added(lines: Sequence[Line], rules: Rules, counts: Counts) -> list[tuple[Line, int]]:
-    """The tokens that a request takes beside the messages, each with the line that they are there for: results that
-    nobody gave, signatures, a user's word ahead of the first answer or behind the last, declarations of tools; and
-    those that messages are larger or smaller by as they are sent."""
-    count = counts.message
-    waiting = pairs_of([line.message for line in lines])[1]
-    several, answers = made_at_once(lines)
-    orphans = orphans_of(lines, rules)
-    found: list[tuple[Line, int]] = []
-    for line in lines if counts.at_once == count else ():
-        if any(line is one for one in orphans):
-            continue
-        becomes = messages_of(line.message, rules)
-        if becomes != [line.message]:
-            found.append((line, sum(map(count, becomes)) - count(line.message)))
-    leading = True
-    gone: list[Line] = []
-    for line in lines:
-        leading = leading and line.message.role == "system"
-        sent = as_sent(line.message, rules, leading, counts.known)
-        sent = None if any(line is one for one in orphans) else sent
-        gone += [line] if sent is None else []
-        how = counts.at_once if any(line is one for one in answers) else count
-        found.append((line, (how(sent) if sent else 0) - count(line.message)))
-    runs, answering = runs_and_answers(lines)
-    alone = [
-        bool(runs_of) and all(isinstance(part, ToolResult) for part in line.message.parts)
-        for line, runs_of in zip(lines, answering, strict=True)
-    ]
-    result = Message("user", (ToolResult("", "", (UNKNOWN,)),))
-    joining = count(Message("user", result.parts * 2)) - 2 * count(result) if rules.results_together else 0
-    for i in range(1, len(lines)):
-        if alone[i] and alone[i - 1] and answering[i] == answering[i - 1]:
-            found.append((lines[i], joining))
-    have_results = set().union(*answering)
-    for i, call in waiting:
-        unknown = ToolResult(call.id, call.name, (UNKNOWN,), "lost", kind=call.kind)
-        of_several = any(lines[i] is line for line in several)
-        size = (counts.at_once if of_several else count)(Message("user", (unknown,)))
-        found.append((lines[i], size + (joining if runs[i] in have_results else 0)))
-        have_results.add(runs[i])
-    if counts.tools is not None:
-        found += declarations(lines, rules, counts.tools)
-    for line in lines:
-        answer = line.message.role == "assistant"
-        calls = [part for part in line.message.parts if answer and isinstance(part, ToolCall)]
-        if rules.step_signature and calls and not (calls[0].signature and calls[0].provider in ("", rules.provider)):
-            whole = msgspec.structs.replace(calls[0], signature=rules.step_signature, provider=rules.provider)
-            bare = msgspec.structs.replace(calls[0], signature="")
-            found.append((line, count(Message("assistant", (whole,))) - count(Message("assistant", (bare,)))))
-    for i, line in enumerate(lines if rules.merge_calls else ()):
-        if line.message.role == "assistant" and (i + 1 == len(lines) or lines[i + 1].message.role != "assistant"):
-            run = list(takewhile(lambda one: one.message.role == "assistant", reversed(lines[: i + 1])))[::-1]
-            calls_from = dropwhile(lambda one: not any(isinstance(p, ToolCall) for p in one.message.parts), run)
-            joined = [
-                sent for one in calls_from if (sent := as_sent(one.message, rules, False, counts.known)) is not None
-            ]
-            if len(joined) > 1:
-                together = Message("assistant", tuple(part for message in joined for part in message.parts))
-                found.append((line, count(together) - sum(map(count, joined))))
-    said = [line for line in lines if line.message.role != "system" and not any(line is one for one in gone)]
-    if not said:
-        told = rules.system_only and any(not any(line is one for one in gone) for line in lines)
-        return found if told or not lines else [*found, (lines[-1], count(NOTHING))]
-    answers = list(takewhile(lambda line: line.message.role == "assistant", said))
-    calling = any(isinstance(part, ToolCall) for line in answers for part in line.message.parts)
-    if answers and (rules.first == "user" or (rules.first == "not_call" and calling)):
-        found.append((said[0], count(OPENING)))
-    newest = list(takewhile(lambda line: line.message.role == "assistant", reversed(said)))
-    waits = any(lines[i] is answer for answer in newest for i, _ in waiting)
-    if rules.last == "user" and newest and not waits:
-        found.append((said[-1], count(CLOSING)))
-    return found
+class Sizes(NamedTuple):
+    """The tokens of each line in a request as it was built, the lines with results of calls made at once, and those of
+    which something is sent; whether that is system text, too."""
+
+    tokens: list[int]
+    at_once: frozenset[int]
+    sent: frozenset[int]
+    system: bool
 
 
-def declarations(
-    lines: Sequence[Line], rules: Rules, count: Callable[[Sequence[Tool]], int]
-) -> Iterator[tuple[Line, int]]:
-    """What declares the tools that are called, with the last line to call each: by so much the request is smaller
-    without that line and those before it."""
-    tools: list[Tool] = []
+def sizes_of(lines: Sequence[Line], view: Sequence[Shown], rules: Rules, counts: Counts) -> Sizes:
+    """What a built view takes, counted message by message as it is spelled, by the line that each is there for: a tool
+    that is declared from calls by the last of them, what no line made necessary by the last line."""
+    place = {line.record: i for i, line in reversed([*enumerate(lines)])}
+    tokens, at_once, sent = [0] * len(lines), set[int](), set[int]()
+    tools: dict[str, Tool] = {}
     last: dict[str, int] = {}
-    for i, line in enumerate(lines):
-        said = line.message.parts if line.message.role == "assistant" else ()
-        for call in [part for part in said if isinstance(part, ToolCall)]:
-            free = call.kind == "custom" and "custom" in rules.call_kinds
-            by_name = call.kind not in rules.call_kinds or call.kind in ("function", "custom")
-            name = sendable_name(call.name, rules)
-            if by_name and name not in last:
-                schema = None if free else {"type": "object", "properties": {}}
-                tools.append(Tool(name, parameters=schema, kind="custom" if free else "function"))
-            last[name] = i
-    for i, line in enumerate(lines):
-        with_it = [tool for tool in tools if last[tool.name] >= i]
-        without = [tool for tool in tools if last[tool.name] > i]
-        if with_it != without:
-            yield line, count(with_it) - count(without)
+    calls = 0
+    for i, shown in enumerate(view if lines else ()):
+        message = shown.message
+        called = [part for part in message.parts if isinstance(part, ToolCall)]
+        if message.role == "assistant":
+            calls = len(called) + (calls if i and view[i - 1].message.role == "assistant" else 0)
+        several = message.role == "user" and calls > 1 and any(isinstance(p, ToolResult) for p in message.parts)
+        at = next((place[n] for n in shown.records if n in place), len(lines) - 1)
+        here = {place[n] for n in shown.records if n in place}
+        at_once |= here if several else set()
+        sent |= here
+        joins = counts.at_once != counts.message  # then results are counted together anyway
+        spelled = msgspec.structs.replace(message, parts=tuple(_spoken(part, rules) for part in message.parts))
+        for one in [spelled] if joins else messages_of(spelled, rules):
+            tokens[at] += (counts.at_once if several else counts.message)(one)
+        for call in called:
+            custom = call.kind == "custom" and "custom" in rules.call_kinds
+            if call.kind in ("function", "custom") or call.kind not in rules.call_kinds:
+                schema = None if custom else {"type": "object", "properties": {}}
+                kind: Any = "custom" if custom else "function"
+                tools.setdefault(call.name, Tool(call.name, parameters=schema, kind=kind))
+                last[call.name] = at
+    for i in range(len(lines) if counts.tools is not None else 0):
+        there = [tool for tool in tools.values() if last[tool.name] >= i]
+        without = [tool for tool in tools.values() if last[tool.name] > i]
+        if there != without and counts.tools is not None:
+            tokens[i] += counts.tools(there) - counts.tools(without)
+    system = any(shown.message.role == "system" for shown in view)
+    return Sizes(tokens, frozenset(at_once), frozenset(sent), system)
 
 
 def messages_of(message: Message, rules: Rules) -> list[Message]:
@@ -343,54 +262,6 @@ def messages_of(message: Message, rules: Rules) -> list[Message]:
         groups += [media] if media else []
     groups += [said] if said and (rules.blank_text or not blank) else []
     return [Message("user", group) for group in groups]
-
-
-def runs_and_answers(lines: Sequence[Line]) -> tuple[dict[int, int], list[set[int]]]:
-    """The run of answers that each calling line belongs to, by the index of its first; and for each line the runs of
-    which it answers calls."""
-    runs: dict[int, int] = {}
-    for i, line in enumerate(lines):
-        if line.message.role == "assistant":
-            first = i
-            while first and lines[first - 1].message.role == "assistant":
-                first -= 1
-            runs[i] = first
-    answering: list[set[int]] = [set() for _ in lines]
-    for call, result in pairs_of([line.message for line in lines])[0]:
-        if lines[result].message.role == "user":
-            answering[result].add(runs[call])
-    return runs, answering
-
-
-def made_at_once(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
-    """The lines that make calls at once (in one answer, or in answers on end), and those with their results."""
-    runs: list[list[int]] = []
-    ended = True
-    for i, line in enumerate(lines):
-        if line.message.role != "assistant":
-            ended = True
-        elif any(isinstance(part, ToolCall) for part in line.message.parts):
-            runs = [*runs, [i]] if ended else [*runs[:-1], [*runs[-1], i]]
-            ended = False
-    made = [sum(isinstance(part, ToolCall) for i in run for part in lines[i].message.parts) for run in runs]
-    callers = [i for run, calls in zip(runs, made, strict=True) if calls > 1 for i in run]
-    answers = {result for call, result in pairs_of([line.message for line in lines])[0] if call in callers}
-    return [lines[i] for i in callers], [lines[i] for i in sorted(answers)]
-
-
-def as_sent(
-    message: Message, rules: Rules, leading: bool, known: Callable[[Message], Message | None]
-) -> Message | None:
-    """A message without what the provider does not take; free text of calls in JSON, where it takes none; system text
-    as a user's, where it may not stand; words in failed results without any, where there have to be some."""
-    seen = known(message)
-    kept = clean([Shown(seen, (1,))], rules)[0] if seen else []
-    if not kept:
-        return None
-    if message.role == "system" and rules.system != "inline" and not leading:
-        return Message("user", (Text("[system]"), *kept[0].message.parts))
-    parts = tuple(_spoken(part, rules) for part in kept[0].message.parts)
-    return message if parts == message.parts else msgspec.structs.replace(kept[0].message, parts=parts)
 
 
 def _spoken(part: Part, rules: Rules) -> Part:
@@ -441,9 +312,9 @@ def floor_of(
     pinned: frozenset[int],
     fixed: int,
     counts: Counts,
+    sizes: Sizes,
     strategy: Strategy,
     limit: int,
-    rules: Rules,
 ) -> dict[str, int]:
     """What cannot be left out, in tokens, the giants of the open turn cut if the strategy cuts giants: as a rule to
     the strategy's share, what was shortened before as it stands. Where that does not fit, all its outputs, those with
@@ -451,27 +322,20 @@ def floor_of(
     reasons = ("system text", "the task", "pinned messages", "the open turn")
     sums = {"tools and framing": fixed, **dict.fromkeys(reasons, 0)}
     stays = list(staying(lines, pinned))
-    beside = added(lines, rules, counts)
-    count, at_once = counts.message, made_at_once(lines)[1]
-
-    def size(group: Sequence[Line]) -> int:
-        there = sum(tokens for line, tokens in beside if any(line is one for one in group))
-        return there + sum(count(line.message) for line in group)
-
+    index = {id(line): i for i, line in enumerate(lines)}
     for why, group in stays:
         if why:
-            sums[why] += size(group)
+            sums[why] += sum(sizes.tokens[index[id(line)]] for line in group)
     if "cap" not in strategy.steps:
         return sums
     room = limit - fixed - sums["system text"]  # what the conversation may take
     giant = max(60, int(strategy.cap * room))
-    open_turn = (line for why, group in stays if why == "the open turn" for line in group)
-    unsent = orphans_of(lines, rules)
+    open_turn = [index[id(line)] for why, group in stays if why == "the open turn" for line in group]
     there = [
         one
-        for line in open_turn
-        if not any(line is other for other in unsent)
-        for one in outputs(line, counts.at_once if any(line is other for other in at_once) else count)
+        for i in open_turn
+        if i in sizes.sent  # else its call was cleared
+        for one in outputs(lines[i], counts.at_once if i in sizes.at_once else counts.message)
     ]
 
     def cut_to(most: int, also: bool) -> dict[str, int]:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from turnlog.view.repair.arrange import Fate
-from turnlog.view.repair.repair import Repaired, close
+from turnlog.view.repair.repair import close
 from turnlog.view.repair.repair import repair as repair_stretch
 from turnlog.view.rules import Rules
-from turnlog.view.types import Shown
+from turnlog.view.types import Edit, Loss, Shown
+
+__all__ = ["Whole", "repair"]
+
+
+class Whole(NamedTuple):
+    """A repaired view with legal ends, and all that changed."""
+
+    view: tuple[Shown, ...]
+    edits: tuple[Edit, ...]
+    losses: tuple[Loss, ...]
+    thinking_off: bool
 
 
 def repair(
     view: Sequence[Shown], rules: Rules, fate: Fate | None = None, blob: Callable[[str], bytes] | None = None
-) -> Repaired:
-    """The view repaired, with legal ends, and all that changed."""
+) -> Whole:
+    """The view repaired, with legal ends."""
     repaired = repair_stretch(view, rules, fate or {}, blob)
     closed = close(repaired.view, rules)
-    return Repaired(
-        closed.view, (*repaired.edits, *closed.edits), repaired.losses, closed.thinking_off, repaired.strays
-    )
+    return Whole(closed.view, (*repaired.edits, *closed.edits), repaired.losses, closed.thinking_off)

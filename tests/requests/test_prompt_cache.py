@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,21 +12,19 @@ from msgspec.structs import replace
 
 from judging import TARGETS, errors_of, numbered
 from turnlog import Budget, Strategy, target
-from turnlog.log.messages import Message, Text, ToolCall
+from turnlog.log.messages import Message, ToolCall
 from turnlog.log.records import Configuration, Decision
 from turnlog.log.store import Store
 from turnlog.models.target import Target
 from turnlog.requests import prompt_cache as caching
 from turnlog.requests.build import build
 from turnlog.requests.pieces import wire_messages
-from turnlog.requests.prompt_cache import Sent, use_of
 from turnlog.requests.request import CacheUse
-from turnlog.requests.translate import Plan, plan
+from turnlog.requests.translate import plan
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing import History
 from turnlog.testing.strategies import damaged_histories, sound_histories
-from turnlog.view.compaction.blocks import Item
 from turnlog.view.types import Shown
 
 CHAT = target("openai-chat", "gpt-4o")
@@ -72,26 +69,6 @@ def test_a_decision_that_moves_the_first_byte_is_named() -> None:
     for use in moved:
         assert 0 < use.shared < use.previous
         assert use.why == decisions[use.moved_by].why  # type: ignore[union-attr]
-
-
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=8), st.data())
-def test_what_two_requests_share_does_not_depend_on_how_their_items_are_kept(sizes: list[int], data: Any) -> None:
-    """Items that were only appended to are not compared one by one: a share of the cache that is wrong for it."""
-    shown = [Shown(Message("user", (Text(f"{i}"),)), (i + 1,)) for i in range(len(sizes))]
-    items = [Item(one, tokens, one, one.records[0]) for one, tokens in zip(shown, sizes, strict=True)]
-    plan = cast(Plan, object())
-    lasting = data.draw(st.dictionaries(st.integers(0, len(sizes) - 1), st.integers(-30, 30)))
-
-    def sent(length: int) -> Sent:
-        added = st.tuples(st.integers(1, 30), st.tuples(st.integers(0, 1)))
-        passing = data.draw(st.dictionaries(st.integers(0, length - 1), added))
-        there = sum(tokens for i, tokens in lasting.items() if i < length)
-        whole = 7 + sum(sizes[:length]) + there + sum(tokens for tokens, _ in passing.values())
-        return Sent(plan, items, length, whole, 7, length, lasting, passing, ())
-
-    before, now = sent(data.draw(st.integers(1, len(items)))), sent(len(items))
-    apart = msgspec.structs.replace(now, items=list(items))
-    assert use_of(now, before, {}) == use_of(apart, before, {})
 
 
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: aim.model)

@@ -28,13 +28,13 @@ from ..view.decisions import failures_of, lasting
 from ..view.fold import as_decided
 from ..view.repair.media_room import held, longest_side, media_of, room_for
 from ..view.rules import Rules
-from ..view.sent import as_spelled
 from ..view.types import Edit, Loss, Shown
-from .build import build, tools_for
+from .build import build
 from .pieces import messages_of, wire_messages
 from .prompt_cache import MarkPlaces, cache_prices
+from .repaired import tools_for
 from .request import Request
-from .size import as_declared, choice_of, schemas_of
+from .size import as_declared, choice_of, schemas_of, spelled_as
 from .standalone import aimed, as_json, detect
 from .translate import Plan, plan
 
@@ -212,7 +212,7 @@ class Fitter:
     def _decided(self, history: _History, counting: _Counting, aim: Target, rules: Rules) -> Situation:
         originals = [Shown(message, (n,)) for n, message in enumerate(history.seen, start=1)]
         items = [
-            Item(shown, history.size(shown, raw, counting), raw, place)
+            Item(shown, (size := history.size(shown, raw, counting)), raw, place, size)
             for place, shown, raw in as_decided(originals, history.decisions)
         ]
 
@@ -335,7 +335,7 @@ class _ByCounter:
 
     def message(self, message: Message) -> int:
         """Tokens of a message as part of a request."""
-        return count_message(as_spelled(message, self._ways.rules), self._counter, self.blob).tokens
+        return count_message(spelled_as(message, self._ways.rules), self._counter, self.blob).tokens
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
@@ -345,7 +345,7 @@ class _ByCounter:
         """Tokens of a whole request."""
         system = any(shown.message.role == "system" for shown in made.view)
         tools, _ = tools_for(self._ways, made.view)
-        shown = [as_spelled(shown.message, self._ways.rules) for shown in made.view]
+        shown = [spelled_as(shown.message, self._ways.rules) for shown in made.view]
         said = self._counter.messages(shown, self.blob) + self._schemas
         frame = self._counter.frame(system=system, tools=bool(tools))
         return (frame + self._counter.tools(as_declared(tools, self._ways.rules), self._choice) + said).tokens

@@ -6,7 +6,7 @@ depends on anything outside it, so it is built once and kept. A whole view is on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -15,11 +15,13 @@ from msgspec import Struct
 
 from ..log.messages import Opaque, Part, Role, ToolCall, is_finite_json
 from ..providers.protocol import BlobReader, Provider
+from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate, with_parts
 from ..view.repair.media_room import Held, held, longest_side, media_of
 from ..view.repair.repair import repair
 from ..view.repair.sniff import sniff
 from ..view.types import Edit, Loss, Shown
+from .size import Sizing
 from .translate import Plan
 
 
@@ -27,16 +29,17 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     """What repair made of a piece for requests by `plan`: of its first `length` messages, ahead of a message of the
     role `follows` (None: of nothing).
 
-    `view` are its messages now. `callers` are those of them that call tools, under the ids `call_ids`, of which some
-    are `repeated`; `called` are the tools' names. `regular` says that nothing outside it needs to know more of it than
-    how it began and ended before repair. `needs` says that it was not to be repaired without what stands ahead of it
-    (-1), if anything does, or behind it (1).
+    `view` are its messages now, and `sizes` their tokens if sizes are asked for. `callers` are those of them that call
+    tools, under the ids `call_ids`, of which some are `repeated`; `called` are the tools' names. `regular` says that
+    nothing outside it needs to know more of it than how it began and ended before repair. `needs` says that it was not
+    to be repaired without what stands ahead of it (-1), if anything does, or behind it (1).
     """
 
     plan: Plan
     length: int
     follows: Role | None
     view: tuple[Shown, ...]
+    sizes: tuple[int, ...]
     edits: tuple[Edit, ...]
     losses: tuple[Loss, ...]
     media: Held
@@ -47,16 +50,17 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     regular: bool
     needs: int
 
-    def serves(self, items: Sequence[Shown], follows: Role | None, plan: Plan) -> bool:
+    def serves(self, items: Sequence[Item], follows: Role | None, plan: Plan) -> bool:
         """Whether these messages become the same ahead of that role. Where nothing followed so far, only system text,
         a provider's own calls and answers that nothing parts any more may depend on it."""
-        if plan is not self.plan or len(items) != self.length or follows is None:
+        if plan is not self.plan or len(items) != self.length:
             return False
-        if self.follows is not None:
+        if self.follows == follows:
             return True
-        if plan.rules.own_calls or any(shown.message.role == "system" for shown in items):
+        if self.follows is not None or plan.rules.own_calls:
             return False
-        return _ends_alike(items, self.view, follows)
+        shown = [item.shown for item in items]
+        return not any(one.message.role == "system" for one in shown) and _ends_alike(shown, self.view, follows)
 
 
 class RenderedPiece(Struct, frozen=True, gc=False):
@@ -67,61 +71,53 @@ class RenderedPiece(Struct, frozen=True, gc=False):
     edits: tuple[Edit, ...] = ()
     losses: tuple[Loss, ...] = ()
 
+    def counts(self, plan: Plan) -> bool:
+        """Whether it holds something that only a whole request can be checked for."""
+        key = plan.provider.counted_key.encode()
+        return bool(key) and key in self.json
+
 
 class Piece(Struct):
-    """A stretch of conversation, and what it was last made into. `start` is the number of its first record."""
+    """A stretch of conversation, and what it was last made into."""
 
-    items: list[Shown]
-    start: int
+    items: list[Item]
     repaired: RepairedPiece | None = None
     rendered: RenderedPiece | None = None
+
+    @property
+    def start(self) -> int:
+        """The number of its first record."""
+        return self.items[0].shown.records[0]
+
+    @property
+    def role(self) -> Role:
+        """Who speaks first: what stands ahead is repaired with regard to that."""
+        return self.items[0].shown.message.role
 
     def forget(self) -> None:
         """Have it made anew: more is known of its calls."""
         self.repaired = self.rendered = None
 
-    def repair(self, plan: Plan, blob: BlobReader, fate: Fate, follows: Role | None) -> RepairedPiece:
-        """The piece repaired ahead of that role: as it was before, if that serves."""
-        if self.repaired is None or not self.repaired.serves(self.items, follows, plan):
-            self.forget()  # first: Ctrl-C may come in between
-            self.repaired = repair_piece(self.items, plan, blob, fate, leading=False, follows=follows)
-        return self.repaired
-
-
-def kept_pieces(pieces: Sequence[Piece], before: Mapping[int, tuple[Piece, Piece]]) -> Iterator[Piece]:
-    """These pieces, with the one from before (by its start, and with the one that followed it) in the place of each
-    that is the same; new ones in a row are joined, as it is faster to build them at once. The last stays by itself, as
-    it may grow."""
-    new: Piece | None = None
-    for i, piece in enumerate(pieces):
-        known = before.get(piece.start)
-        last = i == len(pieces) - 1
-        if known and not last and known[0].items == piece.items and _begin_alike(known[1], pieces[i + 1]):
-            new = None
-            yield known[0]
-        elif new is None or last:
-            new = piece
-            yield piece
-        else:
-            new.items += piece.items
-
-
-def _begin_alike(left: Piece, right: Piece) -> bool:
-    """Whether the same role speaks first: what stands before a piece is repaired with regard to that."""
-    return left.items[0].message.role == right.items[0].message.role
-
 
 def repair_piece(
-    items: Sequence[Shown], plan: Plan, blob: BlobReader, fate: Fate, *, leading: bool, follows: Role | None
+    items: Sequence[Item],
+    plan: Plan,
+    blob: BlobReader,
+    fate: Fate,
+    sizing: Sizing | None,
+    *,
+    leading: bool = False,
+    follows: Role | None = None,
 ) -> RepairedPiece:
     """A piece repaired by itself: nothing stands ahead of it if it is `leading`, and a message of the role `follows`
-    behind it, if anything."""
+    behind it, if anything. With `sizing`, what it became is counted."""
     lost: list[Loss] = []
-    known = as_known(items, plan.provider, blob, lost)
+    given = [item.shown for item in items]
+    known = as_known(given, plan.provider, blob, lost)
     repaired = repair(known, plan.rules, fate, blob, leading=leading, follows=follows)
     same_start = leading or _begins_alike(known, repaired.view, has_strays=repaired.strays)
     # Answers that nothing parts any more, as what stood between them was left out, are repaired together.
-    same_end = _ends_alike(items, repaired.view, follows)
+    same_end = _ends_alike(given, repaired.view, follows)
     callers = tuple(s for s in repaired.view if any(isinstance(part, ToolCall) for part in s.message.parts))
     calls = [part for s in callers for part in s.message.parts if isinstance(part, ToolCall)]
     ids = frozenset(call.id for call in calls)
@@ -130,6 +126,7 @@ def repair_piece(
         length=len(items),
         follows=follows,
         view=repaired.view,
+        sizes=() if sizing is None else sizing.repaired(repaired.view, items, plan.rules),
         edits=repaired.edits,
         losses=(*lost, *repaired.losses),
         media=held(media_of(repaired.view), plan.rules, lambda media: longest_side(media, blob)),

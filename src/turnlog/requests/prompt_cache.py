@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress, count
+from operator import is_not
 from typing import Any
 
 from msgspec import Struct
 
-from ..log.messages import unchanged
+from ..log.messages import ToolResult, unchanged
 from ..log.records import Decision
 from ..models.catalog import model_facts
 from ..providers.protocol import BlobReader
-from ..view.added import ENDS, Passing
-from ..view.compaction.blocks import Item
 from ..view.compaction.situation import CachePrices
 from ..view.types import Shown
 from .pieces import messages_of, wire_messages
+from .repaired import RepairedView
 from .request import CacheUse, Request
 from .translate import Plan
 
@@ -24,41 +25,35 @@ _SMALLEST = 1_024
 
 
 class Sent(Struct, frozen=True, eq=False):
-    """A request that was made: by which `plan`, of the first `length` of these `items`, up to record number `last`.
-
-    `tokens` is its size, `fixed` that of what stands around the items. `lasting` and `passing` are the tokens that
-    items took beside their own, by their index: what stays as the conversation goes on, and what may not. `declared`
-    are the tools that were declared because they were called. `thinking_off`: it went without the thinking asked for.
-    """
+    """A request that was made: by which `plan`, of which `view`, of the log up to record number `last`."""
 
     plan: Plan
-    items: Sequence[Item]
-    length: int
-    tokens: int
-    fixed: int
+    view: RepairedView
     last: int
-    lasting: Mapping[int, int]
-    passing: Passing
-    declared: tuple[str, ...]
-    thinking_off: bool = False
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """The tools that were declared because they were called."""
+        return () if self.plan.local.tools else tuple(tool.name for tool in self.view.tools)
 
 
 def use_of(now: Sent, before: Sent, decisions: Mapping[int, Decision]) -> CacheUse:
     """How `now` begins, beside `before`."""
+    tokens, previous = now.view.tokens, before.view.tokens
     if now.plan is not before.plan and _front(now.plan) != _front(before.plan):
-        return CacheUse(now.tokens, before.tokens, 0, why="the tools or settings are others")
+        return CacheUse(tokens, previous, 0, why="the tools or settings are others")
     if now.declared != before.declared:
-        return CacheUse(now.tokens, before.tokens, 0, why="no tools are given, and others are declared from the calls")
-    if now.thinking_off != before.thinking_off:
-        return CacheUse(now.tokens, before.tokens, 0, why="thinking is switched off while a tool loop is open")
-    shared, gave_way = _shared(now, before)
-    if shared >= before.tokens:
-        return CacheUse(now.tokens, before.tokens, before.tokens)
+        return CacheUse(tokens, previous, 0, why="no tools are given, and others are declared from the calls")
+    if now.view.closed.thinking_off != before.view.closed.thinking_off:
+        return CacheUse(tokens, previous, 0, why="thinking is switched off while a tool loop is open")
+    shared, gave_way = _shared(now.view, before.view)
+    if shared >= previous:
+        return CacheUse(tokens, previous, previous)
     later = {n: decision for n, decision in decisions.items() if n > before.last}
     if not later:
-        return CacheUse(now.tokens, before.tokens, shared, why=gave_way or "a decision was taken back")
+        return CacheUse(tokens, previous, shared, why=gave_way or "a decision was taken back")
     moved_by = min(later, key=lambda n: (later[n].detail.get("changes_from", later[n].first), n))
-    return CacheUse(now.tokens, before.tokens, shared, moved_by, later[moved_by].why)
+    return CacheUse(tokens, previous, shared, moved_by, later[moved_by].why)
 
 
 def _front(plan: Plan) -> tuple[object, ...]:
@@ -67,32 +62,21 @@ def _front(plan: Plan) -> tuple[object, ...]:
     return plan.local.settings, plan.local.tools, plan.local.form
 
 
-def _shared(now: Sent, before: Sent) -> tuple[int, str]:
+def _shared(now: RepairedView, before: RepairedView) -> tuple[int, str]:
     """The tokens that both begin with, and what gave way where they part, if it is something that was put in."""
-    if now.items is before.items:  # they part where something else is added: near the end, as calls are soon answered
-        at = min((i for i, _ in now.passing.items() ^ before.passing.items()), default=None)
-        if at is None:
-            return before.tokens, ""
-        behind = sum(before.items[i].tokens + before.lasting.get(i, 0) for i in range(max(at, 0), before.length))
-        behind += sum(tokens for i, (tokens, _) in before.passing.items() if i >= at)
-        return before.tokens - behind, _gave_way(now, before, at)
-    shared = now.fixed
-    both = zip(before.items[: before.length], now.items[: now.length], strict=False)
-    for i, (old, new) in enumerate(both):
-        if old.shown is not new.shown and old.shown != new.shown:
-            break
-        there = now.passing.get(i)
-        if there != before.passing.get(i):  # it may stand ahead of the message or behind it
-            return shared, _gave_way(now, before, i)
-        shared += new.tokens + now.lasting.get(i, 0) + (there[0] if there else 0)
-    return shared, ""
-
-
-def _gave_way(now: Sent, before: Sent, at: int) -> str:
-    """What is put in there no more, or otherwise than before: a stand-in for a result, or a user's word at an end."""
-    nothing: tuple[int, tuple[object, ...]] = (0, ())
-    what = {*now.passing.get(at, nothing)[1]} ^ {*before.passing.get(at, nothing)[1]}
-    return "a user's word was put in at an end" if what & ENDS else "a call has its result now"
+    old, new = before.closed.view, now.closed.view
+    same = next(compress(count(), map(is_not, old, new)), min(len(old), len(new)))
+    while same < min(len(old), len(new)) and old[same] == new[same]:  # the same, though made anew
+        same += 1
+    if same == len(old):
+        return before.tokens, ""
+    shared = now.around + sum(now.sizes[:same])
+    parted = [view[same] for view in (old, new) if same < len(view)]
+    if any(isinstance(part, ToolResult) and part.synthetic for shown in parted for part in shown.message.parts):
+        return shared, "a call has its result now"
+    if any(one.treatment == "synthetic" for one in parted):
+        return shared, "a user's word was put in at an end"
+    return shared, "answers are sent as one now" if any(one.treatment == "joined" for one in parted) else ""
 
 
 def marked(made: Request, plan: Plan, tokens: int, places: MarkPlaces) -> Request:

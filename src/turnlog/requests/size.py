@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from msgspec.structs import replace
 
-from ..log.messages import Media, Message, Tool, ToolCall, ToolResult, compact_json, free_text
+from ..log.messages import (
+    Media,
+    Message,
+    Part,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    compact_json,
+    free_text,
+    shown_apart,
+    unchanged,
+)
 from ..log.records import Count, MessageRecord, PartialAnswer, Record
 from ..providers.protocol import Provider
 from ..tokens.counters import count_at_once, count_frame, count_message, count_tools, joins_results
 from ..tokens.protocol import BlobReader, Certainty, Choice, Counter, Tally
-from ..view.added import Gauge
 from ..view.compaction.blocks import Item
 from ..view.fold import as_shown
+from ..view.repair.clean import is_blank
 from ..view.repair.media_room import Room, held, longest_side, room_for
 from ..view.rules import Rules
-from ..view.sent import Known
 from ..view.types import Shown
-from .pieces import as_known
 from .translate import Plan
 
 _REMEMBERED = 20_000
@@ -35,9 +45,6 @@ class Sizing:
         self._blob = blob
         self._recounted: dict[tuple[int, int], int] = {}
         self._sides: dict[str, int] = {}
-        self._plan: Plan | None = None
-        self._fixed: dict[bool, int] = {}
-        self._gauges: dict[tuple[str, bool, bool], Gauge] = {}
 
     @property
     def certainty(self) -> Certainty:
@@ -48,10 +55,14 @@ class Sizing:
         """Tokens of a message by itself."""
         return count_message(message, self.counter, self._blob).tokens
 
+    def at_once(self, message: Message) -> int:
+        """Tokens of a message with results of calls that were made at once."""
+        return (count_at_once if self.joins_results else count_message)(message, self.counter, self._blob).tokens
+
     def count(self, message: Message, earlier: Iterable[Message]) -> Count:
         """The count of a message that comes next, as its record keeps it; `earlier` are those before it, the newest
         first."""
-        if self._joins_results and _answers_several(message, earlier):
+        if self.joins_results and _answers_several(message, earlier):
             return count_at_once(message, self.counter, self._blob)
         return count_message(message, self.counter, self._blob)
 
@@ -77,8 +88,27 @@ class Sizing:
         return count if count is not None and count.counter == self.counter.id else None
 
     @cached_property
-    def _joins_results(self) -> bool:
+    def joins_results(self) -> bool:
+        """Whether results of calls made at once count otherwise than each by itself."""
         return joins_results(self.counter)
+
+    def repaired(self, view: Sequence[Shown], items: Iterable[Item], rules: Rules) -> tuple[int, ...]:
+        """The tokens of repaired messages as a request spells them. Those that repair left as the `items` have them
+        were counted before."""
+        counted = {id(item.shown): item for item in items}
+        sizes: list[int] = []
+        for shown, at_once in zip(view, answers_at_once(view), strict=True):
+            at_once = at_once and self.joins_results
+            spelled = spelled_as(shown.message, rules)
+            item = counted.get(id(shown))
+            if spelled is not shown.message or item is None or item.counted_at_once != at_once:
+                count = self.at_once if at_once else self.message
+                sizes.append(sum(map(count, (spelled,) if self.joins_results else apart(spelled, rules))))
+            elif self.joins_results or len(several := apart(spelled, rules)) == 1:
+                sizes.append(item.tokens)
+            else:
+                sizes.append(sum(map(self.message, several)))
+        return tuple(sizes)
 
     def room(self, media: Sequence[Media], rules: Rules) -> Room:
         """The room for these media in one request; the bytes of each are looked at once."""
@@ -94,49 +124,80 @@ class Sizing:
             self._sides[media.sha256] = longest_side(media, self._blob)
         return self._sides[media.sha256]
 
-    def fixed(self, plan: Plan, *, system: bool) -> int:
-        """Tokens of a request by a plan beside its messages: of the tools that it is given, of the schema that its
-        answer has to keep to, and of what stands around all that."""
-        if plan is not self._plan:
-            self._plan, self._fixed = plan, {}
-        if system not in self._fixed:
-            schemas = schemas_of(plan.local.settings, self.counter).tokens
-            self._fixed[system] = schemas + self._around(
-                as_declared(plan.local.tools, plan.rules), given_choice(plan), system=system
-            )
-        return self._fixed[system]
-
-    def _around(self, tools: Sequence[Tool], choice: Choice = "auto", *, system: bool) -> int:
-        frame = count_frame(self.counter, system=system, tools=bool(tools)).tokens
-        return frame + (count_tools(tools, self.counter, choice).tokens if tools else 0)
-
-    def gauge(self, plan: Plan, *, declares: bool, system: bool) -> Gauge:
-        """How to count what a request by a plan takes beside the sizes of its messages. `declares` says that it has no
-        tools but those that its calls are declared from, `system` that it has system text."""
-        key = plan.provider.name, declares, system
-        if key not in self._gauges:
-            at_once = self._message_at_once if self._joins_results else None
-            tools = partial(self._declarations, system=system) if declares else None
-            self._gauges[key] = Gauge(self.message, at_once, tools, self.known(plan))
-        return self._gauges[key]
-
-    def _message_at_once(self, message: Message) -> int:
-        return count_at_once(message, self.counter, self._blob).tokens
-
-    def _declarations(self, tools: Sequence[Tool], *, system: bool) -> int:
-        return self._around(tools, system=system) - self._around((), system=system)
-
-    def known(self, plan: Plan) -> Known:
-        """What gives messages as the provider of a plan knows them."""
-        return lambda view: as_known(view, plan.provider, self._blob, [])
+    def around(self, plan: Plan, tools: Sequence[Tool], *, system: bool) -> int:
+        """Tokens of a request by a plan beside its messages: of these tools, of the schema that its answer has to keep
+        to, and of what stands around all that, `system` text among it or not."""
+        declared = as_declared(tools, plan.rules)
+        tokens = count_frame(self.counter, system=system, tools=bool(declared)).tokens
+        tokens += count_tools(declared, self.counter, given_choice(plan)).tokens if declared else 0
+        return tokens + schemas_of(plan.local.settings, self.counter).tokens
 
     def trim(self) -> None:
         """Let go of what is remembered, if it is very much."""
         if len(self._recounted) > _REMEMBERED:
             self._recounted.clear()
-        for gauge in self._gauges.values():
-            if len(gauge.kept) > _REMEMBERED:
-                gauge.kept.clear()
+
+
+def answers_at_once(view: Sequence[Shown]) -> Iterator[bool]:
+    """For each message of a repaired view, whether it has results of calls that were made at once: in one answer, or in
+    answers on end."""
+    calls, answered = 0, True
+    for shown in view:
+        message = shown.message
+        if message.role == "assistant":
+            calls = 0 if answered else calls
+            calls += sum(isinstance(part, ToolCall) for part in message.parts)
+        answered = message.role != "assistant"
+        yield answered and calls > 1 and any(isinstance(part, ToolResult) for part in message.parts)
+
+
+def spelled_as(message: Message, rules: Rules) -> Message:
+    """A repaired message with the parts that requests spell as others; itself if it has none."""
+    parts = tuple(_part(part, rules) for part in message.parts)
+    return message if unchanged(parts, message.parts) else replace(message, parts=parts)
+
+
+def _part(part: Part, rules: Rules) -> Part:
+    """A call with free text as providers take it that know none: as an argument. A failed result with the text that it
+    has to have."""
+    if isinstance(part, ToolCall) and part.kind == "custom" and "custom" not in rules.call_kinds:
+        return replace(part, arguments={"input": part.raw_arguments}, raw=None, kind="function")
+    if isinstance(part, ToolResult) and part.outcome != "ok" and rules.failed_says:
+        if not any(isinstance(inner, Text) and inner.text for inner in part.parts):
+            return replace(part, parts=(*part.parts, Text(rules.failed_says)))
+    return part
+
+
+def apart(message: Message, rules: Rules) -> list[Message]:
+    """The messages that a user's message with results is sent as. They are several where each result has to be a
+    message of its own, or where something else stands ahead of a result and may not; else it is itself."""
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    led = rules.results != "adjacent" or all(isinstance(part, ToolResult) for part in message.parts[: len(results)])
+    if message.role != "user" or not results or (led and not rules.results_apart):
+        return [message]
+    others = tuple(part for part in message.parts if not isinstance(part, ToolResult))
+    if rules.results_apart:
+        media = tuple(part for result in results for part in _beside(result))
+        groups = [(_bare(result),) for result in results] + ([media] if media else [])
+    else:
+        groups = [tuple(results)]
+    if others and (rules.blank_text or not is_blank(others)):
+        groups.append(others)
+    return [message] if groups == [message.parts] else [Message(message.role, group) for group in groups]
+
+
+def _beside(result: ToolResult) -> tuple[Part, ...]:
+    """The media of a result where they are shown behind it, with the words ahead of them."""
+    media = tuple(part for part in result.parts if isinstance(part, Media))
+    return (Text(shown_apart(result)[0]), *media) if media else ()
+
+
+def _bare(result: ToolResult) -> ToolResult:
+    """A result without its media, and with the words in their place if it says nothing else."""
+    left = tuple(part for part in result.parts if not isinstance(part, Media))
+    if len(left) == len(result.parts):
+        return result
+    return replace(result, parts=left or (Text(shown_apart(result)[1]),))
 
 
 def _answers_several(message: Message, earlier: Iterable[Message]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import msgspec
+from msgspec.structs import replace
 
 from ..errors import InputError
 from ..log.budget import Budget, Marks, Strategy, Terms
@@ -12,16 +12,16 @@ from ..log.messages import Message
 from ..log.records import Decision
 from ..log.store import Store
 from ..models.target import Target
-from ..requests.size import Sizing, as_declared, given_choice, schemas_of
+from ..requests.build import Builder
+from ..requests.conversation import Conversation
+from ..requests.size import Sizing, as_declared, given_choice, schemas_of, spelled_as
 from ..requests.translate import plan
 from ..tokens.calibration import Drift, Prediction
 from ..tokens.counters import count_message, counter_for
-from ..view.added import added_to
 from ..view.breakdown import Breakdown, shares_of
+from ..view.compaction.blocks import Item
 from ..view.explain import Explanation, explain
 from ..view.fold import select
-from ..view.repair.repair import declare_tools
-from ..view.sent import as_sent
 from ..view.tool_calls import fate_of
 from .compactor import Compactor
 from .state import Context
@@ -94,18 +94,14 @@ class WindowUse:
     def _broken_down(self, target: Target, marks: Marks, terms: Terms | None) -> Breakdown:
         context, blob = self._context, self._store.get_blob
         ways = plan(context.configuration, target)
-        counter, rules = counter_for(target.provider, target.model), ways.rules
-        records = list(self._store.read(self._id))
+        counter, records = counter_for(target.provider, target.model), list(self._store.read(self._id))
         sizing = Sizing(counter, blob)
-        known = sizing.known(ways)
-        kept = ((shown, as_sent(shown, rules, known=known)) for shown in select(records)[0])
-        view = [msgspec.structs.replace(shown, message=sent) for shown, sent in kept if sent is not None]
-        tools, _ = declare_tools(view, ways.local.tools, rules)
-        beside = added_to(view, rules, fate_of(records), sizing.gauge(ways, declares=False, system=True))
-        declared = counter.tools(as_declared(tools, rules), given_choice(ways))
-        around = counter.frame(system=any(shown.message.role == "system" for shown in view), tools=bool(tools))
-        around += schemas_of(ways.local.settings, counter)
-        shares, certainty = shares_of(view, declared, around, counter, blob, beside)
+        items = [Item(shown, sizing.message(shown.message), shown, 0) for shown in select(records)[0]]
+        sent = Builder(ways, blob, sizing).repaired(Conversation.of(items), fate_of(records))
+        view = [replace(shown, message=spelled_as(shown.message, ways.rules)) for shown in sent.closed.view]
+        declared = counter.tools(as_declared(sent.tools, ways.rules), given_choice(ways))
+        around = counter.frame(system=sent.system, tools=bool(sent.tools)) + schemas_of(ways.local.settings, counter)
+        shares, certainty = shares_of(view, sent.sizes, declared, around, counter, blob)
         terms = terms or Terms(context.budget, context.strategy)
         return Breakdown(
             target.provider, target.model, terms.strategy.name, terms.budget, marks, shares, certainty, counter.id

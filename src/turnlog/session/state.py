@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from itertools import pairwise
 from threading import RLock
 
 from ..log.budget import PRESETS, Budget, Marks, Strategy, Terms, read_budget, read_strategy
@@ -16,21 +15,22 @@ from ..log.messages import Media, images_in, media_parts
 from ..log.records import Configuration, Count, Decision, Record, UsageRecord
 from ..log.store import Store
 from ..models.target import Target
-from ..requests.build import Builder
-from ..requests.pieces import Piece, kept_pieces
+from ..requests.build import Builder, build
+from ..requests.conversation import Conversation
 from ..requests.prompt_cache import Sent, cache_prices, use_of
+from ..requests.repaired import RepairedView
 from ..requests.request import Request
 from ..requests.size import Sizing
-from ..requests.translate import Plan, plan
+from ..requests.translate import plan
 from ..tokens.calibration import Calibration, calibrated
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
-from ..view.added import Added, Gauge, with_added
-from ..view.compaction.blocks import Item, starts_block
+from ..view.compaction.blocks import Item
 from ..view.compaction.ladder import situation_of
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown
+from ..view.repair.pairing import Pairing
 from ..view.tool_calls import LEDGER, Standing, fate_after, fate_of, open_calls
 from ..view.types import Shown, starts_turn
 from .loader import LandmarkReader, Window, gap_tokens, reach_for, read_window, usual_reach
@@ -60,14 +60,14 @@ class Context:
         self.asked: Count | None = None
         """The size of the last request."""
         self._fate: dict[tuple[int, str], Standing] = {}  # of calls without a result
-        self._pieces: list[Piece] = []
-        self._items: list[Item] = []
+        self._shown = Conversation()
         self._images = (1, 0)  # a record number, and how many images the log holds before it
         self.gap: tuple[int, int] | None = None
         """First and last of the records in the midst of the conversation that are not at hand."""
         self._reach = 0  # tokens kept in memory
         self._torn = False  # whether something was taken in in part
         self._sizings: dict[str, Sizing] = {}
+        self._looked_at = Conversation()  # what was measured last to decide something
         self._sent: dict[tuple[str, str], Sent] = {}
         self._load(None)
 
@@ -81,7 +81,7 @@ class Context:
     def take(self, records: Iterable[Record]) -> None:
         """Take in records that were appended to the log. To be called by who holds the lock."""
         if self._torn:  # Ctrl-C came in between, or a store that failed: what is in memory is not what the log says
-            self._pieces = []
+            self._shown = Conversation()
             self._load(None)
             return
         for record in records:
@@ -108,14 +108,14 @@ class Context:
             return
         for (n, call_id), standing in fate_after(record, self._fate).items():
             self._fate[n, call_id] = standing
-            concerned = next((piece for piece in reversed(self._pieces) if piece.start <= n), None)
+            concerned = next((piece for piece in reversed(self._shown.pieces) if piece.start <= n), None)
             if concerned is not None:
                 concerned.forget()
         words = self._turns
         for shown in as_shown(record):
             self._add(self._sizing.item(shown, record))
         # Its call may be in the gap, and stays with it. What the user said last is at hand wherever it stands.
-        if self.gap is not None and (self._added.orphaned or self._turns > words):
+        if self.gap is not None and (self._pairing.orphaned or self._turns > words):
             self._load(self._counter)
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
@@ -138,7 +138,7 @@ class Context:
         before, waiting = self._fate, open_calls(window.records)
         self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
         if any(before.get(call) != self._fate.get(call) for call in waiting):
-            self._pieces = []  # made while something else was known of these calls
+            self._shown = Conversation()  # made while something else was known of these calls
         self.calibration = calibrated(window.records)
         self._fill(window.records)
         self._torn = False
@@ -153,10 +153,10 @@ class Context:
 
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}
-        kept = {piece.start: (piece, behind) for piece, behind in pairwise(self._pieces)}
-        self._items, self._pieces, self._lead = [], [], 0
-        self._added = Added()
-        self._tokens = self._turns = self._shown_images = self._systems = 0
+        before = [*self._shown.pieces, *self._looked_at.pieces]
+        self._shown, self._looked_at = Conversation(), Conversation()
+        self._pairing = Pairing()
+        self._tokens = self._turns = self._shown_images = 0
         self._media: list[Media] = []
         originals = (shown for record in records for shown in as_shown(record))
         sizes = {n: iter(stand_in_sizes(decision, self._counter.id)) for n, decision in self._lasting.items()}
@@ -166,7 +166,7 @@ class Context:
                 continue
             size = next(sizes[shown.records[0]], None) if shown is raw else None
             self._add(Item(shown, size or self._sizing.message(shown.message), raw, place))
-        self._pieces = list(kept_pieces(self._pieces, kept))
+        self._shown.keep(before)
 
     def sizing(self, counter: Counter) -> Sizing:
         """What counts by a counter."""
@@ -178,33 +178,17 @@ class Context:
         self.configuration = configuration
 
     def _add(self, item: Item) -> None:
-        shown, n = item.shown, item.shown.records[0]
-        before = self._items[-1].shown if self._items else None
-        self._items.append(item)
-        self._added.see(shown, item.tokens, counted_at_once=item.counted_at_once)
+        message = item.shown.message
+        self._shown.add(item)
+        self._pairing.see(message)
         self._tokens += item.tokens
-        self._turns += starts_turn(shown)
-        self._systems += shown.message.role == "system"
-        self._shown_images += images_in(shown.message)
-        self._media += media_parts(shown.message)
-        if shown.message.role == "system" and self._lead == len(self._items) - 1:
-            self._lead += 1  # leading system text stands in the head
-        elif len(self._items) - 1 == self._lead or starts_block(shown, before):
-            self._pieces.append(Piece([shown], n))
-        else:
-            self._pieces[-1].items.append(shown)
+        self._turns += starts_turn(item.shown)
+        self._shown_images += images_in(message)
+        self._media += media_parts(message)
 
-    def _fixed(self, plan: Plan) -> int:
-        """The tokens of a request beside its messages."""
-        return self._sizing.fixed(plan, system=self._systems > 0)
-
-    def _gauge(self, plan: Plan) -> Gauge:
-        return self._sizing.gauge(plan, declares=not plan.local.tools, system=self._systems > 0)
-
-    def _whole(self, aim: Target) -> int:
-        plan = self._plan(aim)
-        added = self._added.total(plan.rules, self._fate, self._gauge(plan), self.last)
-        return self._fixed(plan) + self._tokens + added
+    def _repaired(self, aim: Target) -> RepairedView:
+        """What a request for a target shows, and how large it is."""
+        return self._builder(aim).repaired(self._shown, self._fate)
 
     def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:
@@ -224,7 +208,7 @@ class Context:
 
     def fill(self, aim: Target) -> float:
         """The size of the view as a share of the size at which something has to be decided."""
-        return self._whole(aim) / max(1, self._marks(aim).trigger)
+        return self._repaired(aim).tokens / max(1, self._marks(aim).trigger)
 
     def is_at_rest(self, aim: Target) -> bool:
         """Whether it is plain at once that nothing has to be decided: the view is small, and under the caps."""
@@ -233,12 +217,12 @@ class Context:
         if self.gap is not None or (turns is not None and self._turns > turns):
             return False
         few = images is None or self._shown_images <= images
-        few = few and self._sizing.has_room(self._media, self._plan(aim).rules)
-        return few and self._whole(aim) <= self._marks(aim).trigger
+        few = few and self._sizing.has_room(self._media, self._builder(aim).plan.rules)
+        return few and self._repaired(aim).tokens <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Marks:
         budget = self.strategy.applied_to(self.budget)
-        return budget.marks(aim.input_limit, self._fixed(self._plan(aim)), 0, scale=self._scale(aim), known=aim.known)
+        return budget.marks(aim.input_limit, self._repaired(aim).fixed, 0, scale=self._scale(aim), known=aim.known)
 
     def _scale(self, aim: Target) -> float:
         return self.calibration.scale(aim.provider, self._counter.id, self._sizing.certainty)
@@ -257,44 +241,47 @@ class Context:
         return made
 
     def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
-        limit, plan = 0, self._plan(aim)
-        rewinds, rules, gauge = self._rewinds, plan.rules, self._gauge(plan)
+        limit, rewinds, sizing, builder = 0, self._rewinds, self._sizing, self._builder(aim)
 
         def originals(first: int, last: int) -> Iterator[Shown]:
             room = max(_MATERIAL * limit, _LEAST_MATERIAL)
             for record in self._store.read(self._id, first=first, last=last, reverse=True):
                 if rewinds.by(record.n):
                     continue  # what was taken back is told in no summary
-                room -= self._sizing.record(record)
+                room -= sizing.record(record)
                 if room < 0:
                     return
                 yield from as_shown(record)
 
+        def measured(items: Sequence[Item]) -> Sequence[Item]:
+            self._looked_at = Conversation.of(items, [*self._shown.pieces, *self._looked_at.pieces])
+            return builder.measured(self._looked_at, self._fate)
+
         made = situation_of(
-            with_added(self._items, rules, self._fate, gauge),
+            builder.measured(self._shown, self._fate),
             terms.budget,
             terms.strategy,
             Means(
-                self._sizing.message,
+                sizing.message,
                 self._counter.text,
                 originals,
                 summarise,
                 self._images_before,
                 cache(self._gap_size()),
                 self._counter.id,
-                lambda items: with_added(items, rules, self._fate, gauge),
-                gauge.at_once,
+                measured,
+                sizing.at_once,
                 self.decisions,
             ),
             window=aim.input_limit,
-            fixed=self._fixed(plan),
+            fixed=self._repaired(aim).fixed,
             number=self.last + 1,
             pinned=frozenset(d.first for d in self.decisions.values() if d.action == "pin"),
             gap=self.gap,
             scale=self._scale(aim),
             known=aim.known,
             prices=cache_prices(aim.model),
-            room=self._sizing.room(self._media, rules),
+            room=sizing.room(self._media, builder.plan.rules),
         )
         limit = made.marks.limit
         return made
@@ -326,27 +313,19 @@ class Context:
         wants them."""
         size = self.tokens(aim)
         builder = self._builder(aim)
-        head = [item.shown for item in self._items[: self._lead]]
-        made = builder.request(head, self._pieces, self._fate)
+        made = builder.request(self._shown, self._fate)
         if self._told:
             made = made.after(self._told)
-        now = self._sent_now(builder.plan, size.tokens, made.thinking_off)
+        now = Sent(builder.plan, self._repaired(aim), self.last)
         before = self._sent.get((aim.provider, aim.model))
         if sent:
             self.asked = size
             self._sent.pop((aim.provider, aim.model), None)
             self._sent = {(aim.provider, aim.model): now, **dict(list(self._sent.items())[:2])}
         if marks:
-            made = builder.marked(made, now.tokens)
+            made = builder.marked(made, now.view.tokens)
         made.cache = use_of(now, before, self.decisions) if before is not None else None
         return made
-
-    def _sent_now(self, plan: Plan, tokens: int, thinking_off: bool) -> Sent:
-        gauge, added = self._gauge(plan), self._added
-        called = () if plan.local.tools else added.declared(plan.rules)
-        fixed = self._fixed(plan) + added.tools(plan.rules, gauge)
-        held, passing = added.lasting(plan.rules, gauge), added.passing(plan.rules, self._fate, gauge, self.last)
-        return Sent(plan, self._items, len(self._items), tokens, fixed, self.last, held, passing, called, thinking_off)
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Request:
         """The request of a view that was decided on for this once and not on record."""
@@ -355,17 +334,17 @@ class Context:
         if situation.gap is not None:  # what is not at hand is small enough to be shown after all
             originals = (shown for record in self._store.read(self._id) for shown in as_shown(record))
             view = [shown for _, shown, _ in as_decided(originals, now)]
-        system = {item.n for item in self._items if item.shown.message.role == "system"}
-        builder = Builder(self._plan(aim), self._store.get_blob)
-        made = builder.request(view, [], self._fate).after(told(lasting(now, system)))
-        return builder.marked(made, situation.size) if situation.strategy.cache_marks else made
+        system = {item.n for item in self._shown.items if item.shown.message.role == "system"}
+        plan, blob = self._builder(aim).plan, self._store.get_blob
+        made = build(plan, view, blob, self._fate).after(told(lasting(now, system)))
+        return Builder(plan, blob).marked(made, situation.size) if situation.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
         """The size of the conversation as it stands, system text and tools included."""
         self._count_by(counter_for(aim.provider, aim.model))
         if self.gap is not None and self._reach != (reach := usual_reach(self.configuration)):
             self._load(self._counter, reach)  # what was tried within a smaller budget had less at hand
-        return Count(self._whole(aim) + self._gap_size()(), self._counter.id, self._sizing.certainty)
+        return Count(self._repaired(aim).tokens + self._gap_size()(), self._counter.id, self._sizing.certainty)
 
     def count_text(self, text: str) -> int:
         """Tokens of a text, by the counter in force."""
@@ -376,25 +355,26 @@ class Context:
         """The system messages that the conversation begins with; of one that began without any, those which a decision
         made its system text since."""
         given = {decision.first for decision in self.decisions.values() if decision.action == "system"}
-        found = (item for item in self._items if item.n in given and not item.is_summary)
-        later = () if self._lead or not given else found
-        return tuple(item.shown for item in (*self._items[: self._lead], *later))
+        found = (item for item in self._shown.items if item.n in given and not item.is_summary)
+        later = () if self._shown.head or not given else found
+        return tuple(item.shown for item in (*self._shown.head, *later))
 
     @property
     def has_begun(self) -> bool:
         """Whether it shows anything."""
-        return bool(self._items)
+        return bool(self._shown.items)
 
     def newest(self) -> Iterable[Shown]:
         """The messages at hand as they are on record, newest first."""
-        return (item.raw for item in reversed(self._items))
-
-    def _plan(self, aim: Target) -> Plan:
-        return self._builder(aim).plan
+        return (item.raw for item in reversed(self._shown.items))
 
     def _builder(self, aim: Target) -> Builder:
         for made in self._builders:
             if made.plan.target == aim:
                 return made
-        self._builders = [Builder(plan(self.configuration, aim), self._store.get_blob), *self._builders[:2]]
+        self._builders = [self._new_builder(aim), *self._builders[:2]]
         return self._builders[0]
+
+    def _new_builder(self, aim: Target) -> Builder:
+        sizing = self.sizing(counter_for(aim.provider, aim.model))
+        return Builder(plan(self.configuration, aim), self._store.get_blob, sizing)

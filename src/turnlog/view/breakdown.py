@@ -60,15 +60,15 @@ class Breakdown(Struct, frozen=True):
 
 
 def shares_of(
-    view: Sequence[Shown], declared: Tally, around: Tally, counter: Counter, blob: BlobReader, beside: Mapping[int, int]
+    view: Sequence[Shown], sizes: Sequence[int], declared: Tally, around: Tally, counter: Counter, blob: BlobReader
 ) -> tuple[tuple[Share, ...], Certainty]:
     """The tokens of a conversation as it is sent, of its tools as `declared` and of what stands `around` all that, by
-    kind, the largest tools first; and how far to trust them. `beside` is what messages take beside their own size, by
-    their index: it counts with what they say."""
+    kind, the largest tools first; and how far to trust them. `sizes` are those of the messages: what one takes beside
+    its own size, since it is sent with others, counts with what it says."""
     tally = declared + around
     sums: dict[tuple[Kind, str], int] = {("tools", ""): declared.tokens, ("framing", ""): tally.framing}
     names: dict[str, str] = {}
-    for i, shown in enumerate(view):
+    for shown, size in zip(view, sizes, strict=True):
         for part in shown.message.parts:
             if isinstance(part, ToolCall):
                 names[part.id] = part.name
@@ -76,11 +76,11 @@ def shares_of(
         tally += found
         for key, tokens in _split(shown, found.parts, names, counter).items():
             sums[key] = sums.get(key, 0) + tokens
-        if i in beside:
+        if size != found.tokens:
             key = _kind_of(shown, names)
-            sums[key] = sums.get(key, 0) + beside[i]
+            sums[key] = sums.get(key, 0) + size - found.tokens
     said = sum(tokens for key, tokens in sums.items() if key[0] != "framing")
-    sums["framing", ""] = tally.tokens + sum(beside.values()) - said
+    sums["framing", ""] = declared.tokens + around.tokens + sum(sizes) - said
     shares = [Share(kind, tokens, name) for (kind, name), tokens in sums.items() if tokens]
     return tuple(sorted(shares, key=lambda one: (_ORDER.index(one.kind), -one.tokens, one.name))), tally.certainty
 

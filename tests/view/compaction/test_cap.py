@@ -290,8 +290,8 @@ class Crowded(Play):
 
     def counted_as(self, line: model.Line, lines: Any) -> Callable[[Message], int]:
         """How what a line says counts in this conversation."""
-        several = any(line is one for one in model.made_at_once(lines)[1])
-        return self.counts(lines).at_once if several else self.count
+        several = next(i for i, one in enumerate(lines) if one is line) in self.built(lines).at_once
+        return self.counts().at_once if several else self.count
 
     def evenly(self, share: int, lines: Any) -> None:
         """No output that could be cut has more than its share, and none is left that its share is too little for."""

@@ -57,7 +57,7 @@ def situated(messages: list[Message], name: str, goal: int) -> Situation:
     items = []
     for n, message in enumerate(messages, start=1):
         shown = Shown(message, (n,))
-        items.append(Item(shown, counted(message), shown, n))
+        items.append(Item(shown, counted(message), shown, n, counted(message)))
     means = Means(
         count=counted,
         count_text=len,

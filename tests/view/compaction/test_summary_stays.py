@@ -34,15 +34,18 @@ def count(message: Message) -> int:
 def said(role: str, n: int, size: int, *, summary: bool = False) -> Item:
     message = Message(role, (Text("word " * size),))  # type: ignore[arg-type]
     shown = Shown(message, (n,), "summarised" if summary else "verbatim")
-    return Item(shown, size, shown, n)
+    return Item(shown, size, shown, n, size)
 
 
 def situation(items: Sequence[Item], strategy: str, summary: str = "", more: int = 0) -> Situation:
     """A view under a limit of `LIMIT` words; with an answer, what stands beside a summary is `more` words larger."""
 
-    def beside(given: Sequence[Item]) -> Sequence[Item]:
+    def measured(given: Sequence[Item]) -> Sequence[Item]:
         told = any(item.shown.treatment == "summarised" for item in given)
-        return [msgspec.structs.replace(item, beside=more if told and i == 0 else 0) for i, item in enumerate(given)]
+        return [
+            msgspec.structs.replace(item, size=item.tokens + (more if told and i == 0 else 0))
+            for i, item in enumerate(given)
+        ]
 
     means = Means(
         count,
@@ -50,7 +53,7 @@ def situation(items: Sequence[Item], strategy: str, summary: str = "", more: int
         lambda first, last: (item.shown for item in reversed(items) if first <= item.n <= last),
         lambda wanted: Summary("".join(re.findall(r"\S+\s*", summary)[: wanted.target]).strip(), "test"),
         lambda n: 0,
-        beside=beside,
+        measured=measured,
     )
     return situation_of(
         items, Budget(max_tokens=LIMIT), PRESETS[strategy], means, window=100_000, fixed=0, number=100, known=True
@@ -116,7 +119,7 @@ def test_a_summary_is_cut_before_it_goes(summary: int, task: int, newest: int, l
     """A limit that shrinks by a few tokens, as bills are learned from or tools are added, took the summary of a whole
     session out of the very request that it was made for."""
     told = Message("user", (Text("the heading\n" + lines.join(["word"] * (summary - 2))),))
-    standing = Item(Shown(told, (2,), "summarised"), summary, Shown(told, (2,), "summarised"), 2)
+    standing = Item(Shown(told, (2,), "summarised"), summary, Shown(told, (2,), "summarised"), 2, summary)
     before = situation([said("user", 1, task), standing, said("user", 50, newest)], "auto")
     limit, beside = before.marks.limit, task + newest
     if not (limit - beside < summary <= limit // 2 and beside + summary // 2 + 20 < limit):

@@ -18,27 +18,23 @@ from ..types import Shown, starts_turn
 
 
 class Item(Struct, frozen=True, eq=False, gc=False):
-    """A message as a view would show it and its size in tokens.
+    """A message as a view would show it.
 
+    - `tokens`: its size by itself.
     - `raw`: the message as it is on record.
     - `n`: its place, the number of its record; a summary's is that of the record which it stands before.
-    - `beside`: the tokens of what a request holds because of it, beside itself (see `added`).
-    - `at_once`: it has results of calls made at once, which are billed otherwise; `counted_at_once` says that `tokens`
-      counts them so.
+    - `size`: the tokens that a request holds because of it, as measured on what is built of the view.
+    - `at_once`: it has results of calls made at once, which some providers bill otherwise; `counted_at_once` says that
+      `tokens` counts them so.
     """
 
     shown: Shown
     tokens: int
     raw: Shown
     n: int
-    beside: int = 0
+    size: int = 0
     at_once: bool = False
     counted_at_once: bool = False
-
-    @property
-    def size(self) -> int:
-        """The tokens that it takes in a request."""
-        return self.tokens + self.beside
 
     @property
     def is_summary(self) -> bool:

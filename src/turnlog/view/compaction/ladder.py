@@ -202,7 +202,7 @@ def _with_floor(situation: Situation) -> Situation:
 def _without_what_may_go(situation: Situation) -> Situation:
     """The situation as it would be with nothing but what has to stay."""
     items = [item for block in situation.blocks if block.stays for item in block.items]
-    blocks = tuple(blocks_of(situation.means.beside(items), situation.pinned))
+    blocks = tuple(blocks_of(situation.means.measured(items), situation.pinned))
     return msgspec.structs.replace(situation, blocks=blocks, gap=None)
 
 

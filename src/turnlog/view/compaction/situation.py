@@ -65,7 +65,7 @@ class Means(Struct, frozen=True):
     - `originals`: reads the messages on record from one number to another, newest first.
     - `summarise`: writes a summary.
     - `images_before`: how many images the log holds before a record. `gap_tokens`: how much stands in the gap.
-    - `beside`: gives items with their `Item.beside` as it is where they make up the view.
+    - `measured`: gives items with their size as it is where they make up the view.
     - `decisions`: those in force, by record number.
     """
 
@@ -76,7 +76,7 @@ class Means(Struct, frozen=True):
     images_before: Callable[[int], int]
     gap_tokens: Callable[[], int] = lambda: 0
     counter: str = ""
-    beside: Callable[[Sequence[Item]], Sequence[Item]] = lambda items: items
+    measured: Callable[[Sequence[Item]], Sequence[Item]] = lambda items: items
     count_at_once: Callable[[Message], int] | None = None
     decisions: Mapping[int, Decision] = {}
 
@@ -165,7 +165,7 @@ def applied(situation: Situation, decision: Decision) -> Situation:
     hiding = effects.hidings[0] if effects.hidings else None
     items: list[Item] = []
     at, standing = stand_ins(n, decision)
-    placed = [Item(shown, situation.means.count(shown.message), shown, at) for shown in standing]
+    placed = [_counted(shown, shown, at, situation.means) for shown in standing]
     for item in (item for block in situation.blocks for item in block.items):
         if placed and item.n >= at:
             items += placed
@@ -176,12 +176,17 @@ def applied(situation: Situation, decision: Decision) -> Situation:
         if shown is item.shown:
             items.append(item)
         else:
-            items.append(Item(shown, situation.means.count(shown.message), item.raw, item.n))
+            items.append(_counted(shown, item.raw, item.n, situation.means))
     gap = situation.gap
     if gap and hiding is not None and hiding.first <= gap[0] and gap[1] <= hiding.last:
         gap = None
-    blocks = tuple(blocks_of(situation.means.beside([*items, *placed]), situation.pinned, gap))
+    blocks = tuple(blocks_of(situation.means.measured([*items, *placed]), situation.pinned, gap))
     return msgspec.structs.replace(situation, blocks=blocks, number=n + 1, gap=gap)
+
+
+def _counted(shown: Shown, raw: Shown, n: int, means: Means) -> Item:
+    tokens = means.count(shown.message)
+    return Item(shown, tokens, raw, n, tokens)
 
 
 def _is_hidden(item: Item, hiding: Hiding) -> bool:

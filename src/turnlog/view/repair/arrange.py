@@ -227,8 +227,7 @@ class _Arranger:
                     place = "in the order of the calls" if stands_right else "directly behind its call"
                     detail = f"result of {call.name!r} ({call.id}) stands {place}"
                     self.edits.append(Edit("moved", detail, shown.records + self.view[at[0]].records))
-            message = msgspec.structs.replace(shown.message, parts=tuple(results))
-            self.out.append(Shown(message, shown.records, "repaired"))
+            self.out.append(with_parts(shown, tuple(results)))
 
     def _answer_missing(self, calls: list[tuple[At, ToolCall]]) -> None:
         for at, call in calls:

@@ -31,15 +31,29 @@ CONTINUE = "Please continue."
 class Repaired(Struct, frozen=True, gc=False):
     """A view as its rules accept it, and what had to change.
 
-    `thinking_off` says that the request must go without thinking until the open tool loop closes,
-    `strays` that there were results of no call in it, or second ones, or some that more of a view might pair otherwise.
+    `strays` says that there were results of no call in it, or second ones, or some that more of a view might pair
+    otherwise.
     """
 
     view: tuple[Shown, ...]
     edits: tuple[Edit, ...]
     losses: tuple[Loss, ...]
-    thinking_off: bool = False
     strays: bool = False
+
+
+class Closed(Struct, frozen=True, gc=False):
+    """A whole view with legal ends, and what had to change.
+
+    `opening` is the index of a user's word that was put ahead of the first answer, -1 if none was. The first `kept`
+    messages are as they were; what stands behind them is new. `thinking_off` says that the request must go without
+    thinking until the open tool loop closes.
+    """
+
+    view: tuple[Shown, ...]
+    edits: tuple[Edit, ...]
+    opening: int
+    kept: int
+    thinking_off: bool
 
 
 def repair(
@@ -75,15 +89,28 @@ def repair(
     return Repaired(tuple(mended), tuple(edits), tuple(losses), strays=strays)
 
 
-def close(view: Sequence[Shown], rules: Rules) -> Repaired:
-    """A whole repaired view with legal ends, and what changed for that: only its first and last messages are looked
-    at."""
+def close(view: Sequence[Shown], rules: Rules) -> Closed:
+    """A whole repaired view with a legal beginning and a legal end: only its first and last messages are looked at."""
     edits: list[Edit] = []
-    ended = _ends(list(view), rules, edits)
+    ended = _stripped(list(view), rules, edits) if rules.strip_last and rules.last == "any" else list(view)
+    kept = len(ended) - bool(ended and ended[-1] is not view[len(ended) - 1])
+    opening, closing = added_ends(ended, rules)
+    at = -1
+    if opening is not None:
+        at = next(i for i, shown in enumerate(ended) if shown.message.role != "system")
+        edits.append(Edit("starts_with_assistant", "a user message put ahead of the first answer", opening.records))
+        ended.insert(at, opening)
+    if closing is not None:
+        ended.append(closing)
+        if closing.records:
+            detail = "a user message put behind the last answer"
+            edits.append(Edit("ends_with_assistant", detail, closing.records))
+        else:
+            edits.append(Edit("empty", "no message to send: a placeholder stands for one"))
     off = rules.loop_needs_reasoning and _open_loop_without_reasoning(ended)
     if off:
         edits.append(Edit("thinking", "thinking switched off until the open tool loop closes", ended[-1].records))
-    return Repaired(tuple(ended), tuple(edits), (), off)
+    return Closed(tuple(ended), tuple(edits), at, kept, off)
 
 
 def named_tools(tools: Sequence[Tool], rules: Rules) -> tuple[tuple[Tool, ...], list[Edit]]:
@@ -208,25 +235,6 @@ def _without_blank(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[S
         else:
             out.append(shown)
     return out
-
-
-def _ends(view: list[Shown], rules: Rules, edits: list[Edit]) -> list[Shown]:
-    """A legal beginning and a legal end."""
-    if rules.strip_last and rules.last == "any":
-        view = _stripped(view, rules, edits)
-    opening, closing = added_ends(view, rules)
-    if opening is not None:
-        at = next(i for i, shown in enumerate(view) if shown.message.role != "system")
-        edits.append(Edit("starts_with_assistant", "a user message put ahead of the first answer", opening.records))
-        view = [*view[:at], opening, *view[at:]]
-    if closing is not None:
-        if closing.records:
-            detail = "a user message put behind the last answer"
-            edits.append(Edit("ends_with_assistant", detail, closing.records))
-        else:
-            edits.append(Edit("empty", "no message to send: a placeholder stands for one"))
-        return [*view, closing]
-    return view
 
 
 def added_ends(view: Sequence[Shown], rules: Rules) -> tuple[Shown | None, Shown | None]:

@@ -1,0 +1,284 @@
+"""Whole views, repaired piece by piece, and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from operator import attrgetter, is_
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..log.messages import Role, Tool, ToolCall, ToolResult, unchanged
+from ..providers.protocol import BlobReader
+from ..view.compaction.blocks import Item
+from ..view.repair.arrange import Fate
+from ..view.repair.media_room import Held, room_for
+from ..view.repair.repair import Closed, close, declare_tools, named_tools
+from ..view.types import Edit, Shown
+from .conversation import Conversation
+from .pieces import Piece, RepairedPiece, repair_piece
+from .size import Sizing, answers_at_once
+from .translate import Plan
+
+_repaired_of = attrgetter("repaired")
+
+
+class RepairedView(Struct, frozen=True, dict=True):
+    """A whole view, repaired.
+
+    `parts` are the pieces that it came in, or one in the place of all of them, `run` those between the first and the
+    last (None if it is one), and `closed` what became of all with legal ends. `tools` are those that a request of it
+    declares, `declared` what was changed about them. `system` says that it has system text.
+
+    `sizes` are the tokens of its messages, `around` those of all that stands beside them, and `fixed` those of the same
+    without what tools that were declared from calls add; empty and 0 where sizes are not asked for.
+    """
+
+    parts: tuple[RepairedPiece, ...]
+    run: Run | None
+    closed: Closed
+    tools: tuple[Tool, ...]
+    declared: Sequence[Edit]
+    sizes: Sequence[int]
+    around: int
+    fixed: int
+    system: bool
+
+    @cached_property
+    def tokens(self) -> int:
+        """All that a request of it takes."""
+        return self.around + sum(self.sizes)
+
+
+class Run:
+    """Repaired pieces that something follows, and what they come to together: each is added once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.repaired: list[RepairedPiece] = []
+        self.view: list[Shown] = []
+        self.sizes: list[int] = []
+        self.call_ids: set[str] = set()
+        self.called: set[str] = set()
+        self.callers: list[RepairedPiece] = []
+        self.media = Held()
+        self.system = False
+        self.regular = True
+        self.wanting = (0, 0)  # the first piece that needs another, and which
+        self.repeated = False
+
+    def begins(self, pieces: Sequence[Piece]) -> bool:
+        """Whether it is these pieces as far as it goes."""
+        return len(self.repaired) < len(pieces) and all(map(is_, self.repaired, map(_repaired_of, pieces)))
+
+    def add(self, piece: RepairedPiece) -> None:
+        """One more."""
+        if not self.wanting[1] and (piece.needs > 0 or self.repaired):
+            self.wanting = len(self.repaired), piece.needs
+        self.repaired.append(piece)
+        self.view += piece.view
+        self.sizes += piece.sizes
+        self.media += piece.media
+        self.system = self.system or _has_system(piece)
+        self.regular = self.regular and piece.regular
+        self.repeated = self.repeated or not self.call_ids.isdisjoint(piece.call_ids) or piece.repeated
+        self.call_ids.update(piece.call_ids)
+        if not piece.called <= self.called:
+            self.called |= piece.called
+            self.callers.append(piece)
+
+
+class Repairs:
+    """Repairs the views of a conversation for requests by one plan, and keeps of each what the next one can use. With
+    `sizing`, they are measured."""
+
+    def __init__(self, plan: Plan, blob: BlobReader, sizing: Sizing | None = None) -> None:
+        self.plan = plan
+        self.blob = blob
+        self.sizing = sizing
+        self._run: Run | None = None
+        self._opening: tuple[Sequence[Item], RepairedPiece] | None = None
+        self._tools: tuple[Sequence[Shown], tuple[Tool, ...], list[Edit]] | None = None
+        self._around: dict[tuple[bool, tuple[tuple[str, str], ...]], int] = {}
+        self._last: RepairedView | None = None
+
+    def view(self, conversation: Conversation, fate: Fate) -> RepairedView:
+        """The view of a conversation, repaired; some of its pieces may be joined for it. `fate` is what the log knows
+        of calls without a result."""
+        pieces = conversation.pieces
+        if pieces:
+            opening = self._repaired_head(conversation.head, pieces[0].role, fate)
+            run, tail = self._without_strays(pieces, fate)
+            if _stand_apart(opening, run, tail, self.plan):
+                return self._apart(opening, run, tail)
+        whole = repair_piece(conversation.items, self.plan, self.blob, fate, self.sizing, leading=True)
+        return self._closed((whole,), None, whole.view, whole.sizes)
+
+    def _apart(self, opening: RepairedPiece, run: Run, tail: RepairedPiece) -> RepairedView:
+        last = self._last
+        if last is not None and last.run is run and len(last.parts) == len(run.repaired) + 2:
+            if last.parts[0] is opening and last.parts[-1] is tail:
+                return last
+        view = [*opening.view, *run.view, *tail.view]
+        sizes = [*opening.sizes, *run.sizes, *tail.sizes]
+        self._last = self._closed((opening, *run.repaired, tail), run, view, sizes)
+        return self._last
+
+    def _closed(
+        self, parts: tuple[RepairedPiece, ...], run: Run | None, view: Sequence[Shown], sizes: Sequence[int]
+    ) -> RepairedView:
+        closed = close(view, self.plan.rules)
+        tools, declared = self._declared(parts if run is None else (parts[0], *run.callers, parts[-1]))
+        system = (run is not None and run.system) or any(map(_has_system, (parts[0], parts[-1])))
+        around = self._tokens_around(tools, system=system)
+        fixed = around if self.plan.local.tools else self._tokens_around((), system=system)
+        if self.sizing is not None:
+            sizes = self._sizes(closed, sizes, self.sizing)
+        return RepairedView(parts, run, closed, tools, declared, sizes, around, fixed, system)
+
+    def _sizes(self, closed: Closed, sizes: Sequence[int], sizing: Sizing) -> Sequence[int]:
+        """The sizes of a view with legal ends, by those of what it was made of."""
+        made, rules = [*sizes[: closed.kept]], self.plan.rules
+        if closed.opening >= 0:
+            made[closed.opening : closed.opening] = sizing.repaired([closed.view[closed.opening]], (), rules)
+        return [*made, *sizing.repaired(closed.view[len(made) :], (), rules)]
+
+    def _tokens_around(self, tools: Sequence[Tool], *, system: bool) -> int:
+        """The tokens of a request beside its messages; counted once for the same tools."""
+        key = system, tuple((tool.name, tool.kind) for tool in tools)
+        if key not in self._around and self.sizing is not None:
+            self._around[key] = self.sizing.around(self.plan, tools, system=system)
+        return self._around.get(key, 0)
+
+    def measured(self, items: Sequence[Item], view: RepairedView) -> list[Item]:
+        """The messages of a view with the tokens that a request holds because of each.
+
+        What repair put in counts with what made it necessary, and a tool that was declared from calls with the newest
+        of these: it is there as long as that is. What no message made necessary counts with the last.
+        """
+        place = {item.shown.records[0]: i for i, item in reversed([*enumerate(items)])}
+        sizes, at_once = [0] * len(items), set[int]()
+        last_call: dict[str, int] = {}
+        for shown, tokens, several in zip(view.closed.view, view.sizes, answers_at_once(view.closed.view), strict=True):
+            found = [place[n] for n in shown.records if n in place] or [len(items) - 1] * bool(items)
+            for i, share in zip(found, self._shares([items[i] for i in found], shown, tokens), strict=True):
+                sizes[i] += share
+            at_once.update(found if several else ())
+            last_call.update((part.name, found[0]) for part in shown.message.parts if isinstance(part, ToolCall))
+        for i, tokens in self._declarations(view, last_call).items():
+            sizes[i] += tokens
+        return [
+            replace(item, size=size, at_once=i in at_once)
+            for i, (item, size) in enumerate(zip(items, sizes, strict=True))
+        ]
+
+    def _shares(self, items: Sequence[Item], shown: Shown, tokens: int) -> list[int]:
+        """How many of a message's tokens are there for each of these, where it was joined of several: as many as each
+        takes by itself, or as the results take that stand in for those of its calls, and an equal part of the rest."""
+        if len(items) < 2 or self.sizing is None:
+            return [tokens] * len(items)
+        message = shown.message
+        stand_ins = tuple(part for part in message.parts if isinstance(part, ToolResult) and part.synthetic)
+        shares: list[int] = []
+        for item in items:
+            if item.shown.message.role == message.role:
+                shares.append(item.tokens)
+            else:
+                shares.append(self.sizing.message(replace(message, parts=stand_ins)) if stand_ins else 0)
+                stand_ins = ()
+        rest, each = divmod(tokens - sum(shares), len(items))[::-1]
+        return [share + each + (rest if i == 0 else 0) for i, share in enumerate(shares)]
+
+    def _declarations(self, view: RepairedView, last_call: Mapping[str, int]) -> dict[int, int]:
+        """What declared tools take, by the index of the message that is the last to call each."""
+        found: dict[int, int] = {}
+        if self.plan.local.tools or not view.tools:
+            return found
+        newer, kept, system = view.fixed, set[str](), view.system
+        for tool in sorted(view.tools, key=lambda tool: last_call[tool.name], reverse=True):
+            kept.add(tool.name)
+            there = [one for one in view.tools if one.name in kept]
+            now = self._tokens_around(there, system=system)
+            found[last_call[tool.name]] = found.get(last_call[tool.name], 0) + now - newer
+            newer = now
+        return found
+
+    def _repaired_head(self, head: Sequence[Item], follows: Role, fate: Fate) -> RepairedPiece:
+        """The head repaired: as it was for the last request, as long as it is the same head."""
+        now = self._opening
+        if now is None or now[1].follows != follows or not unchanged(now[0], head):
+            made = repair_piece(head, self.plan, self.blob, fate, self.sizing, leading=True, follows=follows)
+            now = self._opening = list(head), made
+        return now[1]
+
+    def _repaired(self, piece: Piece, fate: Fate, follows: Role | None) -> RepairedPiece:
+        """A piece repaired ahead of that role: as it was before, if that serves."""
+        if piece.repaired is None or not piece.repaired.serves(piece.items, follows, self.plan):
+            piece.forget()  # first: Ctrl-C may come in between
+            piece.repaired = repair_piece(piece.items, self.plan, self.blob, fate, self.sizing, follows=follows)
+        return piece.repaired
+
+    def _without_strays(self, pieces: list[Piece], fate: Fate) -> tuple[Run, RepairedPiece]:
+        """All pieces but the last, and the last, repaired. One with results of no call in it is joined with what stands
+        ahead of it, twice as much each time; one of whose end nothing is left with the answer behind it."""
+        reach = 1
+        while True:
+            run = self._run_of(pieces, fate)
+            tail = self._repaired(pieces[-1], fate, None)
+            at, needs = run.wanting if run.wanting[1] else (len(pieces) - 1, tail.needs)
+            if not needs or (at == 0 and needs < 0):  # nothing stands ahead of the first
+                return run, tail
+            first, end = (at, at + 2) if needs > 0 else (max(0, at - reach), at + 1)
+            pieces[first:end] = [Piece([item for piece in pieces[first:end] for item in piece.items])]
+            reach *= 2
+
+    def _run_of(self, pieces: Sequence[Piece], fate: Fate) -> Run:
+        """All pieces but the last; what was made of them for the request before is kept."""
+        run, self._run = self._run, None  # none is kept of which Ctrl-C lets a part be added
+        if run is None or not run.begins(pieces):
+            run = Run(self.plan)
+        for i in range(len(run.repaired), len(pieces) - 1):
+            run.add(self._repaired(pieces[i], fate, pieces[i + 1].role))
+        self._run = run
+        return run
+
+    def _declared(self, parts: Iterable[RepairedPiece]) -> tuple[tuple[Tool, ...], list[Edit]]:
+        """The tools of a request, from the messages that call one which none before them called; the same as for the
+        last request as long as those are the same."""
+        seen: set[str] = set()
+        callers: list[Shown] = []
+        for part in parts:
+            if not part.called <= seen:
+                seen |= part.called
+                callers += part.callers
+        now = self._tools
+        if now is None or not unchanged(now[0], callers):
+            now = self._tools = callers, *tools_for(self.plan, callers)
+        return now[1], now[2]
+
+
+def tools_for(plan: Plan, view: Sequence[Shown]) -> tuple[tuple[Tool, ...], list[Edit]]:
+    """The tools of a request that shows a repaired view, and what was changed about them."""
+    if plan.complete or plan.rules.tools_required:
+        return declare_tools(view, plan.local.tools, plan.rules)
+    return named_tools(plan.local.tools, plan.rules)
+
+
+def _stand_apart(opening: RepairedPiece, run: Run, tail: RepairedPiece, plan: Plan) -> bool:
+    """Whether repaired pieces side by side are what the whole would be, repaired."""
+    if not (opening.regular and run.regular and tail.regular):
+        return False
+    media = opening.media + run.media + tail.media
+    if not room_for(media, plan.rules).holds(media):
+        return False
+    if plan.rules.call_id_unique == "turn":
+        return True
+    ids = (run.call_ids, opening.call_ids, tail.call_ids)
+    apart = all(a.isdisjoint(b) for a, b in combinations(ids, 2))
+    return apart and not (run.repeated or opening.repeated or tail.repeated)
+
+
+def _has_system(piece: RepairedPiece) -> bool:
+    return any(shown.message.role == "system" for shown in piece.view)
