@@ -1,9 +1,10 @@
 """The documentation runs: every example of README.md and docs/ does what it says.
 
 A ```python block is executed; blocks of one file share a namespace and a temporary directory, and
-run in the order they stand in. In a ```console block every `$ turnlog ...` command runs, in the same
-directory; output shown under it is compared, a line `...` standing for any lines. A comment
-`<!-- no-run -->` on the line above a block leaves it alone.
+run in the order they stand in. In a ```console block every `$ turnlog ...` and `$ python ...` command
+runs, in the same directory; output shown under it is compared, a line `...` standing for any lines. A
+comment on the line above a block says otherwise: `<!-- no-run -->` leaves it alone, and
+`<!-- file NAME -->` writes it to a file of that name in the directory.
 """
 
 from __future__ import annotations
@@ -105,13 +106,15 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for block in blocks(page.read_text("utf-8")):
         if "no-run" in block.words:
             continue
-        if block.language == "python":
+        if block.words[:1] == ("file",):
+            (tmp_path / block.words[1]).write_text(block.text, "utf-8")
+        elif block.language == "python":
             # the line feeds in front make tracebacks name the page's own lines
             code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
             exec(code, namespace)
         elif block.language == "console":
             for command, shown in commands(block.text):
-                if not command.startswith("turnlog"):
+                if not command.startswith(("turnlog ", "python ")):
                     continue
                 printed = run_command(command, tmp_path)
                 problem = f"$ {command}\nprinted:\n{printed}\nthe page shows:\n{shown}"

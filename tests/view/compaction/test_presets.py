@@ -305,7 +305,7 @@ def test_the_page_has_every_field_of_a_strategy() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_giant_output_needs_the_step_cap(name: str) -> None:
-    """A preset of which docs/budgets.md says that one giant output is refused, or is not, and the other is true; the
+    """A preset of which docs/strategies.md says that one giant output is refused, or is not, and the other is true; the
     step that it names as the way out must be one."""
     preset = PRESETS[name]
     session = opened(preset, 1_000)
