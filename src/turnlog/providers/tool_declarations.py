@@ -29,14 +29,14 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
         if isinstance(tool.get("name"), str) and "type" not in tool and "input_schema" not in tool:
             found.append(_plain(tool))
             continue
-        shape = _shape(tool)
-        if shape is None:
+        name = _provider_of(tool)
+        if name is None:
             raise InputError(
                 f"tools[{i}] is no tool declaration: give it 'name', 'description' and 'parameters' (a JSON schema), "
-                "or the shape that your provider documents"
+                "or the format that your provider documents"
             )
-        key = "contents" if shape == "google" else "input" if shape == "openai-responses" else "messages"
-        found.extend(provider(shape).parse({key: [], "tools": [dict(tool)]}).configuration.tools)
+        speaker = provider(name)
+        found.extend(speaker.parse({speaker.conversation: [], "tools": [dict(tool)]}).configuration.tools)
     return tuple(found)
 
 
@@ -50,7 +50,7 @@ def _plain(tool: Mapping[str, Any]) -> Tool:
     return Tool(tool["name"], description=str(tool.get("description") or ""), parameters=parameters)
 
 
-def _shape(tool: Mapping[str, Any]) -> str | None:
+def _provider_of(tool: Mapping[str, Any]) -> str | None:
     """The provider whose format a declaration has. Hosted tools, such as a search, are recognised by their type
     alone."""
     kind = tool.get("type")

@@ -102,7 +102,8 @@ _CALLER = Tagged(
     {"direct": record("type!"), **{f"code_execution_{date}": _BY_TOOL for date in (20250825, 20260120, 20260521)}},
 )
 _CALLED: Mapping[str, Shape] = {"caller": _CALLER}
-_ERROR = record("type! error_code! error_message?")
+_ERROR = record("type! error_code!")
+_TOLD_ERROR = record("type! error_code! error_message?")
 _OUTPUTS: Mapping[str, Shape] = {"content!": Many(record("type! file_id!"))}
 _RAN = record("type! stdout! stderr! return_code:int!", _OUTPUTS)
 _FOUND = record("encrypted_content! title! url! page_age?", {"type!": words("web_search_result")})
@@ -162,7 +163,7 @@ _ANSWERS: Mapping[str, Shape] = {
                 "text_editor_code_execution_str_replace_result": record(
                     "type! lines:texts? new_lines:int? new_start:int? old_lines:int? old_start:int?"
                 ),
-                "text_editor_code_execution_tool_result_error": _ERROR,
+                "text_editor_code_execution_tool_result_error": _TOLD_ERROR,
             },
         )
     ),
@@ -171,7 +172,7 @@ _ANSWERS: Mapping[str, Shape] = {
             "type",
             {
                 "tool_search_tool_search_result": record("type!", {"tool_references!": Many(_REFERENCE)}),
-                "tool_search_tool_result_error": _ERROR,
+                "tool_search_tool_result_error": _TOLD_ERROR,
             },
         )
     ),
