@@ -147,7 +147,7 @@ def test_a_summary_that_leaves_is_told_by_what_it_stood_for(turnlog: Any, sessio
     """A summary that leaves as the number of the first of the messages that were gone before it did."""
     turnlog("compact", session, "--keep", "1")
     store = open_store("log.db")
-    made = list(store.landmarks(session))[-1]
+    made = next(store.of_kinds(session, ("decision",), reverse=True))
     assert isinstance(made.body, Decision)
     first, last, at = made.body.first, made.body.last, made.n + 1
     store.append(session, [Draft(Decision("slide", first, first, "no room"))])

@@ -6,6 +6,7 @@ from __future__ import annotations
 from itertools import pairwise
 from types import ModuleType
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -19,6 +20,7 @@ from turnlog.log.budget import PRESETS
 from turnlog.log.messages import Message, ToolCall, ToolResult
 from turnlog.log.records import Decision, Record
 from turnlog.models.target import Target
+from turnlog.session import loader
 from turnlog.session.recovery import answer_unfinished
 from turnlog.session.session import Session
 from turnlog.session.turn import Turn
@@ -244,6 +246,24 @@ class Life(RuleBasedStateMachine):
         aim = TARGETS[self.steps % len(TARGETS)]
         assert self.attempt(other, aim) == self.attempt(self.session, aim)
 
+    @invariant()
+    def decisions_that_opening_passes_over_count_no_more(self) -> None:
+        """Opened with all decisions ever made, a session shows the same, and decides the same next."""
+        opened = [(self.shown_by_decisions(), self.next_views())]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loader, "_earlier", lambda *_: None)
+            opened.append((self.shown_by_decisions(), self.next_views()))
+        assert opened[0] == opened[1]
+
+    def shown_by_decisions(self) -> tuple[object, ...]:
+        found = loader.read_landmarks(self.store, self.session.id)
+        pins = {n for n, decision in found.decisions.items() if decision.action == "pin"}
+        return found.system, found.configuration, found.lasting, pins, found.rewinds, found.told
+
+    def next_views(self) -> list[bytes | None]:
+        other = Session(self.store, self.store.info(self.session.id))
+        return [self.attempt(other, budget=budget) for budget in BUDGETS[:2]]
+
     def teardown(self) -> None:
         """In the end every request is accepted, and again after each call that waits has been answered."""
         for _ in range(2):
@@ -290,10 +310,10 @@ class Life(RuleBasedStateMachine):
     def bodies(self) -> list[bytes | None]:
         return [self.attempt(self.session, aim) for aim in TARGETS]
 
-    def attempt(self, session: Session, aim: Target | None = None) -> bytes | None:
-        """The bytes of the next request, None if not even the least fits the budget."""
+    def attempt(self, session: Session, aim: Target | None = None, budget: int = 0) -> bytes | None:
+        """The bytes of the next request, within another `budget` if one is given; None if not even the least fits."""
         try:
-            return session.request(aim).json()
+            return (session.request(aim) if not budget else session.preview(aim, budget=budget)).json()
         except BudgetError:
             return None
 

@@ -1,4 +1,4 @@
-"""What shapes a view from afar is found without reading the log, and is the same as reading it would find."""
+"""What counts however far back it stands is found without reading the log, and is the same as reading it would find."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from store_parts import said
 
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import Configuration, Decision, MessageRecord, Note
-from turnlog.log.store import Draft, Store, is_landmark
+from turnlog.log.store import Draft, Store
 from turnlog.stores import FilesStore, MemoryStore, SqliteStore
 
 STORES: dict[str, Callable[[Path], Store]] = {
@@ -19,6 +19,7 @@ STORES: dict[str, Callable[[Path], Store]] = {
     "files": lambda path: FilesStore(path / "folder"),
 }
 SPACED = b'{"v": 1,\n "n": 6, "t": "2026", "body": {"kind": "decision", "action": "clear", "first": 1, "last": 2}}'
+LANDMARKS = ("configuration", "decision", "system")
 
 
 @pytest.mark.parametrize("kind", STORES)
@@ -31,8 +32,8 @@ def test_landmarks_are_those_that_reading_finds(kind: str, tmp_path: Path) -> No
     store.append("a", [Draft(Decision("clear", 1, 2), raw=SPACED), said("y"), Draft(Decision("pin", 2, 2))])
     store.fork("a", "b", at=7)
     store.append("b", [said("z"), system])
-    found = {session: [record.n for record in store.landmarks(session)] for session in "ab"}
-    assert found == {"a": [1, 3, 6, 8], "b": [1, 3, 6, 9]}
-    for session in "ab":
-        assert list(store.landmarks(session)) == list(filter(is_landmark, store.read(session)))
+    for session, wanted in {"a": [1, 3, 6, 8], "b": [1, 3, 6, 9]}.items():
+        for reverse in (False, True):
+            found = [record.n for record in store.of_kinds(session, LANDMARKS, reverse=reverse)]
+            assert found == (wanted[::-1] if reverse else wanted)
     store.close()

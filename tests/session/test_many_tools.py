@@ -13,7 +13,7 @@ from judging import errors_of
 from turnlog.log.messages import Message, ToolCall
 from turnlog.log.records import Configuration, Record
 from turnlog.models.target import Target
-from turnlog.session.loader import LandmarkReader
+from turnlog.session.loader import read_landmarks
 from turnlog.stores import MemoryStore
 
 TAKES_ALL = turnlog.target("anthropic", "claude-sonnet-4-6", max_tokens=99)
@@ -21,13 +21,15 @@ TAKES_128 = (turnlog.target("openai-chat", "gpt-4o"), turnlog.target("openai-res
 
 
 class Looked(MemoryStore):
-    """Remembers which configurations were read as landmarks."""
+    """Remembers which configurations were read by their kind."""
 
     settings: list[int] = []
 
-    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        """See `RecordStore.landmarks`."""
-        for record in super().landmarks(session_id, known=known):
+    def of_kinds(
+        self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
+    ) -> Iterator[Record]:
+        """See `RecordStore.of_kinds`."""
+        for record in super().of_kinds(session_id, kinds, first=first, reverse=reverse):
             self.settings = [*self.settings, *([record.n] if isinstance(record.body, Configuration) else [])]
             yield record
 
@@ -89,17 +91,11 @@ def test_tools_that_others_took_the_place_of_are_not_kept_in_memory() -> None:
             session.user(f"Question {n}. " * 40)
             session.assistant(f"Answer {n}. " * 40)
         before = session.request().json()
-        reader = LandmarkReader(store, "s")
-        settings = []
-        for _ in range(2):
-            store.settings = []
-            found = reader.read()
-            settings.append(store.settings)
-        assert len(settings[0]) > 12 and settings[1] == settings[0][-1:]
-        held = [record.body.tools for record in found.records if isinstance(record.body, Configuration)]
-        assert len(held) == len(settings[0]) and not any(held[:-1])
-        assert found.configuration.tools == held[-1] == session.configuration.tools
-        assert len(held[-1]) == 16
+        store.settings = []
+        found = read_landmarks(store, "s")
+        assert len(store.settings) == 1
+        assert found.configuration.tools == session.configuration.tools
+        assert len(found.configuration.tools) == 16
         assert session.fork("again").request().json() == before
         session.switch(TAKES_128[0])
         session.switch(TAKES_ALL)

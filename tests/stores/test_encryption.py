@@ -67,7 +67,7 @@ def _live(store: Store) -> None:
     store.append("t", [said(f"{WORD} again")])
     store.rename("t", f"A new {WORD}")
     assert len(store.search(WORD)) == 8  # type: ignore[attr-defined]
-    assert [record.n for record in store.landmarks("s")] == [1, 6, 7]
+    assert [record.n for record in store.of_kinds("s", ("configuration", "decision", "summary", "system"))] == [1, 6, 7]
     store.sweep(grace=0)
     assert store.verify() == []
 
@@ -458,9 +458,10 @@ def test_a_damaged_lock_says_so(place: str, tmp_path: Path) -> None:
 
 
 def test_sealed_records_say_what_they_are() -> None:
-    """An encrypted record that counts as no message, or is no landmark, in the store that keeps it."""
+    """An encrypted record that counts as no message, or as no decision, in the store that keeps it."""
     behind, store = _sealed()
     _live(store)
     assert behind.info("s").messages == store.info("s").messages == 4
-    assert [record.n for record in behind.landmarks("s")] == [1, 6, 7]
+    kinds = ("configuration", "decision", "summary", "system")
+    assert [record.n for record in behind.of_kinds("s", kinds)] == [1, 6, 7]
     assert [decode_record(record.raw or b"").n for record in behind.of_kinds("s", ["note"])] == [8]

@@ -9,7 +9,7 @@ from .._platform.units import counted
 from ..log.records import Decision
 from ..session.compactor import Compaction
 from ..session.session import Session
-from ..view.compaction.ladder import SIZING
+from ..view.decisions import SIZING
 from ..view.explain import Ruling
 from .arguments import number
 from .decisions import decision_json, decision_lines, fates, saving, span

@@ -35,7 +35,7 @@ def newest_of(numbers: Sequence[int]) -> str:
 def rewinds_of(store: Store, session_id: str) -> Rewinds:
     """The rewinds of a session; none, and a warning, if its decisions are damaged."""
     try:
-        return Rewinds.of(store.landmarks(session_id))
+        return Rewinds.of(store.of_kinds(session_id, ("decision",)))
     except CorruptRecord as error:
         say(f"what was taken back cannot be told: {error}")
         return Rewinds()

@@ -17,19 +17,7 @@ from msgspec import Struct
 
 from ..errors import SessionIdError
 from .bills import Bills
-from .records import Body, Configuration, Decision, Record, SealedRecord, SummaryRecord
-
-_LANDMARKS = frozenset({"configuration", "decision", "summary", "system"})
-
-
-def is_landmark(record: Record) -> bool:
-    """Whether a record matters however far back it stands."""
-    message = record.message
-    far = isinstance(record.body, (Configuration, Decision, SummaryRecord))
-    if isinstance(record.body, SealedRecord):
-        far = record.body.of in _LANDMARKS
-    return far or (message is not None and message.role == "system")
-
+from .records import Body, Record
 
 SWEEP_GRACE_SECONDS = 3600.0
 """How long a blob may wait for the record that refers to it."""
@@ -159,19 +147,18 @@ class RecordStore(Protocol):
         before it has been yielded.
         """
 
-    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        """The records that matter however far back they stand: decisions, configurations, system messages,
-        summaries; in order, those with the numbers in `known` left out, without reading the others if the store can
-        help it. Raises as `read`."""
-
     def usage(self, session_id: str) -> Bills:
         """What the usage records of a session say, summed for each model, without reading the others if
         the store can help it. Raises as `read`."""
 
-    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
-        """The records from number `first` on of these kinds (the words in docs/format.md), in order, without
-        decoding the others if the store can help it. Raises as `read`; damage to records of other kinds may go
-        unseen."""
+    def of_kinds(
+        self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
+    ) -> Iterator[Record]:
+        """The records from number `first` on of these kinds, in order or backwards, without decoding the others if the
+        store can help it.
+
+        Kinds are the words in docs/format.md; `system` is that of messages with system text. Raises as `read`; damage
+        to records of other kinds may go unseen."""
 
 
 class SessionIndex(Protocol):

@@ -50,12 +50,10 @@ class RedactingStore(StoreWrapper):
         records = super().read(session_id, first=first, last=last, reverse=reverse)
         return self._as_said(session_id, records) if self._live else records
 
-    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        records = super().landmarks(session_id, known=known)
-        return self._as_said(session_id, records) if self._live else records
-
-    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
-        records = super().of_kinds(session_id, kinds, first=first)
+    def of_kinds(
+        self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
+    ) -> Iterator[Record]:
+        records = super().of_kinds(session_id, kinds, first=first, reverse=reverse)
         return self._as_said(session_id, records) if self._live else records
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:

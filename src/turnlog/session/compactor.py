@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -16,10 +16,10 @@ from ..log.store import Draft, Store
 from ..models.target import Target
 from ..requests.request import Request
 from ..summarize import Background, Complete, Digest, LogLedger, Material, Memory, Summarizer, as_ladder, attempt
-from ..view.compaction.ladder import SIZING, compact, decide, is_stalled
+from ..view.compaction.ladder import compact, decide, is_stalled
 from ..view.compaction.situation import Ahead, Situation, Summary, Wanted
 from ..view.compaction.steps.summarise import summary_ahead
-from ..view.decisions import failures_of, told
+from ..view.decisions import EARLIER, HIDING, SIZING, failures_of, still_needed, told
 from ..view.types import Edit
 from .state import Context, Summarise
 
@@ -136,7 +136,7 @@ class Compactor:
             if not on_record:
                 return self._context.aside(aim, after, decisions)
             # And look again: what is at rest now is so for whoever opens the log next, too.
-            lost += not self._record(decisions) and self._overtaken(last)
+            lost += not self._record(self._telling_earlier(decisions)) and self._overtaken(last)
         raise Conflict(self._id, expected=last, actual=self._context.last)
 
     @_locked
@@ -171,8 +171,8 @@ class Compactor:
             summarise = self._digest if dry_run else self._summariser(lost)
             situation = _pressed(self._context.situation(aim, summarise, terms), keep)
             decisions, after = compact(situation)
-            numbered = dict(enumerate(decisions, start=situation.number))
-            if dry_run or not decisions or self._record(decisions):
+            numbered = self._telling_earlier(decisions)
+            if dry_run or not numbered or self._record(numbered):
                 return Compaction(situation.size, after.size, told(numbered), numbered, situation.marks)
             lost += self._overtaken(last)
         raise Conflict(self._id, expected=last, actual=self._context.last)
@@ -218,9 +218,9 @@ class Compactor:
             self._ahead = (ahead, tuple(self._context.decisions))
             self._context.refresh()
 
-    def _record(self, decisions: Sequence[Decision]) -> bool:
+    def _record(self, decisions: Mapping[int, Decision]) -> bool:
         """Whether the decisions could be put on record before anybody else appended something."""
-        drafts = [Draft(decision) for decision in decisions]
+        drafts = [Draft(decision) for decision in decisions.values()]
         try:
             records = self._store.append(self._id, drafts, expected=self._context.last)
         except Conflict:
@@ -229,6 +229,18 @@ class Compactor:
         self._context.take(records)
         self._untold.append(records)
         return True
+
+    def _telling_earlier(self, decisions: Sequence[Decision]) -> dict[int, Decision]:
+        """The next decisions by record number. Those that leave records out name the earlier ones that still count, so
+        that a log is opened without reading all that was ever decided."""
+        made: dict[int, Decision] = {}
+        taken_back = any(decision.action == "undo" for decision in self._context.past)
+        for n, decision in enumerate(decisions, self._context.last + 1):
+            made[n] = decision
+            if decision.action in HIDING and not (taken_back and "rule" in decision.detail):
+                needed = still_needed({**self._context.decisions, **made}, n, self._context.system)
+                made[n] = msgspec.structs.replace(decision, detail={**decision.detail, EARLIER: needed})
+        return made
 
     def _overtaken(self, last: int) -> bool:
         """Whether others appended something behind record `last`. How a summary ended is put there by the session

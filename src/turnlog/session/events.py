@@ -32,8 +32,7 @@ from ..log.records import (
 )
 from ..models.target import Target
 from ..redaction import Redactor, redacted
-from ..view.compaction.ladder import SIZING
-from ..view.decisions import failures_of
+from ..view.decisions import SIZING, failures_of
 
 if TYPE_CHECKING:
     from .session import Session

@@ -13,8 +13,7 @@ from ..errors import Conflict, InputError
 from ..log.messages import ToolResult
 from ..log.records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, TurnOpened
 from ..log.store import RecordStore
-from ..view.compaction.ladder import SIZING
-from ..view.decisions import Rewinds, active_decisions
+from ..view.decisions import SIZING, Rewinds, active_decisions
 from ..view.fold import select
 from ..view.tool_calls import CallInfo, calls_of
 from ..view.turns import TurnInfo, turns_of
@@ -267,7 +266,7 @@ def pin_for(store: RecordStore, session_id: str, n: int, why: str) -> Decision:
     found = list(store.read(session_id, first=n, last=n)) if isinstance(n, int) and n > 0 else []
     if not found or found[0].message is None:
         raise InputError(f"record {n!r} of session {session_id!r} is no message that could be pinned")
-    if gone := Rewinds.of(store.landmarks(session_id)).by(n):
+    if gone := Rewinds.of(store.of_kinds(session_id, ("decision",))).by(n):
         raise InputError(f"record {n} of session {session_id!r} was taken back by decision {gone}: go back to it first")
     return Decision("pin", first=n, last=n, why=why)
 

@@ -19,7 +19,7 @@ from ..log.records import Configuration, Decision, Record
 from ..log.store import RecordStore
 from ..models.target import target
 from ..view.compaction.blocks import starts_block
-from ..view.decisions import Effects, Rewinds, active_decisions, ended_decisions, lasting, told
+from ..view.decisions import EARLIER, Effects, Rewinds, active_decisions, ended_decisions, lasting, told
 from ..view.fold import as_shown
 from ..view.program_prefaces import is_preface
 from ..view.types import Edit, Shown, starts_turn
@@ -289,20 +289,21 @@ def _with_system(records: Sequence[Record], marks: Sequence[Record]) -> tuple[Re
 
 
 _SUMMARY = "replacement"
-"""The entry of a decision's `detail` that is left out of an outline: a view alone has a use for it, and what lasts can
-be told without it."""
+"""The entry of a decision's `detail` that only views have a use for."""
+
+_NONE = Configuration()
 
 
 class Landmarks(Struct, frozen=True):
-    """The landmarks of a log.
+    """What of a log counts however far back it stands.
 
-    `records` are all of them in order, `configuration` the one in force. `decisions` are those in force by record
-    number, `lasting` those among them that views show something of; `past` those in force and among them what took
-    others back: what the next decision has regard to. `rewinds` and `told` (an edit for each that lasts) follow from
-    them.
+    `system` are the messages with system text, `configuration` the one in force. `decisions` are those in force, by
+    record number, `lasting` those among them that views show something of; `past` those in force and among them what
+    took others back: what the next decision has regard to. `rewinds` and `told` (an edit for each that lasts) follow
+    from them. Decisions on which none of that depends any more may be missing.
     """
 
-    records: tuple[Record, ...]
+    system: tuple[Record, ...]
     configuration: Configuration
     decisions: Mapping[int, Decision]
     lasting: Mapping[int, Decision]
@@ -311,51 +312,58 @@ class Landmarks(Struct, frozen=True):
     told: tuple[Edit, ...]
 
 
-class LandmarkReader:
-    """Reads the landmarks of one log again and again."""
-
-    def __init__(self, store: RecordStore, session_id: str) -> None:
-        self._store = store
-        self._id = session_id
-        self._outlines: dict[int, Record] = {}
-
-    def read(self) -> Landmarks:
-        """The landmarks as they are now."""
-        found: dict[int, Record] = {}
-        settings = 0  # the record of the newest configuration so far: those before it are in force no more
-        for record in self._store.landmarks(self._id, known=self._outlines.keys()):
-            found[record.n] = record
-            if isinstance(record.body, Configuration):
-                if settings:
-                    self._outlines[settings] = found.pop(settings).in_passing
-                settings = record.n
-        made = _landmarks({**found, **self._outlines})
-        for n in made.lasting.keys() & self._outlines.keys():  # what hid it was taken back
-            found.update((record.n, record) for record in self._store.read(self._id, first=n, last=n))
-            del self._outlines[n]
-        for n, record in found.items():
-            body = record.body
-            if isinstance(body, Decision) and n not in made.lasting and _SUMMARY in body.detail:
-                self._outlines[n] = _outline(record, body)
-        return _landmarks({**found, **self._outlines})
-
-
-def _outline(record: Record, decision: Decision) -> Record:
-    detail = {key: value for key, value in decision.detail.items() if key != _SUMMARY}
-    return Record(record.n, record.time, msgspec.structs.replace(decision, detail=detail))
-
-
-def _landmarks(found: Mapping[int, Record]) -> Landmarks:
-    records = tuple(found[n] for n in sorted(found))
-    configurations = [record.body for record in records if isinstance(record.body, Configuration)]
-    decisions, ended = active_decisions(records), ended_decisions(records)
-    lasts = lasting(decisions, {record.n for record in records if record.message is not None})
+def read_landmarks(store: RecordStore, session_id: str) -> Landmarks:
+    """The landmarks of a log. Of its decisions, reads back to the newest that says which earlier ones still count."""
+    configuration = next(store.of_kinds(session_id, ("configuration",), reverse=True), None)
+    system = tuple(store.of_kinds(session_id, ("system",)))
+    made = _decisions(store, session_id)
+    decisions, ended = active_decisions(made), ended_decisions(made)
+    lasts = lasting(decisions, {record.n for record in system})
+    outlines = {n: body if n in lasts else _outline(body) for n, body in decisions.items()}
+    past = ((record.n, record.body) for record in made if record.n not in ended)
     return Landmarks(
-        records=records,
-        configuration=configurations[-1] if configurations else Configuration(),
-        decisions=decisions,
+        system=system,
+        configuration=configuration.body if configuration and isinstance(configuration.body, Configuration) else _NONE,
+        decisions=outlines,
         lasting=lasts,
-        past=tuple(r.body for r in records if isinstance(r.body, Decision) and r.n not in ended),
-        rewinds=Rewinds.of(records),
+        past=tuple(outlines.get(n, body) for n, body in past if isinstance(body, Decision)),
+        rewinds=Rewinds.of(made),
         told=told(lasts),
     )
+
+
+def _decisions(store: RecordStore, session_id: str) -> list[Record]:
+    """The decisions of a log, oldest first, but for those that count no more."""
+    found: list[Record] = []
+    for record in store.of_kinds(session_id, ("decision",), reverse=True):
+        found.append(record)
+        earlier = _earlier(record, found)
+        if earlier is not None:
+            before = [other for n in earlier for other in store.read(session_id, first=n, last=n)]
+            if all(isinstance(other.body, Decision) for other in before):
+                return [*before, *reversed(found)]
+    return found[::-1]
+
+
+def _earlier(record: Record, since: Sequence[Record]) -> list[int] | None:
+    """The numbers of the decisions ahead of a decision that still count, as it says; None if it does not, or what was
+    decided `since` then may have made others count again."""
+    body = record.body
+    if not isinstance(body, Decision) or EARLIER not in body.detail or record.n in ended_decisions(since[::-1]):
+        return None
+    for later in since:
+        reaches = later.body.first if isinstance(later.body, Decision) and later.body.action == "rewind" else record.n
+        if isinstance(later.body, Decision) and (0 < later.body.supersedes < record.n or reaches < record.n):
+            return None
+    numbers = body.detail[EARLIER]
+    if isinstance(numbers, list) and all(type(n) is int and 0 < n < record.n for n in numbers):
+        return sorted(set(numbers))
+    return None
+
+
+def _outline(decision: Decision) -> Decision:
+    """A decision of which no view shows anything, without its summary, which takes most of the room."""
+    if _SUMMARY not in decision.detail:
+        return decision
+    detail = {key: value for key, value in decision.detail.items() if key != _SUMMARY}
+    return msgspec.structs.replace(decision, detail=detail)

@@ -122,7 +122,7 @@ def read_back_for(store: RecordStore, session_id: str, call: ToolCall) -> tuple[
     n = _record(asked.get("record"))
     if n < 1:
         return "give `record`, the number of a record, as an integer from 1 on", False
-    if Rewinds.of(store.landmarks(session_id)).by(n):
+    if Rewinds.of(store.of_kinds(session_id, ("decision",))).by(n):
         return f"record {n} was taken back: it is no longer part of this conversation", False
     try:
         message = _message(store, session_id, n)

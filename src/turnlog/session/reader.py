@@ -39,9 +39,9 @@ class SessionLog:
         """The records, the last first."""
         return self._store.read(self.id, reverse=True)
 
-    def of_kinds(self, *kinds: str) -> Iterator[Record]:
-        """The records of these kinds (the words in docs/format.md), oldest first."""
-        return self._store.of_kinds(self.id, [text_given("a kind", kind) for kind in kinds])
+    def of_kinds(self, *kinds: str, reverse: bool = False) -> Iterator[Record]:
+        """The records of these kinds (the words in docs/format.md), oldest first, or backwards."""
+        return self._store.of_kinds(self.id, [text_given("a kind", kind) for kind in kinds], reverse=reverse)
 
     def turns(self) -> list[TurnInfo]:
         """Every turn, oldest first: recorded ones, and where none was, what each message of the user began."""

@@ -214,7 +214,7 @@ def answer_unfinished(session: Session) -> list[CallInfo]:
     """Record, for every call without a result, one that says what is known of it: what requests say anyway. A real
     result that comes later takes its place. Returns the calls."""
     found, log = session.log.unfinished(), session.log
-    rewinds = Rewinds.of(session._store.landmarks(session.id))
+    rewinds = Rewinds.of(session._store.of_kinds(session.id, ("decision",)))
     fate = fate_of(record for record in log.of_kinds(*LEDGER) if not rewinds.by(record.n))
     results = [synthetic_result(info.call, fate.get((info.record, info.call.id), "lost")) for info in found]
     if results:
@@ -290,14 +290,14 @@ def recover(session: Session) -> Recovered:
 def _recovered(session: Session, *, exact: bool = True) -> Recovered:
     """See `recover`. If `exact`, raises Conflict where somebody else appends meanwhile.
 
-    Reads back to the newest opening of a turn, and all openings and closings only if none is near.
+    Reads back to the newest opening of a turn.
     """
     log, journal = session.log, session._journal
     near, to_stream, to_calls, to_last = tee((record.in_passing for record in islice(log.newest(), _NEAR)), 4)
     last = next((record.n for record in to_last), 0) if exact else None
     opened, is_closed = _newest_opening(near)
     if opened is None:
-        opened, is_closed = _newest_opening(reversed(list(log.of_kinds(*_MARKS))))
+        opened, is_closed = _newest_opening(log.of_kinds(*_MARKS, reverse=True))
     if is_closed:
         opened = None
     stream = None if journal.is_streaming else unfinished_stream(to_stream)  # one that lives tells its end itself

@@ -33,7 +33,7 @@ from ..view.fold import as_decided, as_shown
 from ..view.repair.pairing import Pairing
 from ..view.tool_calls import LEDGER, Standing, fate_after, fate_of, open_calls
 from ..view.types import Shown, starts_turn
-from .loader import LandmarkReader, Window, gap_tokens, reach_for, read_window, usual_reach
+from .loader import Window, gap_tokens, reach_for, read_landmarks, read_window, usual_reach
 
 Summarise = Callable[[Wanted], Summary]
 """Writes a summary."""
@@ -49,7 +49,6 @@ class Context:
         self.lock = RLock()  # of a session's threads one at a time looks at what another may change
         self._store = store
         self._id = session_id
-        self._landmarks = LandmarkReader(store, session_id)
         self._builders: list[Builder] = []
         self.last = 0
         """Number of the last record taken in."""
@@ -120,7 +119,7 @@ class Context:
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
         self._torn = True
-        marks = self._landmarks.read()
+        marks = read_landmarks(self._store, self._id)
         self.last = self._store.info(self._id).records
         now = marks.configuration
         self._counter = counter or counter_for(now.provider, now.model)
@@ -133,7 +132,7 @@ class Context:
         """The same in order, and among them what took others back: what the next decision has regard to."""
         self._lasting, self._rewinds, self._told = marks.lasting, marks.rewinds, marks.told
         self._reach = reach or usual_reach(now)
-        window = read_window(self._store, self._id, self.last, marks.records, self._lasting, self._sizing, self._reach)
+        window = read_window(self._store, self._id, self.last, marks.system, self._lasting, self._sizing, self._reach)
         self.gap, self._within = window.gap, window.within
         before, waiting = self._fate, open_calls(window.records)
         self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
@@ -334,9 +333,8 @@ class Context:
         if situation.gap is not None:  # what is not at hand is small enough to be shown after all
             originals = (shown for record in self._store.read(self._id) for shown in as_shown(record))
             view = [shown for _, shown, _ in as_decided(originals, now)]
-        system = {item.n for item in self._shown.items if item.shown.message.role == "system"}
         plan, blob = self._builder(aim).plan, self._store.get_blob
-        made = build(plan, view, blob, self._fate).after(told(lasting(now, system)))
+        made = build(plan, view, blob, self._fate).after(told(lasting(now, self.system)))
         return Builder(plan, blob).marked(made, situation.size) if situation.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
@@ -358,6 +356,11 @@ class Context:
         found = (item for item in self._shown.items if item.n in given and not item.is_summary)
         later = () if self._shown.head or not given else found
         return tuple(item.shown for item in (*self._shown.head, *later))
+
+    @property
+    def system(self) -> set[int]:
+        """The numbers of the system messages that are shown."""
+        return {item.n for item in self._shown.items if item.shown.message.role == "system"}
 
     @property
     def has_begun(self) -> bool:

@@ -35,13 +35,12 @@ from ..log.store import (
     Swept,
     check_parent,
     check_session_id,
-    is_landmark,
     utc_now,
 )
 from .blob_gc import unused
 from .blobs import Put, fits, is_blob_name, named, whole_blob
 from .locks import LocalHolds
-from .records import blob_names, check_unchanged, fork_point, is_said, kind_of, number_drafts, storable
+from .records import blob_names, check_unchanged, fork_point, is_said, number_drafts, of_any, storable
 from .search import Search, Source, scan
 from .segments import Segment, segments_of_log, unshared
 
@@ -147,11 +146,10 @@ class BaseStore(Store):
                     raise CorruptRecord(f"record {min(some) + len(rows)} of session {log.info.id!r} is missing")
                 yield from map(decode_record, reversed(rows) if reverse else rows)
 
-    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        return (record for record in self.read(session_id) if is_landmark(record) and record.n not in known)
-
-    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
-        return (record for record in self.read(session_id, first=first) if kind_of(record.body) in kinds)
+    def of_kinds(
+        self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
+    ) -> Iterator[Record]:
+        return filter(of_any(kinds), self.read(session_id, first=first, reverse=reverse))
 
     def usage(self, session_id: str) -> Bills:
         return usage_by_model(self.of_kinds(session_id, ("usage",)))

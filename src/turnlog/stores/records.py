@@ -53,6 +53,11 @@ def kind_of(body: Body) -> str:
     return body.name if isinstance(body, UnknownRecord) else _KINDS[type(body)]
 
 
+def of_any(kinds: Collection[str]) -> Callable[[Record], bool]:
+    """Tells whether a record is of one of these kinds, the words of `RecordStore.of_kinds`."""
+    return lambda record: kind_of(record.body) in kinds or row_kind(record.body) in kinds
+
+
 def kind_finder(kinds: Collection[str]) -> Callable[[bytes], bool]:
     """Tells from the bytes of a record alone that it is of none of these kinds; if it may be, decode it."""
     words = [compact_json(kind).encode() for kind in kinds]

@@ -26,11 +26,10 @@ class StoreWrapper(BaseStore):
     ) -> Iterator[Record]:
         return self.store.read(session_id, first=first, last=last, reverse=reverse)
 
-    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        return self.store.landmarks(session_id, known=known)
-
-    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
-        return self.store.of_kinds(session_id, kinds, first=first)
+    def of_kinds(
+        self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
+    ) -> Iterator[Record]:
+        return self.store.of_kinds(session_id, kinds, first=first, reverse=reverse)
 
     def usage(self, session_id: str) -> Bills:
         return self.store.usage(session_id)

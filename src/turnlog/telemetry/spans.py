@@ -31,7 +31,7 @@ from ..log.records import (
     UsageRecord,
 )
 from ..session.events import Appended
-from ..view.compaction.ladder import SIZING
+from ..view.decisions import SIZING
 from . import names
 from .content import Contents, utf8
 

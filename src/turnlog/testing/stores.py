@@ -41,7 +41,7 @@ from ..log.records import (
 from ..log.store import Draft, Store
 from .bills import check_usage
 from .forks import check_delete, check_forks
-from .kinds import check_kinds, check_landmarks
+from .kinds import check_kinds
 from .probing import content, raises, said, texts
 from .retained import check_holds, check_inventory, check_reclaim
 from .rewrites import check_rewrite
@@ -269,7 +269,6 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     _check_all_or_nothing,
     _check_isolation,
     _check_ranges,
-    check_landmarks,
     check_kinds,
     _check_reading_while_appending,
     _check_copies,

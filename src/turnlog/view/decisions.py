@@ -9,6 +9,8 @@ A decision's `detail` says more where its action needs it:
 - `texts`: `[record, [part, inner part], text]` each: this text stands in for that part;
 - `cuts`: `[record, [part, inner part], head, tail]` each: of that text as it is on record, so many characters are left.
   Of several decisions that cut one text the newest says what is left.
+- `earlier`: the numbers of the decisions before it that still count. Whoever reads a log need not look at others before
+  it, as long as it holds and nothing later takes back what came before it.
 """
 
 from __future__ import annotations
@@ -30,6 +32,12 @@ from .types import Edit, Shown, Treatment
 
 HIDING = frozenset({"clear", "compact", "priority", "rewind", "slide"})
 """Actions of decisions that leave records out of the conversation."""
+
+SIZING = frozenset({"cap", "compact", "images", "mask", "priority", "slide"})
+"""Actions of decisions that make a view smaller."""
+
+EARLIER = "earlier"
+"""The entry of a decision's `detail` that names the earlier decisions which still count (see `still_needed`)."""
 
 _SETTLED = frozenset({"clear", "priority", "rewind"})
 """Those of them after which nothing tells of what left."""
@@ -290,6 +298,25 @@ def lasting(decisions: Mapping[int, Decision], system: Collection[int]) -> dict[
                 continue
         kept[n] = decision
     return dict(reversed([*kept.items()]))
+
+
+def still_needed(decisions: Mapping[int, Decision], n: int, system: Collection[int]) -> list[int]:
+    """The numbers of the decisions before decision `n` on which views, or what is decided next, still depend.
+
+    `decisions` are those in force then, itself among them, by record number. Not needed is what was left out or
+    shortened for want of room, if decision `n` leaves out all of it. `system` are the numbers of the system messages.
+    """
+    lasts, newest = lasting(decisions, system), decisions[n]
+    earlier = {m: one for m, one in decisions.items() if m < n}
+    sized = [m for m, one in earlier.items() if one.action in SIZING and "rule" not in one.detail]
+    return [
+        m
+        for m, one in earlier.items()
+        if m in lasts
+        or m in sized[-2:]  # a third that gained as little would be a loop
+        or one.action not in SIZING
+        or (one.action in HIDING and not _covers_all(newest, one))
+    ]
 
 
 def _hiding(n: int, decision: Decision) -> Hiding:

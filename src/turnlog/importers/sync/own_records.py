@@ -27,6 +27,7 @@ from ...log.records import (
     TurnClosed,
 )
 from ...log.store import Draft
+from ...view.decisions import EARLIER
 from ...view.turns import LEFT_OPEN
 
 _WORDLESS = (Configuration, Decision, Note, SessionOpened, SummaryRecord)
@@ -124,7 +125,8 @@ def _renumbered_detail(detail: Mapping[str, Any], number: Callable[[int], int]) 
         "kept": _each(_each(one)),
         **dict.fromkeys(("texts", "cuts"), _each(first)),
     }
-    return {name: moves[name](value) if name in moves else value for name, value in detail.items()}
+    kept = {name: value for name, value in detail.items() if name != EARLIER}  # others may stand before it now
+    return {name: moves[name](value) if name in moves else value for name, value in kept.items()}
 
 
 def _each(move: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -20,7 +20,7 @@ from ...log.records import Record
 from ...log.store import SWEEP_GRACE_SECONDS, Draft, Inventory, Packed, Problem, SessionInfo, Store, Swept
 from ..base import BaseStore
 from ..blobs import is_blob_name
-from ..records import blob_names, check_unchanged, fork_point, kind_of, number_drafts
+from ..records import blob_names, check_unchanged, fork_point, number_drafts, of_any
 from ..segments import Segment, unshared
 from ..wrapper import StoreWrapper
 from .cards import Card, forked_card, new_card, read_card, spans, titled, written_card
@@ -89,12 +89,11 @@ class SealedStore(StoreWrapper):
         opener = self._opener(session_id)
         return opener.all_of(self.store.read(session_id, first=first, last=last, reverse=reverse))
 
-    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        return self._opener(session_id).all_of(self.store.landmarks(session_id, known=known))
-
-    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
-        records = self._opener(session_id).all_of(self.store.of_kinds(session_id, kinds, first=first))
-        return (record for record in records if kind_of(record.body) in kinds)
+    def of_kinds(
+        self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
+    ) -> Iterator[Record]:
+        found = self.store.of_kinds(session_id, kinds, first=first, reverse=reverse)
+        return filter(of_any(kinds), self._opener(session_id).all_of(found))
 
     # An index would hold in the clear what is summed up or searched for.
     usage = BaseStore.usage

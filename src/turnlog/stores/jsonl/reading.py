@@ -8,14 +8,9 @@ from typing import NamedTuple
 
 from ...errors import CorruptRecord
 from ...log.records import Record
-from ...log.store import is_landmark
-from ..records import holds_any
 from ..segments import segments_of_log
 from .files import Card, LogFolder
 from .lines import Line, checked, is_base64, lines_backwards, lines_forwards, read_line
-
-# In quotes they stand in every line that holds a landmark, however its JSON is spaced; base64 hides them.
-_LANDMARK_WORDS = (b'"configuration"', b'"decision"', b'"summary"', b'"system"', b'"base64"')
 
 
 class LogSegment(NamedTuple):
@@ -43,42 +38,42 @@ def segments_of(folder: LogFolder, stem: str, card: Card, end: int) -> list[LogS
     return [LogSegment(*segment, cards[segment.key].start) for segment in found]
 
 
-def read_forwards(folder: LogFolder, segments: list[LogSegment], first: int, last: int) -> Iterator[Record]:
-    """The records `first` to `last`."""
+def read_forwards(
+    folder: LogFolder,
+    segments: list[LogSegment],
+    first: int,
+    last: int,
+    *,
+    may_be: Callable[[bytes], bool] | None = None,
+) -> Iterator[Record]:
+    """The records `first` to `last`; with `may_be` those that it takes the bytes of, and perhaps others. What is not
+    taken is not looked at."""
     for segment in segments:
         n, end = max(first, segment.first), min(last, segment.last)
         if n > end:
             continue
         # Each record is checked against the sum before its own.
         lines = _lines(folder, segment, skip=max(n - segment.first - 1, 0))
-        previous = segment.start if n == segment.first else _sum(next(lines, None), n - 1)
+        before = None if n == segment.first else next(lines, None)
         for held in lines:
-            line = read_line(held)
-            yield checked(n, previous, line)
-            previous = line.sum if line else ""
-            n += 1
+            if may_be is None or may_be(held) or is_base64(held):
+                yield checked(n, segment.start if n == segment.first else _sum(before, n), read_line(held))
+            before, n = held, n + 1
             if n > end:
                 break
         if n <= end:
             raise CorruptRecord(f"record {n} is missing", record=n)
 
 
-def read_some(folder: LogFolder, segments: list[LogSegment], only: Callable[[bytes], bool]) -> Iterator[Record]:
-    """The records of which `only` takes the bytes, and perhaps others. What is not taken is not looked at."""
-    for segment in segments:
-        n, before = segment.first, None
-        for held in _lines(folder, segment, skip=0):
-            if only(held) or is_base64(held):
-                yield checked(n, segment.start if before is None else _sum(before, n), read_line(held))
-            before, n = held, n + 1
-            if n > segment.last:
-                break
-        if n <= segment.last:
-            raise CorruptRecord(f"record {n} is missing", record=n)
-
-
-def read_backwards(folder: LogFolder, segments: list[LogSegment], first: int, last: int) -> Iterator[Record]:
-    """The records `last` to `first`."""
+def read_backwards(
+    folder: LogFolder,
+    segments: list[LogSegment],
+    first: int,
+    last: int,
+    *,
+    may_be: Callable[[bytes], bool] | None = None,
+) -> Iterator[Record]:
+    """The records `last` to `first`, as `read_forwards` otherwise."""
     for segment in reversed(segments):
         low, n = max(first, segment.first), min(last, segment.last)
         if n < low:
@@ -89,15 +84,10 @@ def read_backwards(folder: LogFolder, segments: list[LogSegment], first: int, la
             if held is None:
                 raise CorruptRecord(f"record {n} is missing", record=n)
             before = next(lines, None) if n > segment.first else None
-            line = read_line(held)
-            yield checked(n, segment.start if n == segment.first else _sum(before, n), line)
+            if may_be is None or may_be(held) or is_base64(held):
+                yield checked(n, segment.start if n == segment.first else _sum(before, n), read_line(held))
             held = before
             n -= 1
-
-
-def read_landmarks(folder: LogFolder, segments: list[LogSegment]) -> Iterator[Record]:
-    """The landmarks among the records of `segments`: only lines that could hold one are read closely."""
-    return filter(is_landmark, read_some(folder, segments, holds_any(_LANDMARK_WORDS)))
 
 
 def line_at(folder: LogFolder, segment: LogSegment, n: int) -> Line:

@@ -36,13 +36,13 @@ from ..blob_gc import unused
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..encrypted.keyholes import FilesKeyhole
 from ..locks import Hold, HoldFolder
-from ..records import check_unchanged, fork_point, kind_finder, kind_of, number_drafts, storable
+from ..records import check_unchanged, fork_point, kind_finder, number_drafts, of_any, storable
 from ..segments import Segment
 from ..sqlite.database import Durability
 from .append import write_records
 from .files import Card, LogFolder, open_folder, start_sum
 from .lines import Tail
-from .reading import LogSegment, line_at, read_backwards, read_forwards, read_landmarks, read_some, segments_of
+from .reading import LogSegment, line_at, read_backwards, read_forwards, segments_of
 from .retention import clear_up, delete, inventory, records_of
 from .rewrite import clear_half_done, finish_rewrite, rewrite
 from .verify import verify_folder
@@ -116,15 +116,14 @@ class FilesStore(BaseStore):
         read = read_backwards if reverse else read_forwards
         return self._while_open(session_id, read(self._folder, segments, first, last))
 
-    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        found = read_landmarks(self._folder, self._segments_of(session_id)[1])
-        return self._while_open(session_id, (record for record in found if record.n not in known))
-
-    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
+    def of_kinds(
+        self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
+    ) -> Iterator[Record]:
         """Looks through every line for the words."""
-        some = read_some(self._folder, self._segments_of(session_id)[1], kind_finder(kinds))
-        found = (record for record in some if record.n >= first and kind_of(record.body) in kinds)
-        return self._while_open(session_id, found)
+        end, segments = self._segments_of(session_id)
+        read = read_backwards if reverse else read_forwards
+        some = read(self._folder, segments, max(first, 1), end, may_be=kind_finder(kinds))
+        return self._while_open(session_id, filter(of_any(kinds), some))
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         check_session_id(session_id)

@@ -29,12 +29,18 @@ _encode = msgspec.json.Encoder().encode
 CHAIN_START = bytes(32)
 """The checksum before record 1."""
 
-LANDMARKS = "(kind = 'configuration' or kind = 'decision' or kind = 'summary' or kind = 'system')"
-"""The condition of the index of landmarks; a query has to spell it the same. Every insert asks it: `in` would make a
-table of the four each time, an eighth of what a row costs."""
+FREQUENT = frozenset({"message", "tool_finished", "tool_started"})
+"""The kinds of records that most of a log consists of. All others are found by an index."""
 
-USAGE = "kind = 'usage'"
-"""The condition of the index of usage; a query has to spell it the same."""
+RARE = "and kind <> 'message' and kind <> 'tool_finished' and kind <> 'tool_started'"
+"""The condition of that index; a query has to spell it the same. Every insert asks it: `in` would make a table of the
+words each time, an eighth of what a row costs."""
+
+INDEXED = "indexed by records_kind"
+"""How a query asks for that index."""
+
+_LANDMARKS = "(kind = 'configuration' or kind = 'decision' or kind = 'summary' or kind = 'system')"
+_USAGE = "kind = 'usage'"
 
 _UPGRADES: tuple[tuple[str, ...], ...] = (
     (
@@ -96,7 +102,7 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         "update blobs set put_at = strftime('%s', 'now')",
     ),
     # What sessions cost is found without reading what was said.
-    (f"create index usage on records (id) where {USAGE}",),
+    (f"create index usage on records (id) where {_USAGE}",),
     # Sessions that `gc` leaves alone, by number.
     ("create table kept (no integer primary key)",),
     (
@@ -111,7 +117,7 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         "create index packs_session on packs (session)",
     ),
     # The same landmarks, by a condition that costs an insert less.
-    ("drop index landmarks", f"create index landmarks on records (id) where {LANDMARKS}"),
+    ("drop index landmarks", f"create index landmarks on records (id) where {_LANDMARKS}"),
     (
         # Words are those of words.py: SQLite's tables of letters end with Unicode 6.1. The next search fills it again.
         # The column has another name, so that a process of an older turnlog that is still at work fails at putting in
@@ -127,6 +133,10 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
         "delete from searched",
     ),
     (
+        # Records of kinds that are rare in a log are found without reading the others.
+        "drop index landmarks",
+        "drop index usage",
+        f"create index records_kind on records (kind) where {RARE.removeprefix('and ')}",
         # A listing of the newest sessions reads no others.
         "create index sessions_updated on sessions (updated) where id is not null",
         # When the records in the search index were made (see times.py). The next search fills the index again. Its
@@ -147,8 +157,8 @@ _UPGRADES: tuple[tuple[str, ...], ...] = (
 """Statements that lead from version i to version i + 1. Written once, never edited, only added to."""
 
 SCHEMA_VERSION = len(_UPGRADES)
-LANDMARK_VERSION = 9
-"""From this version on the index of landmarks is the one that a query may spell."""
+KINDS_VERSION = 12
+"""From this version on there is the index of rare kinds."""
 
 LOCK_VERSION = 8
 """From this version on a store can be encrypted, and sessions of it packed."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import time
 
 from ..._platform.paths import from_here
-from ...errors import Conflict, CorruptRecord, InputError, StoreError, StoreKeyError
+from ...errors import Conflict, CorruptRecord, InputError, SessionNotFound, StoreError, StoreKeyError
 from ...log.bills import Bills
 from ...log.messages import sha256_hex
 from ...log.records import Record
@@ -32,22 +32,21 @@ from ..base import BaseStore
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..encrypted.keyholes import SqliteKeyhole
 from ..locks import Hold, HoldFolder
-from ..records import check_unchanged, fork_point, storable
+from ..records import check_unchanged, fork_point, of_any, storable
 from ..search import Search
 from ..segments import Segment
 from .append import Appender
 from .database import Database, Durability
 from .index import catch_up, is_behind, renew_if_damaged
-from .kinds import of_kinds, runs_of_kinds, runs_of_landmarks
 from .packs import pack
 from .reading import Reader
 from .retention import inventory, reclaim, sweep, used_bytes
 from .rewrite import compact, rewrite
 from .rows import check_free, find, insert, intact, take_away, write
-from .schema import CHAIN_START, COLUMNS, LANDMARK_VERSION, SEARCH_VERSION, SessionRow, version_of
+from .schema import CHAIN_START, COLUMNS, SEARCH_VERSION, SessionRow, version_of
 from .search import find_hits
 from .segments import checksum_at, count_messages, segments_of
-from .usage import read_usage, read_usages
+from .usage import read_usages
 from .verify import verify_store
 
 BLOB_FILE_BYTES = 64 * 1024
@@ -108,30 +107,17 @@ class SqliteStore(BaseStore):
             if first > last:  # as before nearly every request: nobody else appended anything
                 return iter(())
             segments = segments_of(db, row)
-        return (
-            self._reader.backwards(row, segments, first, last)
-            if reverse
-            else self._reader.forwards(row, segments, first, last)
-        )
+        return self._reader.read(row, segments, first, last, reverse=reverse)
 
-    def landmarks(self, session_id: str, *, known: Collection[int] = ()) -> Iterator[Record]:
-        with self._database.reading() as db:
-            if version_of(db) < LANDMARK_VERSION:
-                return super().landmarks(session_id, known=known)
-            row = find(db, session_id)
-            runs = runs_of_landmarks(db, segments := segments_of(db, row), known)
-        return (record for run in runs for record in self._reader.forwards(row, segments, *run))
-
-    def usage(self, session_id: str) -> Bills:
-        with self._database.reading() as db:
-            return read_usage(db, segments_of(db, find(db, session_id)))
-
-    def of_kinds(self, session_id: str, kinds: Collection[str], *, first: int = 1) -> Iterator[Record]:
-        """Looks at the kind that stands beside every record."""
+    def of_kinds(
+        self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
+    ) -> Iterator[Record]:
+        """Rare kinds are found by an index, others by the kind that stands beside every record."""
         with self._database.reading() as db:
             row = find(db, session_id)
-            runs = runs_of_kinds(db, segments := segments_of(db, row), kinds, first)
-        return of_kinds(kinds, (self._reader.forwards(row, segments, *run) for run in runs))
+            segments = segments_of(db, row)
+        found = self._reader.read(row, segments, max(first, 1), row.records, reverse=reverse, kinds=kinds)
+        return filter(of_any(kinds), found)
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         check_session_id(session_id)
@@ -169,7 +155,16 @@ class SqliteStore(BaseStore):
 
     def usages(self) -> dict[str, Bills]:
         with self._database.reading() as db:
-            return read_usages(db)
+            found = read_usages(db)
+            forks = [
+                name for (name,) in db.execute("select id from sessions where id is not null and base is not null")
+            ]
+        for name in forks:
+            found.pop(name, None)
+            with suppress(SessionNotFound):  # deleted meanwhile
+                if bills := self.usage(name):
+                    found[name] = bills
+        return found
 
     def rename(self, session_id: str, title: str) -> None:
         with self._database.writing() as db:

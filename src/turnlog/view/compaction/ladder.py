@@ -10,6 +10,7 @@ import msgspec
 from ...errors import BudgetError
 from ...log.budget import Budget, Strategy
 from ...log.records import Decision
+from ..decisions import SIZING
 from ..repair.media_room import Room
 from .blocks import Item, blocks_of
 from .situation import CachePrices, Means, Situation, with_figures
@@ -18,9 +19,6 @@ from .steps.cap import capped_floor
 from .steps.images import images_over
 from .steps.slide import turns_over
 from .steps.summarise import shortened
-
-SIZING = frozenset({"cap", "compact", "images", "mask", "priority", "slide"})
-"""Actions of decisions that make a view smaller."""
 
 _LITTLE = 0.05
 """Share of the limit: a decision that gains less gains too little, and growth by less is no reason for another."""
