@@ -10,12 +10,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import turnlog
 from turnlog.errors import FormatError, InputError
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult
 from turnlog.log.records import PartialAnswer
+from turnlog.models.target import Target
 from turnlog.session.session import Session
+from turnlog.stores import MemoryStore
 
 CHAT = turnlog.target("openai-chat", "gpt-4o")
 MINI = turnlog.target("openai-chat", "gpt-4o-mini")
@@ -349,3 +353,54 @@ def test_a_result_of_no_call_is_refused(session: Session, way: str) -> None:
         given.tool_result(call, "cold again")  # which is a duplicate, and told as one
         stray = Message("user", (ToolResult("call_7", "look", (Text("warm"),)),))
         assert [session.add(stray).message, session.extend([stray])[0].message] == [stray, stray]
+
+
+MISSPELT: dict[str, tuple[Target, str]] = {
+    "tempertaure": (CHAT, "did you mean 'temperature'?"),
+    "reasoning_efort": (AIMS["openai-responses"], "did you mean 'reasoning'?"),
+    "stop": (CLAUDE, "did you mean 'stop_sequences'?"),
+    "top_p": (AIMS["google"], r"did you mean generationConfig=\{'topP': ...\}?"),
+    "xyz": (AIMS["google"], "there are cachedContent, "),
+    "budgets": (CHAT, "did you mean 'budget'?"),
+}
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_a_setting_that_the_provider_does_not_have_is_refused(name: str, tmp_path: Path) -> None:
+    """It would be dropped from each request, and the model would go on as before; nobody reads the edits for that."""
+    target, said = MISSPELT[name]
+    with turnlog.open("s", store=tmp_path / "s.db", target=target) as session:
+        before = session.history()
+        for mistake in (
+            lambda: session.configure(**{name: 1}),
+            lambda: session.switch(target.with_settings(**{name: 1})),
+            lambda: session.request(target.with_settings(**{name: 1})),
+            lambda: turnlog.open("t", store=session._store, target=target.with_settings(**{name: 1})),
+        ):
+            with pytest.raises(InputError, match=f"'{name}' is no setting of .*{said}"):
+                mistake()
+        assert session.history() == before
+        assert [info.id for info in session._store.sessions()] == ["s"]
+
+
+@pytest.mark.parametrize("provider", AIMS)
+@given(settings=st.dictionaries(st.from_regex(r"x[a-z]{2,8}", fullmatch=True), st.integers() | st.text(), min_size=1))
+def test_a_server_of_another_gets_the_settings_that_it_was_given(provider: str, settings: dict[str, Any]) -> None:
+    """`top_k`, `guided_json`: what vLLM, Ollama and gateways take, OpenAI does not have, and turnlog does not know."""
+    elsewhere = [
+        turnlog.target(provider, "llama-4"),
+        turnlog.target(provider, AIMS[provider].model, base_url="http://localhost:8000/v1"),
+    ]
+    for target in elsewhere:
+        store = MemoryStore()
+        with turnlog.open("s", store=store, target=target) as session:
+            session.user("hi")
+            session.configure(**settings)
+            made = session.request()
+            assert made.body.items() >= settings.items()
+            assert made.edits == ()
+        with turnlog.open("s", store=store) as again:  # it is on record where requests go
+            assert (again.target, again.request().json()) == (target, made.json())
+        assert turnlog.repair(made.body, provider, model=target.model).body.items() >= (
+            settings.items() if target.model == "llama-4" else set()
+        )

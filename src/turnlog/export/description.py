@@ -255,7 +255,7 @@ def _decision(n: int, decision: Decision, standing: Standing | None) -> list[Blo
 def _configuration(body: Configuration) -> list[Block]:
     tools = tuple(Block("text", tool.description, tool.name) for tool in body.tools)
     held = msgspec.to_builtins(body)
-    limits = {key: held[key] for key in ("budget", "strategy", "input_limit") if held.get(key)}
+    limits = {key: held[key] for key in ("budget", "strategy", "input_limit", "base_url") if held.get(key)}
     return [
         *_text(body.why),
         *([Block("group", label="tools", blocks=tools)] if tools else []),

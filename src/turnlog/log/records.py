@@ -226,7 +226,8 @@ class Configuration(
     `settings` are the top-level request keys of `provider`, passed through; `tools` what the model
     may call. `form` is how that provider's request body was spelled. `input_limit`, in tokens, is what
     the model takes where that was said and is not its usual limit, else 0. `budget` and `strategy` are
-    None where the default holds. `environment` is what it was made in: no request depends on it.
+    None where the default holds. `environment` is what it was made in: no request depends on it. `base_url`
+    is another server that speaks the provider's API.
     """
 
     provider: str = ""
@@ -239,6 +240,7 @@ class Configuration(
     budget: Budget | None = None
     strategy: Strategy | None = None
     environment: Environment | None = None
+    base_url: str = ""
 
 
 class FileChange(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="file_change"):

@@ -111,6 +111,7 @@ FIELDS: dict[type, dict[str, Field]] = {
         "budget": NOT_TEXT,
         "strategy": WITHIN,
         "environment": NOT_TEXT,
+        "base_url": TEXT,
     },
     FileChange: {
         "path": SEARCHED,

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..errors import InputError, UnknownProvider
+from ..errors import InputError, UnknownProvider, text_given
 from .catalog import find_model, own_file
 
 DEFAULT_MODELS = {
@@ -22,6 +22,10 @@ DEFAULT_MODELS = {
     "google": "gemini-2.5-pro",
 }
 """A widely available model of each provider, for bodies and callers that name none."""
+
+
+_MAKERS = {"openai-chat": "openai", "openai-responses": "openai", "anthropic": "anthropic", "google": "google"}
+"""Who makes the models of a provider, as the table of models has it."""
 
 
 class UnknownModelWarning(UserWarning):
@@ -38,6 +42,9 @@ _ELSEWHERE = {
 }
 """Names that are no settings of a request, and what to use instead."""
 
+NOT_SETTINGS = frozenset(_ELSEWHERE)
+"""Names that are no settings of a request, although the bodies of some providers have such keys."""
+
 
 def check_settings(names: Iterable[str]) -> None:
     """Raises InputError for names that are not settings of a request: they would replace the conversation or its tools,
@@ -53,7 +60,9 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     `input_limit` and `output_limit` are in tokens. `input_media` are the media kinds that the model reads (`image`,
     `document`, `audio`, `video`). `taken_for` is the model of the table whose limits were used, if that is another one
     of a similar name. `known` is False if there is none: such a model gets its provider's common limits. `settings` are
-    top-level request keys of the provider, laid over the conversation's own.
+    top-level request keys of the provider, laid over the conversation's own. `base_url` is another server that speaks
+    the provider's API. A model there, or one that the provider did not make, is `compatible`: settings that the
+    provider does not have are passed on as they are.
     """
 
     provider: str
@@ -64,9 +73,11 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
     known: bool = True
     taken_for: str = ""
     settings: dict[str, Any] = {}
+    base_url: str = ""
+    compatible: bool = False
 
     def __str__(self) -> str:
-        return f"{self.provider} {self.model}"
+        return f"{self.provider} {self.model}" + (f" at {self.base_url}" if self.base_url else "")
 
     def with_settings(self, **settings: Any) -> Target:
         """This target with more request settings laid over it."""
@@ -96,11 +107,12 @@ _COMMON: dict[str, tuple[int, int, frozenset[str]]] = {
 }
 
 
-def target(provider: str, model: str, /, **settings: Any) -> Target:
+def target(provider: str, model: str, /, *, base_url: str = "", **settings: Any) -> Target:
     """The target for a provider's model, e.g. `target("anthropic", "claude-sonnet-4-5", max_tokens=2000)`.
 
-    `settings` are top-level request keys of that provider. Warns once of a model
-    that is not in the table (UnknownModelWarning). Raises UnknownProvider, InputError.
+    `settings` are top-level request keys of that provider. `base_url` is another server that speaks the provider's API,
+    if there is one (see `Target`). Warns once of a model that is not in the table (UnknownModelWarning). Raises
+    UnknownProvider, InputError.
     """
     if not isinstance(provider, str) or not isinstance(model, str):
         raise InputError(f"a target is a provider's name and a model's, not {provider!r} and {model!r}")
@@ -109,6 +121,7 @@ def target(provider: str, model: str, /, **settings: Any) -> Target:
     if not model:
         raise InputError(f"a target has a model, this one's is empty: name one, such as {DEFAULT_MODELS[provider]!r}")
     check_settings(settings)
+    text_given("base_url", base_url)
     found = find_model(model)
     input_limit, output_limit, media = _COMMON[provider]
     if found is not None:
@@ -124,6 +137,8 @@ def target(provider: str, model: str, /, **settings: Any) -> Target:
         known=found is not None,
         taken_for=found.taken_for if found else "",
         settings=dict(settings),
+        base_url=base_url,
+        compatible=bool(base_url) or found is None or found.facts.provider != _MAKERS[provider],
     )
     if made.taken_for or not made.known:
         _warn(made)

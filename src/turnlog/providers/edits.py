@@ -6,7 +6,7 @@ Nothing is changed in place: a changed object is a new one, an unchanged object 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any
 
@@ -77,20 +77,30 @@ def changed(holder: Object, key: str, path: str, change: Change) -> Object:
     return holder if unchanged(new, given) else {**holder, key: new}
 
 
-def sanitizer(steps: Callable[[Object, Target, Edits], Object]) -> Callable[[Object, Target], Rendered]:
+Steps = Callable[[Object, Target, Edits], Object]
+"""Changes a request and records its edits."""
+
+
+def sanitizer(known: Collection[str]) -> Callable[[Steps], Callable[[Object, Target], Rendered]]:
     """Make a provider's `sanitize` of a function that changes a request and records its edits. It raises FormatError
-    for a request that is nested too deeply."""
+    for a request that is nested too deeply. Keys of the request that are not `known` go to a compatible server as they
+    are: nobody here knows its settings."""
 
-    @wraps(steps)
-    def sanitize(request: Object, target: Target) -> Rendered:
-        edits = Edits()
-        try:
-            body = steps(request, target, edits)
-        except RecursionError:
-            raise FormatError("nested too deeply", path="body") from None
-        return Rendered(body=body, edits=tuple(edits.made))
+    def sanitizing(steps: Steps) -> Callable[[Object, Target], Rendered]:
+        @wraps(steps)
+        def sanitize(request: Object, target: Target) -> Rendered:
+            edits = Edits()
+            others = {key: request[key] for key in request if key not in known} if target.compatible else {}
+            ours = {key: request[key] for key in request if key in known} if others else request
+            try:
+                body = steps(ours, target, edits)
+            except RecursionError:
+                raise FormatError("nested too deeply", path="body") from None
+            return Rendered(body={**body, **others} if others else body, edits=tuple(edits.made))
 
-    return sanitize
+        return sanitize
+
+    return sanitizing
 
 
 def brief(value: Any) -> str:

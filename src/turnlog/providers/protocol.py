@@ -131,6 +131,9 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     setting_paths: SettingPaths
 
+    settings: frozenset[str]
+    """The keys that a request has at its top."""
+
     parse: Callable[[Mapping[str, Any]], Parsed]
     """Reads a request body. Raises FormatError with the path of what cannot be read."""
 

@@ -37,7 +37,7 @@ class Configurer:
         if not (now.provider and now.model):
             return None
         if self._last is None or self._last[0] is not now:
-            usual = usual_target(now.provider, now.model)
+            usual = usual_target(now.provider, now.model, base_url=now.base_url)
             self._last = now, msgspec.structs.replace(usual, input_limit=now.input_limit or usual.input_limit)
         return self._last[1]
 
@@ -59,8 +59,8 @@ class Configurer:
     ) -> Record:
         """Record what changes. Arguments as for `Session.configure`."""
         self._context.refresh()
-        self.target_or(None)  # first: a session without a target is told so
-        settings_given(settings, self._context.configuration.settings)
+        target = self.target_or(None)  # first: a session without a target is told so
+        settings_given(settings, target, self._context.configuration.settings)
         given = {
             **({} if tools is None else {"tools": read_tools(tools)}),
             **({} if budget is None else {"budget": read_budget(budget)}),
@@ -95,6 +95,7 @@ class Configurer:
                     budget=now.budget,
                     strategy=now.strategy,
                     environment=environment_of(target.provider, target.model),
+                    base_url=target.base_url,
                 ),
             )
 

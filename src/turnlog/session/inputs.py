@@ -10,9 +10,9 @@ from typing import Any
 from ..errors import FormatError, InputError
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, media_kind, sha256_hex
 from ..log.records import Configuration
-from ..models.target import Target, check_settings
+from ..models.target import NOT_SETTINGS, Target, check_settings
 from ..providers import provider
-from ..providers.protocol import Parsed
+from ..providers.protocol import Parsed, Provider
 from ..providers.sdk_objects import plain_body
 
 Content = str | Part | Sequence[str | Part]
@@ -68,20 +68,41 @@ def messages_of(messages: Iterable[Any], target: Callable[[], Target]) -> Parsed
 
 
 def target_given(target: Target) -> Target:
-    """`target`, if it is one; else InputError."""
+    """`target`, if it is one; else InputError, also for a setting that its provider does not have."""
     if not isinstance(target, Target):
         raise InputError(f"a target is made by turnlog.target(PROVIDER, MODEL), this is {type(target).__name__}")
+    if target.settings:
+        settings_given(target.settings, target)
     return target
 
 
-def settings_given(settings: Collection[str], held: Collection[str]) -> None:
-    """Raises InputError for names that are no settings of a request, nor ours. `held` are settings that are there
-    already."""
+def settings_given(settings: Collection[str], target: Target, held: Collection[str] = ()) -> None:
+    """Raises InputError for names that are no settings of the target's provider, or that mean an argument of
+    `Session.configure`. Those in `held` are on record already; a compatible server may have settings of its own."""
     check_settings(settings)
+    speaker = provider(target.provider)
     for name in settings:
-        near = get_close_matches(name, ("tools", "budget", "strategy"), 1, 0.75)
-        if near and name not in held:
+        if name in speaker.settings or name in held:
+            continue
+        near = get_close_matches(name, _ARGUMENTS, 1, 0.75)
+        if near:
             raise InputError(f"{name!r} is no setting of a request: did you mean {near[0]!r}?")
+        if not target.compatible:
+            other = "if another server has it, name that: turnlog.target(..., base_url=URL)"
+            raise InputError(f"{name!r} is no setting of {speaker.name}: {_meant(name, speaker)} ({other})")
+
+
+_ARGUMENTS = ("tools", "budget", "strategy")
+
+
+def _meant(name: str, speaker: Provider) -> str:
+    """What a name may have been meant for: a setting of that name elsewhere, or one that is spelled nearly so."""
+    common = {**{one: (one,) for one in speaker.settings - NOT_SETTINGS}, **speaker.setting_paths}
+    near = get_close_matches(name, common, 1, 0.7)
+    if not near:
+        return f"there are {', '.join(sorted(speaker.settings - NOT_SETTINGS))}"
+    key, *inner = common[near[0]]
+    return f"did you mean {key}={{{inner[0]!r}: ...}}?" if inner else f"did you mean {key!r}?"
 
 
 def media_of(data: bytes, mime: str, name: str = "") -> Media:

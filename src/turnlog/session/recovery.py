@@ -164,7 +164,7 @@ def changes_between(before: Configuration, after: Configuration) -> list[Change]
     if before == after:
         return []
     found: list[Change] = []
-    names = [f"{one.provider} {one.model}".strip() for one in (before, after)]
+    names = [f"{one.provider} {one.model} {one.base_url}".strip() for one in (before, after)]
     if names[0] != names[1]:
         found.append(Change("model", "", *names))
     found += _values("setting", before.settings, after.settings)

@@ -11,6 +11,7 @@ from .render import render
 from .response import parse_response
 from .rules import rules
 from .sanitize import required_settings, sanitize, without_thinking
+from .schema import BODY
 from .stream import StreamAssembler
 from .tool_choice import tool_choice, with_tool_choice
 
@@ -27,6 +28,7 @@ PROVIDER = Provider(
         "stop": ("stop_sequences",),
         "stream": ("stream",),
     },
+    settings=frozenset(BODY.keys),
     parse=parse,
     parse_response=parse_response,
     assembler=StreamAssembler,

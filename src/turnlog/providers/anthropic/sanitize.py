@@ -19,7 +19,7 @@ _DEFAULT_MAX_TOKENS = 8192
 """Default limit on the answer, in tokens; lower if the model's own limit is."""
 
 
-@sanitizer
+@sanitizer(BODY.keys)
 def sanitize(request: Object, target: Target, edits: Edits) -> Object:
     """The request as the API takes it; each change is an edit."""
     body = changed(request, "messages", "", lambda message, path: mended(message, path, edits))

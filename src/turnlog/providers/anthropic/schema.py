@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..schema import (
+    CALL_OPTIONS,
     FLAG,
     INTEGER,
     STRING,
@@ -262,7 +263,7 @@ MIN_BUDGET = 1024
 """Smallest thinking budget, in tokens ("Input should be greater than or equal to 1024")."""
 
 BODY = record(
-    "*model inference_geo? output_format:object? stream:flag top_k:int?",
+    f"*model inference_geo? output_format:object? stream:flag top_k:int? {CALL_OPTIONS}",
     {
         "*messages": Many(_MESSAGE),
         # "system: text content blocks must contain non-whitespace text"

@@ -10,6 +10,7 @@ from .render import render
 from .response import parse_response
 from .rules import SETTING_PATHS, rules
 from .sanitize import sanitize
+from .schema import BODY
 from .sdk import sdk_arguments
 from .stream import StreamAssembler
 from .tool_choice import tool_choice, with_tool_choice
@@ -20,6 +21,7 @@ PROVIDER = Provider(
     name=NAME,
     conversation="contents",
     setting_paths=SETTING_PATHS,
+    settings=frozenset(BODY.keys),
     parse=parse,
     parse_response=parse_response,
     assembler=StreamAssembler,

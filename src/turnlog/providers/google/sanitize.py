@@ -16,7 +16,7 @@ from .schema import BODY, SCHEMA
 from .tools import lower_types
 
 
-@sanitizer
+@sanitizer(BODY.keys)
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
     """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
     signs = is_gemini_3(target.model)

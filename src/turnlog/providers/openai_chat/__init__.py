@@ -10,6 +10,7 @@ from .render import render
 from .response import parse_response
 from .rules import rules
 from .sanitize import sanitize
+from .schema import BODY
 from .stream import StreamAssembler
 from .tool_choice import tool_choice, with_tool_choice
 
@@ -28,6 +29,7 @@ PROVIDER = Provider(
         **OPENAI_SETTINGS,
     },
     older_paths={"max_output_tokens": ("max_tokens",)},
+    settings=frozenset(BODY.keys),
     parse=parse,
     parse_response=parse_response,
     assembler=StreamAssembler,

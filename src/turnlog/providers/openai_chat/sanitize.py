@@ -7,7 +7,7 @@ from ..edits import Edits, Object, changed, sanitizer
 from ..schema import fit
 from .rules import FIXED_SAMPLING, RENAMED_LIMIT
 from .sanitize_messages import finished, mended, split
-from .schema import body_shape, takes_reasoning
+from .schema import BODY, body_shape, takes_reasoning
 
 _SAMPLING = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
 """Sampling settings and the only value that models with fixed sampling take."""
@@ -16,7 +16,7 @@ _FUNCTION = ("name", "description", "parameters", "strict")
 _MISSING = "Missing required parameter."
 
 
-@sanitizer
+@sanitizer(BODY.keys)
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
     """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
     model = target.model or str(body.get("model") or "")

@@ -5,7 +5,22 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ..schema import ANY, OBJECT, STRING, Each, Either, Many, Read, Record, Shape, Tagged, Value, record, words
+from ..schema import (
+    ANY,
+    CALL_OPTIONS,
+    OBJECT,
+    STRING,
+    Each,
+    Either,
+    Many,
+    Read,
+    Record,
+    Shape,
+    Tagged,
+    Value,
+    record,
+    words,
+)
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Keys of an assistant message in which compatible servers give reasoning as a text:
@@ -19,9 +34,6 @@ TEXT_TYPES = ("text", "input_text", "output_text")
 
 MEDIA_TYPES = ("image_url", "input_audio", "file")
 """Types of content parts that hold media, under a key of the same name."""
-
-_CALL_OPTIONS = "extra_body:any extra_headers:any extra_query:any timeout:any"
-"""Options of the SDK method that may stand beside the body."""
 
 # Servers of these families require their own reasoning back (DeepSeek V3.2, Kimi K2 thinking, MiniMax M2: within tool
 # loops) or accept it; Gemini's compatible endpoint signs calls in `extra_content`. OpenAI refuses all of it.
@@ -161,7 +173,7 @@ def _body(*, compatible: bool) -> Record:
 
     return record(
         "*model logprobs:flag? parallel_tool_calls:flag prompt_cache_key? safety_identifier? seed:int? "
-        f"store:flag? stream:flag? user {_CALL_OPTIONS}",
+        f"store:flag? stream:flag? user {CALL_OPTIONS}",
         {
             "messages": Many(_message(compatible=compatible)),
             "*tools": Many(Tagged("type", _TOOL, missing="function", others=".*" if compatible else ""), TOOLS_MAX),

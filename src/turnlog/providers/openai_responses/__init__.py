@@ -10,6 +10,7 @@ from .render import render
 from .response import parse_response
 from .rules import rules
 from .sanitize import sanitize
+from .schema import BODY
 from .stream import StreamAssembler
 from .tool_choice import tool_choice, with_tool_choice
 
@@ -25,6 +26,7 @@ PROVIDER = Provider(
         "stream": ("stream",),
         **OPENAI_SETTINGS,
     },
+    settings=frozenset(BODY.keys),
     parse=parse,
     parse_response=parse_response,
     assembler=StreamAssembler,

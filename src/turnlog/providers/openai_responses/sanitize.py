@@ -14,7 +14,7 @@ from .sanitize_messages import finished, mended
 from .schema import BODY
 
 
-@sanitizer
+@sanitizer(BODY.keys)
 def sanitize(body: Object, target: Target, edits: Edits) -> Object:
     """The request as the API takes it; each change is an edit. Sanitizing again changes nothing."""
     body = changed(body, "input", "", lambda item, path: mended(item, path, edits))

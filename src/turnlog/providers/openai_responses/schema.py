@@ -5,7 +5,21 @@
 
 from __future__ import annotations
 
-from ..schema import INTEGER, OBJECT, STRING, Each, Either, Many, Read, Shape, Tagged, Value, record, words
+from ..schema import (
+    CALL_OPTIONS,
+    INTEGER,
+    OBJECT,
+    STRING,
+    Each,
+    Either,
+    Many,
+    Read,
+    Shape,
+    Tagged,
+    Value,
+    record,
+    words,
+)
 from .schema_tools import TOOL, TOOLS_MAX
 
 # -- parts ---------------------------------------------------------------------------------------
@@ -258,7 +272,7 @@ _SUMMARY = words("auto concise detailed")
 
 BODY = record(
     "background:flag? client_metadata:any *instructions? max_tool_calls:int? *model parallel_tool_calls:flag? "
-    "previous_response_id? prompt_cache_key? safety_identifier? store:flag? stream:flag? user",
+    "previous_response_id? prompt_cache_key? safety_identifier? store:flag? stream:flag? user " + CALL_OPTIONS,
     {
         "input?": Either((STRING, Many(ITEM))),
         "*tools": Many(TOOL, TOOLS_MAX),

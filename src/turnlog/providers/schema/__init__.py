@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .shapes import (
     ANY,
+    CALL_OPTIONS,
     FLAG,
     INTEGER,
     NUMBER,
@@ -32,6 +33,7 @@ from .walk import check_depth, check_types, fit, fits, prune
 
 __all__ = [
     "ANY",
+    "CALL_OPTIONS",
     "Each",
     "Either",
     "FLAG",

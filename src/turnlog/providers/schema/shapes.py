@@ -321,6 +321,10 @@ def record(
     return Record(shapes, must, nulls, frozenset(needs.split()), read)
 
 
+CALL_OPTIONS = "extra_body:any extra_headers:any extra_query:any timeout:any"
+"""Options of an SDK's method, for `record`: they may stand beside a body."""
+
+
 def words(some: str) -> Words:
     """One of the words in `some`."""
     return Words(frozenset(some.split()))
