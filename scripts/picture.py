@@ -16,7 +16,8 @@ WIDTH, LINE = 108, 18
 
 def main() -> None:
     text = sys.stdin.read()
-    lines = ["$ turnlog demo", "", *text[text.index(FIRST) : text.index(LAST)].rstrip().splitlines()]
+    shown = text[text.index(FIRST) : text.index(LAST)].rstrip().splitlines()
+    lines = ["$ turnlog demo", "", *(line for line in shown if "[turn]" not in line)]  # that line says nothing here
     cut = [line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for line in lines]
     height = LINE * (len(cut) + 2)
     rows = "".join(
