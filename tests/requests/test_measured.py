@@ -10,11 +10,12 @@ from hypothesis import given
 import turnlog
 from budget_triples import AIMS
 from counted_apart import beyond
+from judging import numbered
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import Configuration, MessageRecord
 from turnlog.log.store import Draft
 from turnlog.models.target import Target
-from turnlog.requests.build import Builder
+from turnlog.requests.build import Builder, build
 from turnlog.requests.conversation import Conversation
 from turnlog.requests.size import Sizing
 from turnlog.requests.translate import plan
@@ -78,6 +79,16 @@ def test_what_was_built_before_measures_as_what_is_built_anew(aim: Target, histo
         builder, conversation = Builder(ways, store.get_blob, sizing), Conversation.of(items)
         view, measured = builder.repaired(conversation, {}), builder.measured(conversation, {})
         assert view.tokens == kept.tokens(aim).tokens == view.fixed + sum(item.size for item in measured)
+
+
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
+@given(history=damaged_histories())
+def test_a_request_says_how_large_it_is(aim: Target, history: History) -> None:
+    """Whoever sends it wants to know what it takes of the window, from a session or from a plain body alike."""
+    session = session_of(list(history.messages), aim, history.blobs)
+    made = session.request()
+    alone = build(plan(session.configuration, aim), numbered(history.messages), session._store.get_blob)
+    assert made.tokens == session.window.tokens == alone.tokens
 
 
 def test_a_tool_is_declared_as_long_as_a_call_of_it_is_shown() -> None:

@@ -149,6 +149,7 @@ class Builder:
                 *frame.losses,
                 *(loss for piece in pieces for loss in piece.losses),
             ),
+            tokens=lambda: self._repairs.tokens(repaired),
             view=closed.view,
             fragments=rendered.json,
             thinking_off=closed.thinking_off,

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ..log.messages import Role, Tool, ToolCall, ToolResult, unchanged
 from ..providers.protocol import BlobReader
+from ..tokens.counters import counter_for
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate
 from ..view.repair.media_room import Held, room_for
@@ -151,6 +152,15 @@ class Repairs:
         if key not in self._around and self.sizing is not None:
             self._around[key] = self.sizing.around(self.plan, tools, system=system)
         return self._around.get(key, 0)
+
+    def tokens(self, view: RepairedView) -> int:
+        """The size of a request of a view, measured now if it was not before."""
+        if self.sizing is not None:
+            return view.tokens
+        target = self.plan.target
+        sizing = Sizing(counter_for(target.provider, target.model), self.blob)
+        around = sizing.around(self.plan, view.tools, system=view.system)
+        return around + sum(sizing.repaired(view.closed.view, (), self.plan.rules))
 
     def measured(self, items: Sequence[Item], view: RepairedView) -> list[Item]:
         """The messages of a view with the tokens that a request holds because of each.

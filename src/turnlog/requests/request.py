@@ -43,6 +43,7 @@ class Request:
         body: dict[str, Any] | Callable[[], dict[str, Any]],
         edits: tuple[Edit, ...] | Callable[[], tuple[Edit, ...]],
         losses: tuple[Loss, ...] | Callable[[], tuple[Loss, ...]],
+        tokens: Callable[[], int],
         view: tuple[Shown, ...],
         fragments: tuple[bytes, ...] = (),
         thinking_off: bool = False,
@@ -55,6 +56,7 @@ class Request:
         self._body = body
         self._edits = edits
         self._losses = losses
+        self._tokens = tokens
         self._fragments = fragments
         self.cache: CacheUse | None = None
         """How it begins, beside the request before it to the same target; None for the first of a session."""
@@ -80,6 +82,11 @@ class Request:
         """What the target cannot take; by record numbers."""
         return self._losses() if callable(self._losses) else self._losses
 
+    @cached_property
+    def tokens(self) -> int:
+        """Its size in tokens, as `turnlog.count` counts it."""
+        return self._tokens()
+
     @property
     def from_pieces(self) -> bool:
         """Whether it was put together from several pieces, some of which may have been kept."""
@@ -96,6 +103,7 @@ class Request:
             body=lambda: self._made,
             edits=lambda: (*edits, *self.edits),
             losses=lambda: self.losses,
+            tokens=lambda: self.tokens,
             view=self.view,
             fragments=self._fragments,
             thinking_off=self.thinking_off,
@@ -108,13 +116,15 @@ class Request:
             body=lambda: change(self._made),
             edits=lambda: self.edits,
             losses=lambda: self.losses,
+            tokens=lambda: self.tokens,
             view=self.view,
             thinking_off=self.thinking_off,
         )
 
     def __repr__(self) -> str:
+        sizes = [counted(len(self.view), "message"), counted(self.tokens, "token")]
         changes = [counted(len(self.edits), "edit"), counted(len(self.losses), "loss")]
-        return f"Request({', '.join([str(self.target), counted(len(self.view), 'message'), *changes])})"
+        return f"Request({', '.join([str(self.target), *sizes, *changes])})"
 
 
 def _copied(value: Any) -> Any:
