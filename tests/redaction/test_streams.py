@@ -114,7 +114,7 @@ def _pieces(text: str, cuts: list[int]) -> list[str]:
 def _streamed(said: str, pieces: list[str]) -> list[Record]:
     """The log after a stream of which every chunk was followed by a look."""
     provider, say = STREAMS[said]
-    target = turnlog.target(provider, MODELS[provider], max_tokens=100)
+    target = turnlog.target(provider, MODELS[provider])
     session = turnlog.open("s", target=target, store=MemoryStore(), settings=turnlog.Settings(checkpoint=0.0))
     session.receive(say(pieces))
     return session.history()
