@@ -1,17 +1,17 @@
-"""The words of OpenTelemetry's semantic conventions for generative AI, as data: their version is `VERSION`.
+"""Names of OpenTelemetry's semantic conventions for generative AI, in version `VERSION`.
 
-Source: opentelemetry.io, "Semantic conventions for generative AI systems" (agent, client and tool spans), where they
-are marked as in development; the package opentelemetry-semantic-conventions has the same words, and a test compares.
-What begins with `turnlog.` is our own.
+Source: opentelemetry.io, "Semantic conventions for generative AI systems" (agent, client and tool spans), which are
+still in development. The package opentelemetry-semantic-conventions has the same names, and a test compares them.
+Names that begin with `turnlog.` are our own.
 """
 
 from __future__ import annotations
 
 VERSION = "1.44.0"
-"""Which version of the conventions this is."""
+"""The version of the conventions."""
 
 SCHEMA_URL = f"https://opentelemetry.io/schemas/{VERSION}"
-"""How spans say so."""
+"""The address by which spans name that version."""
 
 OPERATION = "gen_ai.operation.name"
 INVOKE_AGENT = "invoke_agent"
@@ -21,14 +21,14 @@ EXECUTE_TOOL = "execute_tool"
 CONVERSATION = "gen_ai.conversation.id"
 AGENT_NAME = "gen_ai.agent.name"
 PROVIDER = "gen_ai.provider.name"
-"""The older conventions call it `gen_ai.system`, which is not written any more."""
+"""Older versions call it `gen_ai.system`, which is not written any more."""
 
 REQUEST_MODEL = "gen_ai.request.model"
 RESPONSE_MODEL = "gen_ai.response.model"
 RESPONSE_ID = "gen_ai.response.id"
 FINISH_REASONS = "gen_ai.response.finish_reasons"
 INPUT_TOKENS = "gen_ai.usage.input_tokens"
-"""All that the model read, cached parts included."""
+"""All tokens that the model read, including cached ones."""
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
 CACHE_READ = "gen_ai.usage.cache_read.input_tokens"
 CACHE_WRITE = "gen_ai.usage.cache_creation.input_tokens"
@@ -44,7 +44,7 @@ RESULT = "gen_ai.tool.call.result"
 
 ERROR_TYPE = "error.type"
 OTHER_ERROR = "_OTHER"
-"""The error's type where no name of one is known."""
+"""The type of an error without a known name."""
 
 PROVIDERS = {
     "openai-chat": "openai",
@@ -52,7 +52,7 @@ PROVIDERS = {
     "anthropic": "anthropic",
     "google": "gcp.gemini",
 }
-"""What the conventions call the providers; another goes by its own name."""
+"""The conventions' names of providers; any other provider keeps its own name."""
 
 SETTINGS = {
     "gen_ai.request.frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
@@ -63,10 +63,10 @@ SETTINGS = {
     "gen_ai.request.top_k": ("top_k", "topK"),
     "gen_ai.request.top_p": ("top_p", "topP"),
 }
-"""Settings of requests, by the names that providers have for them."""
+"""Settings of requests, and their keys at the providers."""
 
 RECORD = "turnlog.record"
-"""The number of the record that the span or event tells of, to find it by in the log."""
+"""The number of the record in the log."""
 TURN_ID = "turnlog.turn.id"
 TURN_STATUS = "turnlog.turn.status"
 OUTCOME = "turnlog.tool.outcome"

@@ -1,4 +1,4 @@
-"""What every store promises of what its sessions were billed. Part of `check_store`."""
+"""Checks of a store's bills. Part of `check_store`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .probing import raises, said
 
 
 def check_usage(store: Store) -> None:
-    """What is summed by model is what the records say, in forks too, and when the origin is gone."""
+    """Usage summed by model equals that of the records, in forks too, and after the origin is deleted."""
     message = said("x")
     store.create("s")
     bills = [UsageRecord("p", model, Usage(input=n, output=1)) for n, model in enumerate(("a", "b", "a", ""), 1)]

@@ -15,7 +15,7 @@ from .histories import PROVIDER_NAMES, History, HistoryWriter, own_item
 
 
 class _Damager:
-    """Damages a conversation in place; each damage says whether it found something to damage."""
+    """Damages a conversation in place. Each method is a damage that returns whether it found something to damage."""
 
     def __init__(self, random: random_module.Random, messages: list[Message], writer: HistoryWriter) -> None:
         self.random = random
@@ -23,7 +23,7 @@ class _Damager:
         self.writer = writer
 
     def do(self, name: str) -> bool:
-        """Do a damage; whether it found something to damage."""
+        """Apply a damage; returns whether it found something to damage."""
         if len(self.messages) < _LEAST.get(name, 1):
             return False
         if name not in _DAMAGED:
@@ -216,7 +216,7 @@ class _Damager:
 
 
 _LEAST = {"cut_back": 3, "cut_front": 3, "gone": 3}
-"""So many messages a damage needs."""
+"""Messages that a damage needs, if more than one."""
 
 _DAMAGED: dict[str, type] = {
     "bad_id": ToolCall,
@@ -225,7 +225,7 @@ _DAMAGED: dict[str, type] = {
     "moved": ToolResult,
     "unanswered": ToolResult,
 }
-"""What a damage is done to: a part of that type, which is picked for it."""
+"""The type of the part that a damage changes; one is picked at random."""
 
 DAMAGES: tuple[str, ...] = (
     "bad_arguments",

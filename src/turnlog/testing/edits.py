@@ -1,4 +1,4 @@
-"""Sequences of edits to files, and git as the judge of the patches that are made of them."""
+"""Sequences of edits to files, and a check of the resulting patches by git."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _WORDS = (
 
 
 class File(Struct, frozen=True):
-    """A file of a tree: what it holds, and whether it can be run."""
+    """A file of a tree: its content, and whether it is executable."""
 
     data: bytes
     executable: bool = False
@@ -59,8 +59,7 @@ class File(Struct, frozen=True):
 
 
 class Edits(Struct, frozen=True):
-    """What a tree held before and after a sequence of edits, the records of them, and the blobs that
-    they name."""
+    """A tree before and after a sequence of edits, the records of the edits, and the blobs that they name."""
 
     before: dict[str, File]
     after: dict[str, File]
@@ -69,8 +68,8 @@ class Edits(Struct, frozen=True):
 
 
 def edit_sequence(seed: int, *, patches: bool = False) -> Edits:
-    """A random sequence, the same for the same seed. With `patches` the records of most edits name a patch
-    and no contents, as those of transcripts do."""
+    """A random sequence, the same for the same seed. With `patches` the records of most edits have a patch instead of
+    contents, as in transcripts."""
     return _Writer(random_module.Random(seed), patches).written()
 
 
@@ -173,14 +172,14 @@ class _Writer:
 
 
 def has_git() -> bool:
-    """Whether git is there to be asked."""
+    """Whether git is installed."""
     return shutil.which("git") is not None
 
 
 def git_judges(before: Mapping[str, File], after: Mapping[str, File], patch: bytes) -> str:
-    """What is wrong with a patch that should lead from one tree to the other: "" if `git apply --check` takes
-    it, applying it gives the files of `after` byte for byte with their modes, and its reverse those of
-    `before`. In a folder of its own, outside of any repository."""
+    """What is wrong with a patch from one tree to the other; "" if `git apply --check` accepts it, applying it gives
+    the files of `after` byte for byte with their modes, and its reverse those of `before`. Runs in a temporary folder
+    outside of any repository."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for path, file in before.items():
@@ -204,7 +203,7 @@ def git_judges(before: Mapping[str, File], after: Mapping[str, File], patch: byt
 def _git_apply(root: Path, options: list[str], patch: bytes) -> str:
     if not patch:
         return ""
-    # Neither the caller's repository nor its settings may have a say.
+    # Independent of the caller's repository and git settings.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     environment |= {"GIT_CEILING_DIRECTORIES": str(root.parent), "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
     command = ["git", "apply", "--whitespace=nowarn", *options]

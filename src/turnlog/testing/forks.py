@@ -1,4 +1,4 @@
-"""What every store promises of forks, and of deleting what others were forked from. Part of `check_store`."""
+"""Checks of forks, and of deleting sessions that have forks. Part of `check_store`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_forks(store: Store) -> None:
         assert back == list(range(store.info(session).records, 0, -1)), f"fork {session!r} read backwards"
     assert [record.n for record in store.read("e", first=3, last=6)] == [3, 4, 5, 6], "a range across the boundary"
     assert store.info("e").messages == 5, "messages of a fork of a fork"
-    for at in (-1, 6, True, 2.0, "2"):  # True would be record 1, and stand in the parent's card as it is
+    for at in (-1, 6, True, 2.0, "2"):  # True equals 1, and would be stored as it is
         raises(InputError, f"fork at {at!r} of 5 records", store.fork, "a", "f", at=at)
     raises(SessionNotFound, "fork of no session", store.fork, "y", "f")
     assert store.verify() == [], "verify found damage in forks"

@@ -1,6 +1,6 @@
 """Sound histories: conversations of whole turns, with every kind of part.
 
-Every text in a history is unique, so that a test can tell what became of each.
+Every text in a history is unique, so that a test can follow each.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAMES = ("read_file", "bash", "search", "apply_patch", "get_weather")
 
 
 class History(Struct, frozen=True):
-    """Messages in order, the media bytes they name, and the words of `DAMAGES` done to them."""
+    """Messages in order, the media bytes that they name, and the `DAMAGES` applied to them."""
 
     messages: tuple[Message, ...]
     blobs: dict[str, bytes]
@@ -48,7 +48,7 @@ def _base64(text: str) -> str:
 
 
 def own_item(provider: str, count: int) -> Opaque:
-    """An item of a provider's own, as it really occurs: a search, a server tool, executed code."""
+    """A provider's own item, as in real conversations: a search, a server tool, executed code."""
     if provider == "openai-responses":
         action = {"type": "search", "query": f"query {count}"}
         item = {"type": "web_search_call", "id": f"ws_{count}", "status": "completed", "action": action}
@@ -80,7 +80,7 @@ class HistoryWriter:
         return f"{what} {self.count}: {filler} #{self.count}"
 
     def media(self, mime: str = "image/png") -> Media:
-        """A picture of its own, or what is said to be of another type: the pixel, with its number behind the end."""
+        """A unique picture, or media declared as another type: the pixel with a number behind its end."""
         self.count += 1
         data = PIXEL + f"#{self.count}".encode()
         self.blobs[sha256_hex(data)] = data
@@ -113,7 +113,7 @@ class HistoryWriter:
         return messages
 
     def reasoning(self) -> tuple[Part, ...]:
-        """Reasoning of the provider at home, or none."""
+        """Reasoning of the home provider, or none."""
         if self.random.random() < 0.5:
             return ()
         word = self.unique("thought")

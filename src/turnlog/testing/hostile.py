@@ -1,6 +1,6 @@
 """Hostile text, and sessions full of it: what a transcript may hold that a terminal or a browser would obey.
 
-Everything is the same each time. A script that runs would set `data-ran` on the root element of its page.
+Everything is deterministic. A script that runs would set `data-ran` on the root element of its page.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..log.records import (
 from ..log.store import Draft, Store
 
 NEEDLE = "needlework"
-"""A plain word that hostile text holds too, to search for."""
+"""A plain word in hostile text, to search for."""
 
 _RUN = "document.documentElement.setAttribute('data-ran','1')"
 
@@ -82,8 +82,8 @@ def _up_to(size: int) -> Iterator[str]:
 
 
 def hostile_body(size: int, *, depth: int = 100_000) -> dict[str, Any]:
-    """A log of one request of the OpenAI kind, of session `hostile`, with about that many characters: five sixths in
-    one line, some of it without a blank, the rest in all other places; arguments and a result nest `depth` levels."""
+    """A log of one OpenAI request of session `hostile`, with about that many characters: five sixths on one line,
+    partly without blanks, the rest everywhere else. Arguments and a result nest `depth` levels."""
     deep = "[" * depth + "]" * depth
     line, rest = hostile_text(size * 2 // 3, one_line=True) + "a" * (size // 6), hostile_text(size // 24)
 
@@ -110,7 +110,7 @@ def hostile_body(size: int, *, depth: int = 100_000) -> dict[str, Any]:
 
 
 def hostile_session(store: Store, session_id: str, size: int) -> None:
-    """A session of about that many characters with every kind of record and of part, hostile wherever it holds text."""
+    """A session of about that many characters with every kind of record and part, and hostile text in every field."""
     half = hostile_text(size // 2)
     before = store.put_blob(hostile_text(size // 8).encode("utf-8", "replace"))
     after = store.put_blob((hostile_text(size // 8) + "\n" + _ALL).encode("utf-8", "replace"))

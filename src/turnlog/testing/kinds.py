@@ -1,4 +1,4 @@
-"""What every store promises of finding records by what they are. Part of `check_store`."""
+"""Checks of finding records by kind. Part of `check_store`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ASKED: tuple[tuple[str, ...], ...] = (
 
 
 def check_kinds(store: Store) -> None:
-    """Records of a kind are found, in order, in forks too; a word in a text is no kind."""
+    """Records of a kind are found, in order, in forks too; a text that contains the kind's name does not count."""
     store.create("s")
     store.append("s", [Draft(body) for body in (*_BODIES, *_BODIES)])
     store.fork("s", "t", at=13)

@@ -26,12 +26,13 @@ def texts(store: Store, session: str) -> list[str]:
 
 
 def content(records: Sequence[Record]) -> list[str]:
-    """Records as text, for comparing: NaN, which bodies may hold, does not equal itself."""
+    """Records as text, for comparing: bodies may hold NaN, which does not equal itself."""
     return [repr((record.n, record.time, record.body)) for record in records]
 
 
 def raises(kind: type[_Refusal], what: str, use: Callable[..., object], *values: object, **options: object) -> _Refusal:
-    """The error of that kind that `use` raises; AssertionError if it raises none, or another."""
+    """Calls `use` and returns the error of that kind that it raises. Raises AssertionError if it raises none, or
+    another."""
     try:
         use(*values, **options)
     except kind as error:

@@ -1,4 +1,4 @@
-"""What every provider promises, as a suite that any of them passes."""
+"""Checks that every provider passes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _reads_what_it_writes(provider: Provider, target: Target, histories: int) ->
 
 
 def _said(messages: Iterable[Message]) -> list[tuple[str, ...]]:
-    """Texts, calls and results in order, without what providers spell in their own ways."""
+    """Texts, calls and results in order, without details that differ between providers."""
     said: list[tuple[str, ...]] = []
     for message in messages:
         said += [found for part in message.parts if (found := _gist(part))]
@@ -107,4 +107,4 @@ PROVIDER_CHECKS: tuple[Callable[[Provider, Target, int], None], ...] = (
     _an_empty_stream_is_incomplete,
     _an_error_is_no_answer,
 )
-"""The promises one by one, for test runners that report them so."""
+"""The checks one by one, for test runners that report each."""

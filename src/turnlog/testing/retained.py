@@ -1,4 +1,5 @@
-"""What every store promises of what may go: who uses it, who reads it, what it takes. Part of `check_store`."""
+"""Checks of what retention needs: which sessions are in use, who reads which records, what they take. Part of
+`check_store`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from .probing import raises, said, texts
 
 
 def check_holds(store: Store) -> None:
-    """A session is in use while anybody holds it; who has it alone lets nobody else in."""
+    """A session is in use while anybody holds it; an exclusive hold keeps others waiting."""
     assert _in_use(store) in (set(), None), "a new store has sessions in use"
     raises(SessionIdError, "a hold of a bad id", store.hold, "../a")
     if _in_use(store) is None:  # this system or disk cannot tell
@@ -45,7 +46,7 @@ def check_holds(store: Store) -> None:
 
 
 def check_inventory(store: Store) -> None:
-    """A store says who reads what, which blobs that needs, and what must stay."""
+    """The inventory has the readers of all records, the blobs that they need, and the kept sessions."""
     small, large, _ = (store.put_blob(letter * size) for letter, size in ((b"s", 10), (b"l", 100_000), (b"x", 7)))
     store.create("a")
     store.append("a", [said("a1"), said("a2", blob=small), said("a3", blob=large), said("a4")])
@@ -73,7 +74,7 @@ def check_inventory(store: Store) -> None:
 
 
 def check_reclaim(store: Store) -> None:
-    """What is deleted gives its room back, and nothing else changes."""
+    """Deleting gives room back to the disk, and changes nothing else."""
     empty = store.used()
     for name in ("a", "b"):
         store.create(name)
@@ -99,7 +100,7 @@ def _in_use(store: Store) -> set[str] | None:
 
 
 def _owners(store: Store) -> set[tuple[str, str]]:
-    """Who reads what each session owns, in however many pieces that is."""
+    """The readers of what each session owns, in however many pieces."""
     readers: dict[str, set[str]] = {}
     for piece in store.inventory().pieces:
         if piece.readers and piece.size:
@@ -108,7 +109,7 @@ def _owners(store: Store) -> set[tuple[str, str]]:
 
 
 def _named(store: Store) -> set[int]:
-    """The sizes of the blobs that records name; a store may keep them under names of its own."""
+    """The sizes of the blobs that records name; a store may use names of its own."""
     found = store.inventory()
     return {found.blobs[name] for piece in found.pieces for name in piece.blobs}
 

@@ -1,4 +1,4 @@
-"""What every store promises of the one operation that changes what was appended."""
+"""Checks of `rewrite`, the one operation that changes appended records. Part of `check_store`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .probing import raises, said
 
 
 def check_rewrite(store: Store) -> None:
-    """Rewritten records are other records, for forks too; all else is as it was, and `verify` agrees."""
+    """Rewritten records are changed, in forks too; everything else is as before, and `verify` finds no damage."""
     old, kept = store.put_blob(b"old picture"), store.put_blob(b"kept picture")
     store.create("a")
     store.append("a", [said("a1"), said("hunter2 a2", blob=old), said("a3", blob=kept)])

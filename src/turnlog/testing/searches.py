@@ -1,4 +1,4 @@
-"""What every store promises that can be searched. Part of `check_store`."""
+"""Checks of search. Part of `check_store`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TIME = "2026-01-02T03:04:05.678Z"
 
 
 def check_search(store: Store) -> None:
-    """A search finds what is there, by word, role, tool and time, and nothing that is gone."""
+    """A search finds records by word, role, tool and time, and no deleted ones."""
     search = store.search
     result = ToolResult("c1", "", (Text("out: 7 apples"),))  # the tool's name stands with the call only
     store.create("a")

@@ -1,9 +1,7 @@
-"""What every store promises, as checks that any store can be put through.
+"""Checks that every store passes: `check_store(lambda: MyStore(new_empty_place()))`.
 
-    check_store(lambda: MyStore(new_empty_place()))
-
-Each check gets an empty store of its own and fails with an AssertionError that says which promise
-was broken. To run them one by one, take them from `STORE_CHECKS`.
+Each check gets a new empty store and fails with an AssertionError that says what is wrong. `STORE_CHECKS` has them
+one by one.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ _TIME = "2026-01-02T03:04:05.678Z"
 
 
 def check_store(open_store: Callable[[], Store]) -> None:
-    """Put a store through every check; `open_store` returns a new, empty one each time."""
+    """Run every check; `open_store` returns a new, empty store each time."""
     for check in STORE_CHECKS:
         store = open_store()
         try:
@@ -62,7 +60,7 @@ def check_store(open_store: Callable[[], Store]) -> None:
 
 
 def _check_sessions(store: Store) -> None:
-    """Sessions are made, listed the last updated first, renamed, and not made twice."""
+    """Sessions are created, listed the last updated first, renamed, and not created twice."""
     assert store.sessions() == [], "a new store has sessions"
     made = store.create("a", title="First", created=_TIME)
     assert (made.id, made.title, made.created, made.records, made.messages) == ("a", "First", _TIME, 0, 0), (
@@ -82,7 +80,7 @@ def _check_sessions(store: Store) -> None:
 
 
 def _check_parents(store: Store) -> None:
-    """A session may belong to another, which may come later or never, and keeps that through all that befalls it."""
+    """A session may have a parent that is created later or never, and keeps it whatever happens to either."""
     made = store.create("child", title="Agent", created=_TIME, parent="later")
     assert (made.parent, made.parent_records, made.records) == ("later", 0, 0), f"create returned {made}"
     assert store.info("child") == store.sessions()[0] == made, "info or a listing differs from what create returned"
@@ -101,7 +99,7 @@ def _check_parents(store: Store) -> None:
 
 
 def _check_session_ids(store: Store) -> None:
-    """Ids that could leave a folder or collide on a disk that ignores case are refused."""
+    """Ids that could leave a folder, or collide on a disk that ignores case, are refused."""
     for bad in ("", "../a", "a/b", ".hidden", "a.", "con", "x" * 129, "a\x00b", "\udc80", "ä"):
         raises(SessionIdError, f"create of session id {bad!r}", store.create, bad)
         raises(SessionNotFound, f"info of session id {bad!r}", store.info, bad)
@@ -160,7 +158,7 @@ def _check_all_or_nothing(store: Store) -> None:
 
 
 def _check_isolation(store: Store) -> None:
-    """What a caller changes after appending, or in what it read, does not reach the log."""
+    """Changes that a caller makes to a value after appending or reading it do not reach the log."""
     store.create("s")
     settings = {"temperature": 1}
     store.append("s", [Draft(Configuration(settings=settings))])
@@ -188,7 +186,7 @@ def _check_ranges(store: Store) -> None:
 
 
 def _check_reading_while_appending(store: Store) -> None:
-    """A reader ends at the record that was the last when it began, whoever appends meanwhile."""
+    """A reader ends at the record that was last when it began, even if others append meanwhile."""
     store.create("s")
     store.append("s", [said(str(n)) for n in range(200)])
     for reverse in (False, True):
@@ -221,7 +219,7 @@ def _check_copies(store: Store) -> None:
 
 
 def _check_verify(store: Store) -> None:
-    """A whole store has no problems; a record whose media are nowhere is one, a value."""
+    """An undamaged store has no problems; a record without its media is one."""
     kept = store.put_blob(b"picture")
     store.create("good")
     store.append("good", [Draft(MessageRecord(Message("user", (Media("image", sha256=kept),))))])
