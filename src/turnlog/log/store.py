@@ -276,6 +276,10 @@ class Retained(Protocol):
 class Store(RecordStore, SessionIndex, BlobStore, Retained, Packable, Searchable, Protocol):
     """Where logs live."""
 
+    @property
+    def encrypted(self) -> bool:
+        """Whether records, titles and blobs are encrypted before they are kept."""
+
     def verify(self, session_id: str | None = None) -> list[Problem]:
         """Re-derive everything that can be, of one session or all; each damage found is a value."""
 

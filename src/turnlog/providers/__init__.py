@@ -5,21 +5,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
 from ..errors import UnknownProvider
-from .anthropic import PROVIDER as _anthropic
-from .google import PROVIDER as _google
-from .openai_chat import PROVIDER as _openai_chat
-from .openai_responses import PROVIDER as _openai_responses
 from .protocol import Provider
 
 __all__ = ["PROVIDERS", "provider"]
 
-PROVIDERS: dict[str, Provider] = {each.name: each for each in (_openai_chat, _openai_responses, _anthropic, _google)}
+_FOLDERS = {
+    "openai-chat": "openai_chat",
+    "openai-responses": "openai_responses",
+    "anthropic": "anthropic",
+    "google": "google",
+}
+
+
+class _Providers(Mapping[str, Provider]):
+    """Loads the folder of a provider when that is first asked for: a session has mostly one."""
+
+    def __getitem__(self, name: str) -> Provider:
+        found: Provider = import_module(f".{_FOLDERS[name]}", __name__).PROVIDER
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FOLDERS)
+
+    def __len__(self) -> int:
+        return len(_FOLDERS)
+
+
+PROVIDERS: Mapping[str, Provider] = _Providers()
 """All providers, by name."""
 
 
 def provider(name: str) -> Provider:
     """The provider of that name. Raises UnknownProvider, which lists the known ones."""
-    if not isinstance(name, str) or name not in PROVIDERS:
+    if not isinstance(name, str) or name not in _FOLDERS:
         raise UnknownProvider(f"unknown provider {name!r}; use one of {', '.join(PROVIDERS)}")
     return PROVIDERS[name]

@@ -101,7 +101,7 @@ class Configurer:
 
         self._journal.append_at(switched, exact=False)
         with self._context.lock:
-            return (*made.losses, *self._context.request(self.target_or(None), sent=False).losses)
+            return (*made.losses, *self._context.losses(self.target_or(None)))
 
     @property
     def system_text(self) -> str:

@@ -24,7 +24,7 @@ from ..log.validation import admitted
 from ..models.target import Target
 from ..providers.tool_declarations import read_tools
 from ..redaction import RedactingStore
-from ..stores import MemoryStore, SealedStore, default_path, local_path, open_store, store_given
+from ..stores import MemoryStore, default_path, local_path, open_store, store_given
 from ..stores.records import blob_names
 from ..stores.retention import Limits, is_over
 from .collect import collect, limits_of
@@ -97,7 +97,7 @@ def _check(session_id: Any, store: Any, target: Any, budget: Any, settings: Any)
 
 def _check_open(store: Any) -> None:
     """Raises InputError for a key that would do nothing: the store is open already, and not encrypted."""
-    if not isinstance(store, (str, Path, NoneType, MemoryStore, RedactingStore, SealedStore)):
+    if not isinstance(store, (str, Path, NoneType, MemoryStore, RedactingStore)) and not store.encrypted:
         raise InputError(
             "key: this store is open already and not encrypted; give the key to open_store, a path as the store, or "
             "load_settings(key='none')"
@@ -241,7 +241,7 @@ def _new_id(store: Store, title: str) -> str:
     """An id of the title and the time. Ids stand in the clear: of what `store` keeps from view they tell nothing."""
     while isinstance(store, RedactingStore):
         title, store = store.redactor.text(title)[0], store.store
-    if isinstance(store, SealedStore):
+    if store.encrypted:
         title = ""
     words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-") or "session"
     stamp = re.sub(r"[^0-9]", "", utc_now())

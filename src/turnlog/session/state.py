@@ -32,7 +32,7 @@ from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown
 from ..view.repair.pairing import Pairing
 from ..view.tool_calls import LEDGER, Standing, fate_after, fate_of, open_calls
-from ..view.types import Shown, starts_turn
+from ..view.types import Loss, Shown, starts_turn
 from .loader import Window, gap_tokens, reach_for, read_landmarks, read_window, usual_reach
 
 Summarise = Callable[[Wanted], Summary]
@@ -325,6 +325,13 @@ class Context:
             made = builder.marked(made, now.view.tokens)
         made.cache = use_of(now, before, self.decisions) if before is not None else None
         return made
+
+    def losses(self, aim: Target) -> tuple[Loss, ...]:
+        """What a request for a target loses of the conversation. While that is empty, nothing is counted for it: to
+        load a vocabulary takes two tenths of a second."""
+        if self.has_begun:
+            return self.request(aim, sent=False).losses
+        return build(self._builder(aim).plan, [], self._store.get_blob).losses
 
     def aside(self, aim: Target, situation: Situation, decisions: Sequence[Decision]) -> Request:
         """The request of a view that was decided on for this once and not on record."""

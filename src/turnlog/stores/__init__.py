@@ -1,36 +1,55 @@
 """Where logs are kept: SQLite, JSON lines, memory, and an encrypting store in front of them.
 
-`open_store` takes a path and returns a store. Imported by `redaction` and above. A new store is one module that
-implements `log.store.Store` and passes `turnlog.testing.check_store`.
+`open_store` takes a path and returns a store. Imported by `redaction` and above. A new store is a subclass of
+`BaseStore` that passes `turnlog.testing.check_store`.
 """
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from .._platform.paths import data_folder
-from ..errors import InputError
-from ..log.store import Store
-from .copying import copy_store
-from .encrypted.keys import ASK, KEY_PLACES, KeySource, Passphrase, is_key_place, new_key, placed_key
-from .encrypted.store import SealedStore, rekey
-from .jsonl.store import FilesStore
-from .memory import MemoryStore
-from .ownership import is_part_of, leads_out
-from .retention import Collected, Limits
-from .sqlite.database import Durability
-from .sqlite.store import SqliteStore
+from .._platform.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .base import BaseStore, Log
+    from .copying import copy_store
+    from .durability import Durability
+    from .encrypted.keys import ASK, KEY_PLACES, KeySource, Passphrase, is_key_place, new_key, placed_key
+    from .encrypted.store import SealedStore
+    from .jsonl.store import FilesStore
+    from .memory import MemoryStore
+    from .ownership import is_part_of, leads_out
+    from .places import default_path, local_path, open_store, placed, rekey_store, store_given
+    from .retention import Collected, Limits
+    from .sqlite.store import SqliteStore
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "base": "BaseStore Log",
+            "copying": "copy_store",
+            "durability": "Durability",
+            "encrypted.keys": "ASK KEY_PLACES KeySource Passphrase is_key_place new_key placed_key",
+            "encrypted.store": "SealedStore",
+            "jsonl.store": "FilesStore",
+            "memory": "MemoryStore",
+            "ownership": "is_part_of leads_out",
+            "places": "default_path local_path open_store placed rekey_store store_given",
+            "retention": "Collected Limits",
+            "sqlite.store": "SqliteStore",
+        },
+    )
 
 __all__ = [
     "ASK",
+    "BaseStore",
     "Collected",
     "Durability",
     "FilesStore",
     "KEY_PLACES",
     "KeySource",
     "Limits",
+    "Log",
     "MemoryStore",
     "Passphrase",
     "SealedStore",
@@ -48,98 +67,3 @@ __all__ = [
     "rekey_store",
     "store_given",
 ]
-
-_SQLITE_URL = "sqlite:///"
-_FILES_URLS = ("files:///", "files:")
-
-
-def open_store(
-    path_or_url: str | Path,
-    *,
-    durability: Durability = "normal",
-    read_only: bool = False,
-    key: KeySource | None = None,
-) -> Store:
-    """The store at a path (one SQLite file), at `sqlite:///path`, in a folder of JSON Lines at
-    `files:folder` or `files:///folder`, or `:memory:` for none on disk.
-
-    Unless `read_only`, a file and folders that are not there are made, and an older store is
-    brought to this version. With `key` (see `KeySource`) a new store is encrypted, and an encrypted one
-    opened; in memory it has nothing to protect. Raises InputError, NewerStore, StoreKeyError, StoreError.
-    """
-    place = str(path_or_url)
-    if place == ":memory:":
-        return MemoryStore()
-    home = _on_disk(place, durability=durability, read_only=read_only, sealed=key is not None)
-    if key is None:
-        return home
-    try:
-        return SealedStore.opened(home, key, read_only=read_only)
-    except BaseException:
-        home.close()
-        raise
-
-
-def rekey_store(path_or_url: str | Path, key: KeySource, new: KeySource) -> None:
-    """Have an encrypted store opened by the key `new` from now on. Its records stay as they are: who has the old key
-    and a copy of the store from before can read that. Raises as `open_store`."""
-    home = _on_disk(str(path_or_url), durability="full", read_only=False, sealed=True)
-    try:
-        rekey(home, key, new)
-    finally:
-        home.close()
-
-
-def _on_disk(place: str, *, durability: Durability, read_only: bool, sealed: bool) -> FilesStore | SqliteStore:
-    path = local_path(place)
-    if path is None:
-        raise InputError(f"no store of this kind is known: {place!r}; name a file, {_SQLITE_URL}FILE or files:FOLDER")
-    if place.startswith(_FILES_URLS):
-        return FilesStore(path, durability=durability, read_only=read_only, sealed=sealed)
-    return SqliteStore(path, durability=durability, read_only=read_only, sealed=sealed)
-
-
-def local_path(path_or_url: str) -> Path | None:
-    """The file or folder of a store; None for `:memory:` and URLs of no kind that is known.
-
-    Raises InputError if the name is empty, or none that a file can have.
-    """
-    place = path_or_url
-    for url in (_SQLITE_URL, *_FILES_URLS):
-        if place.startswith(url):
-            place = place.removeprefix(url)
-            break
-    else:
-        if "://" in place or place == ":memory:":
-            return None
-    if not place:
-        raise InputError("the store has no name; name a file, or a folder after files:")
-    if "\0" in place:
-        raise InputError(f"store: found {path_or_url!r}, allowed is a name without a NUL character")
-    try:
-        os.fsencode(place)
-    except UnicodeEncodeError as error:
-        raise InputError(f"store: found {path_or_url!r}, allowed is a name that a file can have") from error
-    return Path(place)
-
-
-def store_given(place: Any) -> None:
-    """Raises InputError for what is neither a path nor a store."""
-    if not isinstance(place, (str, Path)) and (isinstance(place, type) or not hasattr(place, "hold")):
-        raise InputError(f"a store is a path (str or Path) or an open store, not {place!r}")
-
-
-def default_path() -> Path:
-    """Where the user's own store is: `turnlog/turnlog.db` in the data folder of the system's custom (see `places`)."""
-    return data_folder() / "turnlog.db"
-
-
-def placed(path_or_url: str, folder: Path) -> str:
-    """The place of a store that was written down in a file of `folder`: from there, with `~` for the home. Raises
-    InputError as `local_path`, and for the home of a user that there is not."""
-    kind = next((url for url in (_SQLITE_URL, *_FILES_URLS) if path_or_url.startswith(url)), "")
-    path = local_path(path_or_url)
-    try:
-        return path_or_url if path is None else f"{kind}{folder / path.expanduser()}"
-    except RuntimeError as error:
-        raise InputError(f"store: found {path_or_url!r}, allowed is a place that there is; no such home") from error

@@ -267,6 +267,10 @@ class BaseStore(Store):
 
     # -- what a store holds ----------------------------------------------------------------------
 
+    @property
+    def encrypted(self) -> bool:
+        return False
+
     def inventory(self) -> Inventory:
         with self._lock:
             blobs = {name: put.size for name, put in self._blobs().items()}

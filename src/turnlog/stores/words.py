@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence, Set
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -36,13 +36,18 @@ _SPACELESS = (
 )
 _ALONE = re.compile(f"[{_SPACELESS}]")
 _LETTER = f"[^\\W_{_SPACELESS}]"
-_WORD = re.compile(f"{_LETTER}(?:{_LETTER}|[{_MARK}])*|(?=[^\\W_])[{_SPACELESS}]")
 _PLAIN_WORD = re.compile("[a-z0-9]+")
 # What ASCII parts from the rest, with something in it that is none.
 _FOREIGN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*+[^\x00-\x7f][^\x00-/:-@\[-`{-\x7f]*+")
 _SHORT_RUN = 32
 """Characters of a run that is likely to come again: a word."""
 _PIECE = re.compile(r'"([^"]*)"?(\*?)|([^\s"]+)')
+
+
+@cache
+def _word_pattern() -> re.Pattern[str]:
+    """What a word is. Made when first needed: it takes as long as to open a store."""
+    return re.compile(f"{_LETTER}(?:{_LETTER}|[{_MARK}])*|(?=[^\\W_])[{_SPACELESS}]")
 
 
 class Term(Struct, frozen=True):
@@ -94,7 +99,7 @@ def _words(text: str) -> list[str]:
     marks in the names of files."""
     if text.isascii():
         return _PLAIN_WORD.findall(text.lower())
-    return [fold(word) for word in _WORD.findall(unicodedata.normalize("NFC", text))]
+    return [fold(word) for word in _word_pattern().findall(unicodedata.normalize("NFC", text))]
 
 
 def indexed(text: str) -> str:
@@ -176,7 +181,7 @@ class Finder:
                 return min(spans, key=_start)
         if match := self._anywhere.search(text):
             return match.span()
-        for match in _WORD.finditer(text):  # spelled with accents
+        for match in _word_pattern().finditer(text):  # spelled with accents
             word = fold(unicodedata.normalize("NFC", match.group()))
             for term in self._terms:
                 if word.startswith(term.words[0]) if term.prefix and len(term.words) == 1 else word == term.words[0]:

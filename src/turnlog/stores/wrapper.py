@@ -18,6 +18,10 @@ class StoreWrapper(BaseStore):
     def __init__(self, store: Store) -> None:
         self.store = store
 
+    @property
+    def encrypted(self) -> bool:
+        return self.store.encrypted
+
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         return self.store.append(session_id, drafts, expected=expected)
 

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -53,17 +52,6 @@ KeySource = bytes | str | Passphrase | Callable[[], "bytes | Passphrase"]
 """Where the key of a store is: 32 bytes; `"file:PATH"` or `"env:NAME"`, which hold such (as 64 hex digits, as base64,
 or a file of 32 bytes); `"passphrase-file:PATH"` or `"passphrase-env:NAME"`; a Passphrase; or a function that returns
 the bytes or a Passphrase, from a keyring for example."""
-
-
-class Keyhole(Protocol):
-    """Where a store keeps its lock."""
-
-    def read(self) -> bytes | None:
-        """The lock; None if the store is not encrypted."""
-
-    def write(self, lock: bytes, *, was: bytes | None) -> bool:
-        """Put in a lock in place of the one that was there; False if that is another one. The first lock goes into
-        an empty store only: raises StoreKeyError."""
 
 
 class _Scrypt(Struct, frozen=True):

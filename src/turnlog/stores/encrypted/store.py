@@ -20,11 +20,12 @@ from ...log.records import Record
 from ...log.store import SWEEP_GRACE_SECONDS, Draft, Inventory, Packed, Problem, SessionInfo, Store, Swept
 from ..base import BaseStore
 from ..blobs import is_blob_name
+from ..key_slot import KeySlot
 from ..records import blob_names, check_unchanged, fork_point, number_drafts, of_any
 from ..segments import Segment, unshared
 from ..wrapper import StoreWrapper
 from .cards import Card, forked_card, new_card, read_card, spans, titled, written_card
-from .keys import Keyhole, KeySource, new_lock, unlocked
+from .keys import KeySource, new_lock, unlocked
 from .records import Opener, is_loose, pack_from, pack_of, packed_bytes, sealed_bytes, sealed_draft
 from .vault import BLOB_OVERHEAD, Vault
 
@@ -33,7 +34,7 @@ class Locked(Store, Protocol):
     """A store that also keeps the lock of its key."""
 
     @property
-    def keyhole(self) -> Keyhole:
+    def key_slot(self) -> KeySlot:
         """Where the lock is."""
 
     @property
@@ -52,14 +53,28 @@ class SealedStore(StoreWrapper):
     @classmethod
     def opened(cls, store: Locked, key: KeySource, *, read_only: bool = False) -> SealedStore:
         """The store that `key` opens; an empty one becomes encrypted. Raises StoreKeyError, InputError."""
-        lock = store.keyhole.read()
+        lock = store.key_slot.read()
         if lock is None:
             if read_only:
                 raise StoreKeyError(f"{store.path} is not encrypted: open it without a key")
             lock = new_lock(key)
-            if not store.keyhole.write(lock, was=None):  # another process was quicker
-                lock = store.keyhole.read() or lock
+            if not store.key_slot.write(lock, was=None):  # another process was quicker
+                lock = store.key_slot.read() or lock
         return cls(store, Vault(*unlocked(lock, key, store.path)))
+
+    @staticmethod
+    def rekey(store: Locked, key: KeySource, new: KeySource) -> None:
+        """Have `store` opened by the key `new` from now on. Its records stay as they are: who has the old key and a
+        copy of the store, or of its lock, from before can still read them. Raises StoreKeyError, InputError."""
+        lock = store.key_slot.read()
+        if lock is None:
+            raise StoreKeyError(f"{store.path} is not encrypted")
+        if not store.key_slot.write(new_lock(new, *unlocked(lock, key, store.path)), was=lock):
+            raise StoreKeyError(f"the key of {store.path} was changed by somebody else; nothing was changed here")
+
+    @property
+    def encrypted(self) -> bool:
+        return True
 
     @property
     def torn(self) -> list[Problem]:
@@ -297,16 +312,6 @@ class SealedStore(StoreWrapper):
         if known is None or known[0] != info.title:
             self._cards[info.id] = known = info.title, read_card(self._vault, info)
         return known[1]
-
-
-def rekey(store: Locked, key: KeySource, new: KeySource) -> None:
-    """Have an encrypted store opened by another key from now on. Its records stay as they are: who has the old key and
-    a copy of the store, or of its lock, from before can still read them. Raises StoreKeyError, InputError."""
-    lock = store.keyhole.read()
-    if lock is None:
-        raise StoreKeyError(f"{store.path} is not encrypted")
-    if not store.keyhole.write(new_lock(new, *unlocked(lock, key, store.path)), was=lock):
-        raise StoreKeyError(f"the key of {store.path} was changed by somebody else just now; nothing was changed here")
 
 
 def _bytes_of(records: Iterable[Record]) -> Iterator[tuple[int, bytes]]:

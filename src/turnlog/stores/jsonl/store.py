@@ -34,13 +34,13 @@ from ...log.store import (
 from ..base import BaseStore
 from ..blob_gc import unused
 from ..blobs import BlobFolder, is_blob_name, whole_blob
-from ..encrypted.keyholes import FilesKeyhole
+from ..durability import Durability
 from ..locks import Hold, HoldFolder
 from ..records import check_unchanged, fork_point, kind_finder, number_drafts, of_any, storable
 from ..segments import Segment
-from ..sqlite.database import Durability
 from .append import write_records
 from .files import Card, LogFolder, open_folder, start_sum
+from .key_slot import FilesKeySlot
 from .lines import Tail
 from .reading import LogSegment, line_at, read_backwards, read_forwards, segments_of
 from .retention import clear_up, delete, inventory, records_of
@@ -78,8 +78,8 @@ class FilesStore(BaseStore):
         self._folder = LogFolder(self.path, sync=durability == "full", finish=finish_rewrite)
         self._blob_files = BlobFolder(self.path / "blobs")
         open_folder(self._folder, read_only=read_only)
-        self.keyhole = FilesKeyhole(self._folder, read_only=read_only, sealed=sealed)
-        self.keyhole.check()
+        self.key_slot = FilesKeySlot(self._folder, read_only=read_only, opened_by_key=sealed)
+        self.key_slot.check()
         if not read_only:
             with self._folder.store_lock():  # a rewrite that was interrupted is ended
                 self._folder.sessions.mkdir(mode=0o700, exist_ok=True)  # a copy may have left it out, empty as it was
@@ -129,7 +129,7 @@ class FilesStore(BaseStore):
         check_session_id(session_id)
         check_parent(session_id, parent)
         with self._changing():
-            self.keyhole.check()  # it may have become encrypted since it was opened
+            self.key_slot.check()  # it may have become encrypted since it was opened
             self._check_free(session_id)
             card = Card(1, session_id, storable(title), created or utc_now(), time.time_ns(), parent)
             return self._make_log(card, "")

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
-from typing import Literal
 
 from ...errors import CorruptRecord, StoreError
+from ..durability import Durability
 from ..folders import make_private
 from .packs import check_packs, lend_packs
 from .schema import needs_upgrade, upgrade, version_of
@@ -25,12 +25,6 @@ try:
     import fcntl
 except ImportError:  # Windows: SQLite's own waiting has to do
     fcntl = None  # type: ignore[assignment]
-
-Durability = Literal["normal", "full"]
-"""What an append has survived when it returns: `normal` a killed process, `full` a power cut too.
-
-After a power cut `normal` may have lost the newest records, never records before others.
-"""
 
 _BUSY_SECONDS = 30.0
 _FOLD_WAIT_MS = 1000

@@ -30,14 +30,15 @@ from ...log.store import (
 )
 from ..base import BaseStore
 from ..blobs import BlobFolder, is_blob_name, whole_blob
-from ..encrypted.keyholes import SqliteKeyhole
+from ..durability import Durability
 from ..locks import Hold, HoldFolder
 from ..records import check_unchanged, fork_point, of_any, storable
 from ..search import Search
 from ..segments import Segment
 from .append import Appender
-from .database import Database, Durability
+from .database import Database
 from .index import catch_up, is_behind, renew_if_damaged
+from .key_slot import SqliteKeySlot
 from .packs import pack
 from .reading import Reader
 from .retention import inventory, reclaim, sweep, used_bytes
@@ -84,9 +85,9 @@ class SqliteStore(BaseStore):
         self._indexed: tuple[int, int, int] | None = None
         self._database = Database(real, durability=durability, read_only=read_only)
         self._reader = Reader(self._database)
-        self.keyhole = SqliteKeyhole(self._database, sealed=sealed)
+        self.key_slot = SqliteKeySlot(self._database, opened_by_key=sealed)
         try:
-            self.keyhole.check()
+            self.key_slot.check()
         except StoreKeyError:
             self._database.close()
             raise
@@ -124,7 +125,7 @@ class SqliteStore(BaseStore):
         check_parent(session_id, parent)
         time = created or utc_now()
         with self._database.writing() as db:
-            self.keyhole.check()  # it may have become encrypted since it was opened
+            self.key_slot.check()  # it may have become encrypted since it was opened
             check_free(db, session_id)
             return insert(
                 db,
