@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from ..log.budget import Budget
-from ..log.messages import Message, ToolCall, ToolResult
+from ..log.messages import Message, ToolCall
 from ..log.records import Configuration, Decision, Record
 from ..log.store import RecordStore
 from ..models.target import target
@@ -22,6 +22,7 @@ from ..view.compaction.blocks import starts_block
 from ..view.decisions import EARLIER, Effects, Rewinds, active_decisions, ended_decisions, lasting, told
 from ..view.fold import as_shown
 from ..view.program_prefaces import is_preface
+from ..view.repair.pairing import Pairing
 from ..view.types import Edit, Shown, starts_turn
 
 _REACH = 2
@@ -185,7 +186,7 @@ def _beginning(log: _Log, begin: int, room: int) -> list[Record]:
     task = 0  # so many of them lead to the first user message, which stays whatever is open ahead of it
     ahead = True  # of the user's own words: what was said in his name is an agent's
     whole = 0  # so many of them stand before a place where no call waits for its result
-    waiting: set[str] = set()
+    pairing = Pairing()
     for record in log.read(1, begin - 1):
         room -= log.size(record)
         if room < 0 and task and not ahead:
@@ -195,8 +196,8 @@ def _beginning(log: _Log, begin: int, room: int) -> list[Record]:
             task, ahead = len(oldest), not _is_own_word(record)
         elif task and (record.message or _NOTHING).role == "assistant":
             ahead = False
-        _see(record, waiting)
-        whole = len(oldest) if not waiting else whole
+        pairing.see(record.message or _NOTHING)
+        whole = len(oldest) if not pairing.open else whole
     return oldest[: max(task, whole)] or oldest
 
 
@@ -215,12 +216,10 @@ def _block_begin(records: Sequence[Record]) -> int | None:
 def _calls_before(newest: Sequence[Record], ahead: Iterable[Record]) -> list[Record]:
     """Of what stands `ahead` of the newest records, the last first, what belongs to them: calls that they answer behind
     a user's word."""
-    wanted, called = set[str](), set[str]()
-    for part in (part for record in newest if record.message is not None for part in record.message.parts):
-        if isinstance(part, ToolCall):
-            called.add(part.id)
-        elif isinstance(part, ToolResult) and part.call_id not in called:
-            wanted.add(part.call_id)
+    pairing, wanted = Pairing(), set[str]()
+    for record in newest:
+        pairing.see(record.message or _NOTHING)
+        wanted |= {result.call_id for result in pairing.orphaned}
     before: list[Record] = []
     found = 0  # so many of them belong to the newest
     for record in islice(ahead, _RESULTS_WITHIN if wanted else 0):
@@ -258,27 +257,18 @@ def _around(log: _Log, n: int, gap: tuple[int, int]) -> list[Record]:
         if shown.message.role == "system" or starts_block(as_shown(block[0])[0], shown):
             break
         block.insert(0, record)
-    waiting: set[str] = set()
+    pairing = Pairing()
     for record in block:
-        _see(record, waiting)
+        pairing.see(record.message or _NOTHING)
     for record in log.read_all(n + 1, min(gap[1], n + _RESULTS_WITHIN)):
         if (shown := log.shown(record)) is None:
             continue
         starts = shown.message.role == "system" or starts_block(shown, as_shown(block[-1])[0])
-        if starts and not waiting:
+        if starts and not pairing.open:
             break
         block.append(record)
-        _see(record, waiting)
+        pairing.see(record.message or _NOTHING)
     return block
-
-
-def _see(record: Record, waiting: set[str]) -> None:
-    """Add the calls of a record to those that wait for their results, take away those that it answers."""
-    for part in record.message.parts if record.message is not None else ():
-        if isinstance(part, ToolCall):
-            waiting.add(part.id)
-        elif isinstance(part, ToolResult):
-            waiting.discard(part.call_id)
 
 
 def _with_system(records: Sequence[Record], marks: Sequence[Record]) -> tuple[Record, ...]:

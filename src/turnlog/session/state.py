@@ -31,7 +31,7 @@ from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown
 from ..view.repair.pairing import Pairing
-from ..view.tool_calls import LEDGER, Standing, fate_after, fate_of, open_calls
+from ..view.tool_calls import LEDGER, Standing, fate_after, fate_of
 from ..view.types import Loss, Shown, starts_turn
 from .loader import Window, gap_tokens, reach_for, read_landmarks, read_window, usual_reach
 
@@ -134,13 +134,18 @@ class Context:
         self._reach = reach or usual_reach(now)
         window = read_window(self._store, self._id, self.last, marks.system, self._lasting, self._sizing, self._reach)
         self.gap, self._within = window.gap, window.within
-        before, waiting = self._fate, open_calls(window.records)
-        self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
-        if any(before.get(call) != self._fate.get(call) for call in waiting):
-            self._shown = Conversation()  # made while something else was known of these calls
         self.calibration = calibrated(window.records)
         self._fill(window.records)
+        before, waiting = self._fate, self._open_calls()
+        self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
+        if any(before.get(call) != self._fate.get(call) for call in waiting):
+            for piece in self._shown.pieces:
+                piece.forget()  # it may have been built while something else was known of these calls
         self._torn = False
+
+    def _open_calls(self) -> list[tuple[int, str]]:
+        """The calls without a result, by the record of the call and its id."""
+        return [(self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._pairing.open]
 
     def _known_fate(self, window: Window, first: int) -> dict[tuple[int, str], Standing]:
         """What the log knows of calls from record `first` on; also what stands where decisions hide it, but not what

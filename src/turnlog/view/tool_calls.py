@@ -1,7 +1,4 @@
-"""Tool calls as the log knows them: which are open, what became of each.
-
-The only place that derives open calls from records.
-"""
+"""Tool calls as the log knows them: what became of each. Which result answers which is told by `repair.pairing`."""
 
 from __future__ import annotations
 
@@ -23,19 +20,6 @@ Standing = Outcome | Literal["asked", "approved"]
 
 LEDGER = ("approval", "tool_finished", "tool_started")
 """The kinds of records that say what became of calls."""
-
-
-def open_calls(records: Iterable[Record]) -> set[tuple[int, str]]:
-    """The calls in messages that no result behind them answers, by the record of the call and its id."""
-    waiting: dict[str, list[int]] = {}
-    for record in records:
-        message = record.message
-        for part in message.parts if message is not None else ():
-            if isinstance(part, ToolCall):
-                waiting.setdefault(part.id, []).append(record.n)
-            elif isinstance(part, ToolResult) and waiting.get(part.call_id):
-                waiting[part.call_id].pop()
-    return {(n, call_id) for call_id, numbers in waiting.items() for n in numbers}
 
 
 def fate_of(records: Iterable[Record]) -> dict[tuple[int, str], Standing]:

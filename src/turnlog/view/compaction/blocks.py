@@ -11,7 +11,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from ...log.messages import ToolCall, ToolResult
+from ...log.messages import ToolResult
 from ..program_prefaces import is_preface
 from ..repair.pairing import pair
 from ..types import Shown, starts_turn
@@ -155,8 +155,7 @@ def _tied(groups: list[list[Item]]) -> list[list[Item]]:
 
 def has_open_call(group: Sequence[Item]) -> bool:
     """Whether a call in a group of items has no result there."""
-    calls = sum(isinstance(part, ToolCall) for item in group for part in item.raw.message.parts)
-    return calls > len(pair([item.raw for item in group]).answers)
+    return bool(pair([item.raw for item in group]).waiting)
 
 
 def newest_start(blocks: Sequence[Block], start: int, room: int, *, beside_kept: bool = False) -> int:

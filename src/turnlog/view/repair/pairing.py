@@ -1,4 +1,4 @@
-"""Which result answers which call, by position.
+"""Which result answers which call, by position, and which calls are open: the only place that tells.
 
 Ids are not unique in real logs: a result answers the nearest call before it that has its id and is
 still open. Results without an id (some providers give none) go by name, then by order.
@@ -33,51 +33,44 @@ class Pairing:
     """Pairs the calls and results of a view that is told message by message."""
 
     def __init__(self) -> None:
-        self._open: list[tuple[At, ToolCall]] = []
+        self.open: list[tuple[At, ToolCall]] = []
+        """The calls that have no result so far."""
         self._answered: dict[str, tuple[At, ToolResult]] = {}
         self._answers: dict[At, At] = {}
         self._orphans: set[At] = set()
         self._duplicates: set[At] = set()
         self._seen = 0
         self._by_name = False
-        self.answered: list[int] = []
-        """The messages whose calls the last message answered."""
-        self.orphaned = 0
-        """How many results of calls that are not there the last message has."""
+        self.orphaned: list[ToolResult] = []
+        """The results in the last message whose call is not there."""
 
     def see(self, message: Message) -> None:
         """The next message."""
         i, self._seen = self._seen, self._seen + 1
-        self.answered, self.orphaned = [], 0
+        self.orphaned = []
         for j, part in enumerate(message.parts):
             if isinstance(part, ToolCall) and message.role == "assistant":
-                self._open.append(((i, j), part))
+                self.open.append(((i, j), part))
             elif isinstance(part, ToolResult):
                 self._take((i, j), part)
-
-    @property
-    def waiting(self) -> list[At]:
-        """The calls that have no result so far."""
-        return [at for at, _ in self._open]
 
     def pairs(self) -> Pairs:
         """What was found so far."""
         orphans, duplicates = frozenset(self._orphans), frozenset(self._duplicates)
-        return Pairs(dict(self._answers), orphans, duplicates, tuple(self.waiting), self._by_name)
+        return Pairs(dict(self._answers), orphans, duplicates, tuple(at for at, _ in self.open), self._by_name)
 
     def _take(self, at: At, result: ToolResult) -> None:
-        call = _open_call(self._open, result)
+        call = _open_call(self.open, result)
         if call is not None:
             self._answers[call[0]] = at
             self._answered[call[1].id] = call[0], result
-            self._open.remove(call)
+            self.open.remove(call)
             self._by_name = self._by_name or call[1].id != result.call_id
-            self.answered.append(call[0][0])
         elif result.call_id and result.call_id in self._answered:
             self._another(at, result)
         else:
             self._orphans.add(at)
-            self.orphaned += 1
+            self.orphaned.append(result)
 
     def _another(self, at: At, result: ToolResult) -> None:
         """A second result of one call: a real one takes the place of a synthetic one, else it goes."""
