@@ -308,6 +308,9 @@ class Life(RuleBasedStateMachine):
         return f"word {n} " * (40 if n % 4 == 0 else 1)
 
     def bodies(self) -> list[bytes | None]:
+        """What each target is sent next. The session's own is asked first: what it decides is put on record, and the
+        others are sent what that leaves."""
+        self.attempt(self.session)
         return [self.attempt(self.session, aim) for aim in TARGETS]
 
     def attempt(self, session: Session, aim: Target | None = None, budget: int = 0) -> bytes | None:
@@ -334,6 +337,24 @@ def waiting(records: list[Record]) -> set[str]:
     parts = [part for record in standing(records) if record.message for part in record.message.parts]
     answered = {part.call_id for part in parts if isinstance(part, ToolResult)}
     return {part.id for part in parts if isinstance(part, ToolCall)} - answered
+
+
+def test_a_session_that_has_decided_sends_the_same_again_and_reopened(oracle: ModuleType) -> None:
+    """What its own target had to decide would be decided anew by whoever asks next, if it were not on record: here the
+    own target has no room for what several others take whole."""
+    life = type("Lived", (Life,), {"oracle": oracle})()
+    for _ in range(8):
+        life.answer_breaks_off()
+    life.configure(budget=600, strategy="auto")
+    life.say()
+    life.answer_breaks_off()
+    others = life.attempt(life.session, TARGETS[0])
+    life.switch(TARGETS[4])
+    before = life.bodies()
+    assert before == life.bodies()
+    assert before[0] != others  # the own target did decide
+    life.kill()
+    life.teardown()
 
 
 def test_no_order_of_things_leads_to_a_request_that_is_refused(oracle: ModuleType) -> None:
