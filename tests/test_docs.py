@@ -95,6 +95,7 @@ def run_command(command: str, folder: Path) -> str:
     return run.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.name)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An example that does not run, or prints something else than the page shows, fails here."""

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 import turnlog
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -101,6 +103,7 @@ def test_module_names_say_something() -> None:
     assert [_where(path) for path in SOURCES if {path.stem, path.parent.name} & BAD_NAMES] == []
 
 
+@pytest.mark.slow
 def test_own_modules_are_imported_at_the_top() -> None:
     """An import of our own inside a function, which hides a cycle from import-linter, fails here."""
     hidden = []
@@ -223,6 +226,7 @@ def test_public_things_say_what_they_are() -> None:
     assert silent == []
 
 
+@pytest.mark.slow
 def test_every_test_says_what_would_break() -> None:
     """A test function without a docstring fails here."""
     silent = []

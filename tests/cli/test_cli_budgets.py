@@ -42,6 +42,7 @@ def session(turnlog: Any, tmp_path: Path) -> str:
     return "s"
 
 
+@pytest.mark.slow
 def test_compacting_says_what_went_and_undoing_brings_it_back(turnlog: Any, session: str) -> None:
     """The figures are those of the decisions on record; after as many undos everything is shown again."""
     whole = turnlog("request", session, "--to", "openai-chat").out

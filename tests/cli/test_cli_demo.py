@@ -18,6 +18,7 @@ from turnlog.session.session import Session
 from turnlog.stores import open_store
 
 
+@pytest.mark.slow
 def test_it_runs_and_leaves_nothing(turnlog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends with 0, says nothing on stderr, and leaves no file, here or in the temporary folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -26,6 +27,7 @@ def test_it_runs_and_leaves_nothing(turnlog: Any, tmp_path: Path, monkeypatch: p
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_it_shows_what_it_claims(turnlog: Any) -> None:
     """Every claim of the demo is checked on its output: a kill that was none, a violation, a log that
     changed, or an answer invented for the killed tool would show here."""
@@ -44,6 +46,7 @@ def test_it_shows_what_it_claims(turnlog: Any) -> None:
     assert "\x1b" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", TARGETS)
 def test_its_requests_are_accepted(tmp_path: Path, oracle: ModuleType, provider: str) -> None:
     """What the demo's table counts are requests that the providers take."""
@@ -64,6 +67,7 @@ def made(path: Path, provider: str) -> dict[str, Any]:
         return Session(store, store.sessions()[0]).request(target(provider, TARGETS[provider])).body
 
 
+@pytest.mark.slow
 def test_it_says_the_same_each_time(turnlog: Any) -> None:
     """No clock, no chance, no path of this machine in what it shows."""
     assert turnlog("demo").out == turnlog("demo").out

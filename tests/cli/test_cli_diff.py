@@ -98,6 +98,7 @@ def test_one_turn_alone(store: SqliteStore, turnlog: Command) -> None:
     assert turnlog("diff", "s", "--turn", "0").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not has_git(), reason="git is not there to apply the patch")
 def test_a_pipe_gets_a_patch_that_git_applies(store: SqliteStore, tmp_path: Path) -> None:
     """`turnlog diff ID | git apply` is what the command is for; an escaped byte would break it."""

@@ -44,6 +44,7 @@ def shell(command: str, store: Path) -> tuple[int, str]:
     return run.returncode, run.stderr.decode("utf-8", "replace")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs bash")
 @pytest.mark.parametrize(
     ("command", "code", "said"),
@@ -82,6 +83,7 @@ def test_every_end_is_clean(store: Path, command: str, code: int, said: str | No
         assert err == said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("command", ["$T show s", "$T ls", "$T request s --to google", "$T --help"])
 def test_a_full_disk_is_said(store: Path, command: str) -> None:
@@ -198,6 +200,7 @@ def test_a_wrong_argument_ahead_of_the_command(turnlog: Any) -> None:
     assert ended.err.startswith("usage: turnlog [-h] ")
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_module() -> None:
     """Where the script is not on the path, `python -m turnlog` is what is left."""
     ended = subprocess.run([sys.executable, "-m", "turnlog", "--version"], capture_output=True, text=True, check=False)

@@ -121,6 +121,7 @@ def test_every_kind_comes_back() -> None:
     assert_same(a_store(), "cats")
 
 
+@pytest.mark.slow
 @given(damaged_histories())
 def test_any_history_comes_back(history: History) -> None:
     """The same, for whatever conversations hold."""
@@ -158,6 +159,7 @@ def test_what_sessions_really_hold_comes_back() -> None:
         assert_same(session._store, "lived")
 
 
+@pytest.mark.slow
 def test_real_sessions_come_back(shared: Path) -> None:
     """The same for what agents really wrote."""
     seen = 0

@@ -70,6 +70,7 @@ def obeyed(output: str) -> set[str]:
     return {char for char in set(output) if unicodedata.category(char) in FORBIDDEN and char not in ALLOWED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("watched", [False, True], ids=["pipe", "terminal"])
 def test_no_command_fails_or_hands_it_on(
     turnlog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watched: bool

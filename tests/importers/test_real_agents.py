@@ -137,6 +137,7 @@ def test_a_field_of_another_kind_is_a_warning_and_never_a_crash(shared: Path, se
             assert encode_record(Record(n, draft.time, decode_record(encoded).body)) == encoded
 
 
+@pytest.mark.slow
 def test_every_other_file_is_read_or_refused_by_name(shared: Path) -> None:
     """A folder of anything can be imported: no file in it may end the import."""
     refused: dict[str, str] = {}

@@ -44,6 +44,7 @@ def _is_prompt(message: Any) -> bool:
     return message.form is not None and message.form.shape == "instructions"
 
 
+@pytest.mark.slow
 def test_counts_agree_with_the_manifest(shared: Path) -> None:
     """A message, call, image or interrupt lost on import would not be missed by any other test."""
     rows, wrong = [], []
@@ -88,6 +89,7 @@ def wire_of(lines: list[bytes], session: Imported, record: MessageRecord) -> tup
     return want, [block for content in made for block in ([content] if isinstance(content, str) else content)]
 
 
+@pytest.mark.slow
 def test_rendering_gives_back_what_was_read(shared: Path) -> None:
     """Blocks and items of every message, word for word: nothing is lost on the way in."""
     checked, wrong = 0, []

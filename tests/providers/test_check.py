@@ -35,6 +35,7 @@ def damaged_bodies(aim: Target) -> Iterator[dict[str, Any]]:
         yield mutant(build(plan(Configuration(), aim), shown(history), blob).body, random.Random(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 def test_check_tells_of_what_is_refused_and_of_nothing_that_is_left_alone(aim: Target, oracle: ModuleType) -> None:
     """Silence about a body that the API refuses lets it be sent; a violation in one that repair would not change

@@ -350,6 +350,7 @@ def test_settings_are_camel_case_whatever_was_sent() -> None:
     assert parsed.configuration.settings == {"generationConfig": {"maxOutputTokens": 5}}
 
 
+@pytest.mark.slow
 def test_the_sdk_sends_the_body_unchanged(fake_server: Any, recorded: list[tuple[str, dict[str, Any]]]) -> None:
     """The real SDK respells bytes and drops fields it does not know; our arguments must not let it."""
     genai = pytest.importorskip("google.genai")

@@ -76,6 +76,7 @@ def test_the_sound_body_is_sound(model: str, oracle: ModuleType) -> None:
     assert check(BODY, "google", model=model) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_every_mutant_is_refused_with_a_path_or_made_acceptable(model: str, oracle: ModuleType) -> None:
     """The promise of `repair`, and that repairing twice is repairing once, for bodies nobody foresaw: 99 in 100."""

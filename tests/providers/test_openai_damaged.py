@@ -310,6 +310,7 @@ def test_deep_arguments_stay_text(name: str, depth: int) -> None:
     assert json.dumps(deep)[1:-1] in json.dumps(request)
 
 
+@pytest.mark.slow
 @names
 def test_deep_bodies_are_refused(name: str) -> None:
     """Objects nested without end are a FormatError, not a RecursionError."""

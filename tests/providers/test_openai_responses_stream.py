@@ -53,6 +53,7 @@ def replay(message: Message, **settings: Any) -> dict[str, Any]:
     return PROVIDER.render(view, Configuration(provider=NAME, settings=settings), MODEL, {}.__getitem__).body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [True, False])
 @pytest.mark.parametrize("said", SCRIPT, ids=["text", "reasoning", "calls", "limit"])
 def test_streams_say_what_whole_answers_say(fake_server: Callable[..., Any], said: dict[str, Any], store: bool) -> None:

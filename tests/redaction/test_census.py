@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from real_transcripts import imported
 from turnlog import Redactor
@@ -28,6 +29,7 @@ def exact(value: Any) -> Iterator[tuple[str, str]]:
             yield from exact(item)
 
 
+@pytest.mark.slow
 def test_transcripts_stay_as_they_are(shared: Path) -> None:
     """Holes in ordinary conversations, or an id, a signature or a cipher that is taken for a key."""
     redactor, records, changed = Redactor(), 0, 0

@@ -256,6 +256,7 @@ def lived(store: Store, planted: list[Planted], life: Life, redact: bool | Redac
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("live", [False, True])
 @given(planted=DRAWN, life=LIVES)
 @settings(max_examples=EXAMPLES)
@@ -275,6 +276,7 @@ def test_nothing_is_left_of_what_was_redacted(live: bool, planted: list[Planted]
         assert list(scan(store)) == [] and store.verify() == []
 
 
+@pytest.mark.slow
 @given(DRAWN, LIVES)
 @settings(max_examples=EXAMPLES)
 @example(

@@ -166,6 +166,7 @@ def test_wrong_patterns_are_refused(patterns: dict[str, Any]) -> None:
         Redactor(patterns)
 
 
+@pytest.mark.slow
 def test_every_text_of_every_record_is_redacted() -> None:
     """A place of a record that somebody forgot: every kind of secret in each of them in turn."""
     names = list(SECRETS)
@@ -253,6 +254,7 @@ def test_signed_reasoning_keeps_its_signature() -> None:
     assert part.signature == "s" * 40 and "[redacted:npm-token:" in part.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -63,6 +63,7 @@ def leaky(place: str) -> Store:
     return store
 
 
+@pytest.mark.slow
 def test_scan_says_where_and_never_what(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A leak that is overlooked, or one that the scan itself prints."""
     leaky(place).close()
@@ -112,6 +113,7 @@ def test_a_title_holds_no_half_of_a_secret(place: str, lead: int, tmp_path: Path
     store.close()
 
 
+@pytest.mark.slow
 def test_scrub_leaves_nothing_and_changes_nothing_else(place: str, tmp_path: Path) -> None:
     """A secret that is left in a log, an index, free pages or a blob; or a record that had none and changed."""
     store = leaky(place)
@@ -168,6 +170,7 @@ def test_records_of_a_newer_version_are_scrubbed(place: str, tmp_path: Path) -> 
     store.close()
 
 
+@pytest.mark.slow
 def test_scrubbing_twice_changes_nothing(place: str) -> None:
     """A note for nothing, or marks that are taken for secrets."""
     store = leaky(place)
@@ -180,6 +183,7 @@ def test_scrubbing_twice_changes_nothing(place: str) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_files_that_others_name_stay(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A blob that is deleted under another session."""
     store = leaky(place)
@@ -196,6 +200,7 @@ def test_files_that_others_name_stay(place: str, capsys: pytest.CaptureFixture[s
     assert main(["verify", "--store", place]) == 0
 
 
+@pytest.mark.slow
 def test_the_command_asks(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Records that are rewritten without a word."""
     leaky(place).close()
@@ -246,6 +251,7 @@ def test_damage_is_not_laundered_files(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", range(6))
 def test_a_killed_rewrite_of_files_is_carried_out(stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process killed half-way through: logs that no longer hang together."""
@@ -311,6 +317,7 @@ def test_a_file_goes_though_its_scrub_was_ended(
     store.close()
 
 
+@pytest.mark.slow
 def test_a_reader_in_the_way_is_said(tmp_path: Path) -> None:
     """Old bytes in the write-ahead log that nobody hears of."""
     place = tmp_path / "s.db"
@@ -331,6 +338,7 @@ def test_a_reader_in_the_way_is_said(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_a_session_that_is_open_goes_on(place: str) -> None:
     """An open session whose next record does not fit the rewritten log."""
     leaky(place).close()

@@ -49,6 +49,7 @@ def said(session: Session) -> str:
     return " ".join((record.raw or b"").decode() for record in session.history())
 
 
+@pytest.mark.slow
 def test_nothing_planted_is_on_disk(place: str, tmp_path: Path) -> None:
     """A key in the log, the search index or the write-ahead log, while the store is open and after."""
     texts = [text for text, _ in SECRETS.values()]
@@ -292,6 +293,7 @@ def test_signed_reasoning_that_changed_is_not_sent() -> None:
         assert "sig" * 20 in said(session)
 
 
+@pytest.mark.slow
 def test_a_store_that_redacts_is_a_store() -> None:
     """A promise of stores that is broken on the way through."""
     check_store(lambda: RedactingStore(open_store(":memory:"), Redactor()))

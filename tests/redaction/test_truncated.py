@@ -62,6 +62,7 @@ def pieces(store: Store, name: str, secrets: list[str]) -> list[tuple[int, str]]
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_a_scrub_takes_halves_of_keys_out_of_summaries(way: dict[str, object], tmp_path: Path) -> None:
     """33 of the 36 characters of a key that was scrubbed, quoted by a summary that was cut off in it: in the session,

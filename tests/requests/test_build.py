@@ -27,6 +27,7 @@ HISTORIES = 500
 """In CI; `python bench/damaged.py --histories 50000` is the long run."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 def test_damaged_histories_make_requests_that_are_accepted(aim: Target, oracle: ModuleType) -> None:
     """A refused request is a bricked session: the complaint that this library exists to end."""
@@ -41,6 +42,7 @@ def test_damaged_histories_make_requests_that_are_accepted(aim: Target, oracle: 
     assert refused == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 def test_texts_that_say_nothing_make_requests_that_are_accepted(aim: Target, oracle: ModuleType) -> None:
     """Agents record blank texts beside calls and results. What is moved or left out leaves them behind, and a message

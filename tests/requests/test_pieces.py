@@ -57,6 +57,7 @@ def conversation(kinds: str) -> Iterator[Message]:
         yield Message({"S": "system", "s": "system", **dict.fromkeys("AaCD", "assistant")}.get(kind, "user"), said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 @given(kinds=st.text(KINDS, min_size=1, max_size=14))
 @example(kinds="SUCsA")  # an answer that nothing parts from a call without a result

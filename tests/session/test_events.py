@@ -357,6 +357,7 @@ def test_a_loop_that_ends_while_something_happens(store: MemoryStore) -> None:
     assert not waiting.done()
 
 
+@pytest.mark.slow
 def test_waits_that_were_cancelled_are_let_go(store: MemoryStore) -> None:
     """A program that looks for events with a time limit, again and again, fills up while nothing happens."""
     session, loop = session_in(store), Loop()

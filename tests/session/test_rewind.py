@@ -70,6 +70,7 @@ def attempt(session: Session) -> object:
 # -- the laws -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     history=damaged_histories(),
     limit=st.integers(100, 1_500),

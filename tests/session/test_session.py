@@ -226,6 +226,7 @@ def test_what_others_appended_is_replaced(tmp_path: Path) -> None:
         assert said == [("system", "Answer in German."), ("user", "Hello!")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", [2, 600], ids=["short", "with a gap"])
 @pytest.mark.parametrize("then", [lambda _: None, lambda session: session.compact(), lambda session: session.clear()])
 def test_system_text_is_said_once_however_often_a_session_is_opened_with_it(

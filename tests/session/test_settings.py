@@ -511,6 +511,7 @@ BAD: dict[str, str] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", BAD)
 def test_a_mistake_in_a_file_says_where_and_what(text: str, home: Path) -> None:
     """A mistake that is passed over, or told without the file, the key, what was found and what is allowed."""

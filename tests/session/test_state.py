@@ -55,6 +55,7 @@ def gist(made: Request) -> tuple[object, Counter[object], Counter[object]]:
     return made.body, Counter(map(repr, made.edits)), Counter(map(repr, made.losses))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider}-{aim.model}")
 @given(history=st.one_of(damaged_histories(), sound_histories()))
 @settings(max_examples=40)
@@ -144,6 +145,7 @@ def test_resuming_makes_the_same_request(history: History, limit: int, aim: Targ
         assert store.info("s").records == records
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 1 << 32), strategy=st.sampled_from(sorted(PRESETS)), aim=st.sampled_from(AIMS))
 @example(seed=50966, strategy="auto", aim=AIMS[2])  # a result of which the call was not at hand
 @example(seed=305, strategy="priority", aim=TARGETS[3])  # what the user had said last, before what came next

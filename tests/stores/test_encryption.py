@@ -137,6 +137,7 @@ def test_a_key_for_a_store_that_is_not_encrypted(place: str, tmp_path: Path) -> 
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["bytes", "file", "hex", "base64", "env", "function", "passphrase"])
 def test_where_a_key_may_come_from(source: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A source of keys that is refused, or makes another key the second time or in another process."""
@@ -179,6 +180,7 @@ def test_what_is_no_key(place: str, tmp_path: Path, key: KeySource, message: str
     assert new_key() != new_key() and len(bytes.fromhex(new_key())) == 32
 
 
+@pytest.mark.slow
 def test_another_key_opens_the_same_records(place: str, tmp_path: Path) -> None:
     """A changed key with which records are lost, or with the old one of which the store still opens."""
     store = open_store(place, key=KEY)

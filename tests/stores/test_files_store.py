@@ -81,6 +81,7 @@ def test_records_that_are_no_line(path: Path, raw: bytes) -> None:
     assert b64decode(json.loads((path / "sessions" / "t.jsonl").read_bytes())["base64"]) == raw
 
 
+@pytest.mark.slow
 def test_a_log_cut_anywhere(path: Path, log: Path) -> None:
     """A log cut at any byte of its last two records that does not load, is not reported, or cannot be gone on with."""
     whole = log.read_bytes()

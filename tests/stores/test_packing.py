@@ -48,6 +48,7 @@ def _pack(store: Store, session: str) -> Packed:
     return done
 
 
+@pytest.mark.slow
 def test_a_packed_session_goes_on_as_before(kind: str, tmp_path: Path) -> None:
     """Records that change, cannot be found or appended to, or room that is not saved."""
     store = _open(kind, tmp_path)

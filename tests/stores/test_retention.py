@@ -71,6 +71,7 @@ def held(store: Store, name: str) -> Held:
 # -- limits ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_limit_takes_the_oldest(store: Store) -> None:
     """A limit that does nothing, or takes others than those that it is about."""
     for n in range(6):
@@ -84,6 +85,7 @@ def test_each_limit_takes_the_oldest(store: Store) -> None:
     assert store.verify() == []
 
 
+@pytest.mark.slow
 def test_limits_together_take_what_any_of_them_takes(store: Store) -> None:
     """Limits of which only the first is looked at."""
     for n in range(6):
@@ -303,6 +305,7 @@ def test_a_forked_child_does_not_let_go_for_its_parent(tmp_path: Path) -> None:
         assert store.inventory().in_use == frozenset()
 
 
+@pytest.mark.slow
 def test_a_session_that_nobody_refers_to_any_more_is_not_in_use(store: Store) -> None:
     """A session that was opened, never closed and forgotten, and that stays for ever."""
     with turnlog.open("s", store=store) as session:
@@ -495,6 +498,7 @@ def _dying(kind: str, store: Store, at: int, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(os, name, lambda *a, real=real, **k: (step(), real(*a, **k))[1])
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("kind, stride", [("sqlite", 5), ("files", 3)])
 def test_a_crash_on_the_way_loses_nothing_else(

@@ -274,6 +274,7 @@ def attempt(session: Session) -> bytes | None:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "s.db", "files:logs"])
 def test_no_order_of_keeping_and_deleting_loses_what_stays(kind: str) -> None:
     """A record, a file or a fork lost because another session went; or what nobody needs, left in the store."""

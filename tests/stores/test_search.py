@@ -42,6 +42,7 @@ def both_with(lines: list[str]) -> tuple[MemoryStore, SqliteStore]:
     return memory, indexed
 
 
+@pytest.mark.slow
 @given(st.lists(LINES, max_size=5), st.lists(st.tuples(WORDS, st.sampled_from(["", "*", '"'])), min_size=1, max_size=3))
 @settings(max_examples=150)
 def test_the_index_finds_what_reading_finds(lines: list[str], asked: list[tuple[str, str]]) -> None:
@@ -58,6 +59,7 @@ TIMES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.lists(st.tuples(WORDS, TIMES), max_size=5), st.booleans()),
@@ -99,6 +101,7 @@ def test_a_search_by_date_passes_over_nothing(
     indexed.close()
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40) | st.text('ab"*:(){}^-+ NEARANDOT\x00', max_size=30))
 @settings(max_examples=300)
 def test_no_query_is_a_syntax_error(query: str) -> None:
@@ -242,6 +245,7 @@ LETTERS = st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(LETTERS, min_size=1, max_size=12), min_size=1, max_size=4), st.data())
 @settings(max_examples=200)
 def test_the_index_knows_every_letter(lines: list[str], data: st.DataObject) -> None:

@@ -387,6 +387,7 @@ def test_many_processes_make_one_store(path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_a_store_that_nobody_has_any_more_is_closed(path: Path) -> None:
     """A server that closes no session runs out of files: three for each store, open as long as the process lives."""
     filled(SqliteStore(path), "s", 3)
@@ -546,6 +547,7 @@ def test_a_search_needs_no_room_for_its_index(path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_a_store_that_is_linked_to_is_one_store(tmp_path: Path) -> None:
     """Media that are put beside the link, where nobody finds them who opens the store itself; and a scrub that looks
     for old bytes in a write-ahead log that is not there, and says that none are left."""

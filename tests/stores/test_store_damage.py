@@ -244,6 +244,7 @@ def test_a_file_cut_short_is_an_error_of_ours(path: Path) -> None:
         assert found
 
 
+@pytest.mark.slow
 def test_any_flipped_byte_of_content_is_found() -> None:
     """A byte of a record, a session row or a blob that changes unnoticed. The bench can flip more."""
     command = [sys.executable, str(ROOT / "bench" / "store_flips.py"), "--flips", "100"]

@@ -51,6 +51,7 @@ def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], St
     return lambda: open_store(f"{url}{tmp_path}/{next(names)}.db", durability=durability or "normal")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__.removeprefix("_check_"))
 def test_promise(new_store: Callable[[], Store], check: Callable[[Store], None]) -> None:
     """A store that breaks one of the promises fails its check."""

@@ -111,6 +111,7 @@ def test_any_order_of_steps_in_encrypted_stores(place: str, steps: list[tuple[ob
             store.close()
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(("make", "fork", "fork", "delete")), NUMBER, NUMBER), max_size=12))
 @settings(max_examples=60)
 def test_a_search_tells_sessions_in_one_order(steps: list[tuple[str, int, int]]) -> None:

@@ -354,6 +354,7 @@ def test_an_order_in_the_midst_of_a_long_message_stays() -> None:
     assert " … Never restart db-prod-1. … " in asked and len(asked) < 320
 
 
+@pytest.mark.slow
 def test_what_is_said_again_is_told_apart_alike_in_every_process() -> None:
     """Shares of words were summed in the order of a set, which is another in each process: at the very edge between new
     and said before, the same log had two digests."""

@@ -144,6 +144,7 @@ def left_since_the_last_summary(records: list[turnlog.Record]) -> set[str]:
     return {fact for record in gone if record.message is not None for fact in FACT.findall(str(record.message))}
 
 
+@pytest.mark.slow
 def test_nothing_is_forgotten_whatever_a_user_does() -> None:
     """A model that notes all that it is told forgets nothing, through budgets, strategies, forks and what is taken
     back. What left ahead of a summary, or was covered by one that was cut short or made without the model, was told to

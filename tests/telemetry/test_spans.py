@@ -357,6 +357,7 @@ def test_an_exporter_that_fails_breaks_no_turn(store: MemoryStore, how: str) -> 
     assert all("SessionSpans.take failed at record" in text for text in heard)
 
 
+@pytest.mark.slow
 def test_a_long_session_is_not_held(store: MemoryStore, seen: Seen) -> None:
     """An agent that runs for weeks must not grow by what it told long ago."""
     session = session_in(store)

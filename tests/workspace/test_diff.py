@@ -115,6 +115,7 @@ def test_hostile_texts_are_compared_in_bounded_steps(monkeypatch: pytest.MonkeyP
     assert max(given_pairs, default=0) <= 100_000
 
 
+@pytest.mark.slow
 @needs_git
 @pytest.mark.parametrize("patches", [False, True], ids=["contents", "patches"])
 @pytest.mark.parametrize("first", range(0, 60, 15))

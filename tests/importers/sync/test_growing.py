@@ -192,6 +192,7 @@ class Dying(SqliteStore):
         super().delete(session_id, expected=expected)
 
 
+@pytest.mark.slow
 def test_a_killed_import_is_ended_by_the_next(tmp_path: Path) -> None:
     """A copy of the session, `s.2`, for good; or the notes, the title and the mark of somebody in that alone, since the
     next import made a new one out of the transcript."""
@@ -504,6 +505,7 @@ def test_what_codex_tells_ahead_of_a_message_is_an_echo_of_it(role: str, event: 
     assert len(texts(store, "s")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude-code-entire/fc-99c919b212-0.jsonl", "vibe-tracker/gemini.jsonl", "codex"])
 def test_real_transcripts_cut_anywhere(shared: Path, tmp_path: Path, name: str) -> None:
     """A format whose last records change as the file grows in a way that makes it another conversation."""

@@ -220,6 +220,7 @@ def told(store: Store) -> list[Body]:
     return [record.body for record in store.read(SESSION) if record.time != SOON]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(name=st.sampled_from(sorted(TRANSCRIPTS)), steps=STEPS)
 @settings(max_examples=EXAMPLES)

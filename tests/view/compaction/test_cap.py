@@ -306,6 +306,7 @@ class Crowded(Play):
             self.wrong("share", f"{share} each, but there are {outputs}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
 def test_crowded_turns_keep_the_laws_of_budgets(aim: Target, request: pytest.FixtureRequest) -> None:
     """A floor that promises what the step does not do, or the other way round: a request over its limit, or one
@@ -320,6 +321,7 @@ def test_crowded_turns_keep_the_laws_of_budgets(aim: Target, request: pytest.Fix
     assert min(tally[name] for name in ("cuts", "shared", "cut again", "refused")) > 0, tally
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["auto", "cap"])
 def test_a_giant_that_fits_once_it_is_cut_moves_nothing_ahead_of_it(name: str) -> None:
     """Where each output was larger than the window, every other step summarised all that stood ahead as well, though

@@ -242,6 +242,7 @@ def test_results_that_a_strategy_keeps_leave_last_and_are_named() -> None:
     assert not left[0] and any(left)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", [120, 200, 280, 330, 400])
 def test_turns_that_nearly_fill_the_window_are_not_summarised_at_every_turn(output: int) -> None:
     """Where the five turns that `spec` keeps left the view at its limit, each turn began with a decision that gained
@@ -271,6 +272,7 @@ def test_beside_much_that_is_pinned_not_every_request_is_compacted() -> None:
     assert all(later - earlier < 3 for earlier, later in zip(made, made[3:], strict=False)) and made[-1] <= 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["auto", "codex", "gemini-cli", "graded", "spec", "summarise"])
 @pytest.mark.parametrize("budget", [4_000, 8_000])
 def test_an_order_outlives_the_turn_in_which_it_was_given(name: str, budget: int) -> None:

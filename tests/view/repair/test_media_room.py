@@ -43,6 +43,7 @@ def look(session: Session, number: int, data: bytes) -> None:
     session.tool_result(call, [f"step {number}", session.media(data, "image/png")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("aim", "side", "size", "steps", "most"),
     [
@@ -83,6 +84,7 @@ def images_in(body: dict[str, Any]) -> int:
     return str(body["messages"]).count("'type': 'image'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("side", "count", "size", "left"),
     [
