@@ -1,6 +1,6 @@
 """What a user decides about size: how much of a window requests may fill, and what gives way first.
 
-Both are plain values that go on record with the configuration; `turnlog.view.compaction.ladder` carries them out.
+Both are plain values that go on record with the configuration; `turnlog.view.compaction.decide` carries them out.
 """
 
 from __future__ import annotations

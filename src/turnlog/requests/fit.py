@@ -22,7 +22,7 @@ from ..tokens.calibration import MARGINS
 from ..tokens.counters import WORD, checked_counter, count_frame, count_message, count_tools, counter_for
 from ..tokens.protocol import Counter, tokens_said
 from ..view.compaction.blocks import Item
-from ..view.compaction.ladder import decide, situation_of
+from ..view.compaction.decide import decide, situation_of
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import failures_of, lasting
 from ..view.fold import as_decided

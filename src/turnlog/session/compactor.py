@@ -1,4 +1,4 @@
-"""Keeps a session within its budget: decides what gives way, puts that on record, takes it back."""
+"""Keeps a session within its budget: asks `view.compaction.decide`, puts its decisions on record, takes them back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..log.store import Draft, Store
 from ..models.target import Target
 from ..requests.request import Request
 from ..summarize import Background, Complete, Digest, LogLedger, Material, Memory, Summarizer, as_ladder, attempt
-from ..view.compaction.ladder import compact, decide, is_stalled
+from ..view.compaction.decide import compact, decide, is_stalled
 from ..view.compaction.situation import Ahead, Situation, Summary, Wanted
 from ..view.compaction.steps.summarise import summary_ahead
 from ..view.decisions import EARLIER, HIDING, SIZING, failures_of, still_needed, told

@@ -26,7 +26,7 @@ from ..tokens.calibration import Calibration, calibrated
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
 from ..view.compaction.blocks import Item
-from ..view.compaction.ladder import situation_of
+from ..view.compaction.decide import situation_of
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown

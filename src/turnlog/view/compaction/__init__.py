@@ -1,4 +1,5 @@
-"""Keep a view within its budget: decide what gives way.
+"""Keep a view within its budget: decide whether a session is compacted, and what is left out.
 
-`ladder` asks the steps of a strategy in order. A decision becomes a record; nothing here changes a view itself.
+`decide` asks the steps of a strategy in order. `session.compactor` puts the decisions on record; nothing here changes
+a view itself.
 """

@@ -1,4 +1,4 @@
-"""What is decided when a view would outgrow its budget: steps in order, until it is small enough."""
+"""Decide whether a view has outgrown its budget, and what is left out: steps in order, until it is small enough."""
 
 from __future__ import annotations
 
