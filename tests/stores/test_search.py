@@ -84,8 +84,8 @@ def test_a_search_by_date_passes_over_nothing(
     for info in indexed.sessions():
         indexed.delete(info.id)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_RECORDS", "_MOST_RUNS", "_FIRST_SPANS"):
-            patch.setattr(f"turnlog.stores.sqlite.times.{name}", size)
+        patch.setattr("turnlog.stores.sqlite.times._RECORDS", size)
+        patch.setattr("turnlog.stores.sqlite.search._PATIENCE", 4 - size)
         for which, lines, looks in steps:
             for store in (memory, indexed):
                 if not lines and any(info.id == f"s{which}" for info in store.sessions()):

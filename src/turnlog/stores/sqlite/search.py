@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import closing, suppress
 from itertools import starmap
 
 from ...errors import CorruptRecord
@@ -17,15 +18,17 @@ from .index import word_for
 from .packs import held
 from .schema import COLUMNS, SessionRow, record_id
 from .segments import segments_of
-from .times import in_time
+from .times import newest_in_time
 
-_FIND = f"""select sessions.id, {held("records.record")}
+_FIND = f"""select search.rowid, sessions.id, {held("records.record")}
     from search cross join records on records.id = search.rowid
     left join sessions on sessions.no = search.rowid >> 32
     where search match ? and search.rowid between ? and ? order by search.rowid desc"""
 _DELETED = "select no from sessions where id is null"
 _RESTING = f"select {COLUMNS} from sessions where id is not null and base in ({_DELETED}) order by no"
 _MOST = (1 << 63) - 1
+_PATIENCE = 16
+"""How many records of other times in a row are passed over before the next one of the right time is looked up."""
 
 _TIME = re.compile(rb'\{"v":\d+,"n":\d+,"t":"([0-9TZ:.-]*)"')
 """How `codec` begins a record: what is of another time need not be decoded."""
@@ -40,23 +43,45 @@ def find_hits(db: sqlite3.Connection, search: Search, row: SessionRow | None) ->
     timed = bool(search.since or search.until)
     asked = _expression(search)
     hits: list[Hit] = []
-    for low, high, heir in in_time(db, ranges, search.since, search.until) if timed else ranges:
-        found = db.execute(_FIND, (asked, low, high))
-        try:
-            for owner, raw in found:
+    for low, high, heir in ranges:
+        rows = _in_time(db, search, asked, low, high) if timed else db.execute(_FIND, (asked, low, high))
+        with closing(rows):
+            for _, owner, raw in rows:
                 if search.limit is not None and len(hits) >= search.limit:
                     return hits
-                session = heir or owner
-                if session is None:  # deleted: met where it stands in a fork
-                    continue
-                if timed and (begin := _TIME.match(raw)) and not search.fits_time(begin[1].decode()):
-                    continue
-                record = decode_record(raw)
-                if not timed or search.fits_time(record.time):
+                if session := heir or owner:  # else deleted: met where it stands in a fork
+                    record = decode_record(raw)
                     hits.append(search.hit(session, record, *role_and_text(record)))
-        finally:
-            found.close()
     return hits
+
+
+def _in_time(
+    db: sqlite3.Connection, search: Search, asked: str, low: int, high: int
+) -> Generator[tuple[int, str | None, bytes]]:
+    """Those of the rows of a range of ids that are of the times asked for. Where many in a row are not, leaps to the
+    next that may be."""
+    begin, patience = newest_in_time(db, low, high, search.since, search.until), _PATIENCE
+    while begin is not None:
+        passed = 0
+        with closing(db.execute(_FIND, (asked, low, begin))) as rows:
+            begin = None
+            for key, owner, raw in rows:
+                if search.fits_time(_time_of(raw)):
+                    yield key, owner, raw
+                    passed = 0
+                    continue
+                passed += 1
+                if passed >= patience:
+                    leap = newest_in_time(db, low, key - 1, search.since, search.until)
+                    if leap is None or key - leap > patience:
+                        begin = leap
+                        break
+                    patience *= 2
+
+
+def _time_of(raw: bytes) -> str:
+    begin = _TIME.match(raw)
+    return begin[1].decode() if begin else decode_record(raw).time
 
 
 def _expression(search: Search) -> str:
