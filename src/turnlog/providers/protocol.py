@@ -137,6 +137,10 @@ class Provider(Struct, frozen=True, kw_only=True):
     parse: Callable[[Mapping[str, Any]], Parsed]
     """Reads a request body. Raises FormatError with the path of what cannot be read."""
 
+    declares: Callable[[Mapping[str, Any]], bool]
+    """Whether a tool declaration is in this provider's format, if it is in no other's. Hosted tools, such as a search,
+    are recognised by their type alone."""
+
     parse_response: Callable[[Any], Reply]
     """Reads a whole response. Raises FormatError; for an error body, with the provider's words."""
 

@@ -8,8 +8,9 @@ from typing import Any
 from ..errors import InputError
 from ..log.messages import Tool
 from . import provider
-from .anthropic.schema_tools import TOOL as ANTHROPIC_TOOL
-from .google.schema import TOOL as GOOGLE_TOOL
+
+_FORMATS = ("openai-chat", "google", "anthropic", "openai-responses")
+"""Providers, in the order in which their formats are told apart: the last one takes what is no other's."""
 
 
 def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
@@ -29,13 +30,12 @@ def read_tools(tools: Iterable[Tool | Mapping[str, Any]]) -> tuple[Tool, ...]:
         if isinstance(tool.get("name"), str) and "type" not in tool and "input_schema" not in tool:
             found.append(_plain(tool))
             continue
-        name = _provider_of(tool)
-        if name is None:
+        speaker = next((each for each in map(provider, _FORMATS) if each.declares(tool)), None)
+        if speaker is None:
             raise InputError(
                 f"tools[{i}] is no tool declaration: give it 'name', 'description' and 'parameters' (a JSON schema), "
                 "or the format that your provider documents"
             )
-        speaker = provider(name)
         found.extend(speaker.parse({speaker.conversation: [], "tools": [dict(tool)]}).configuration.tools)
     return tuple(found)
 
@@ -48,18 +48,3 @@ def _plain(tool: Mapping[str, Any]) -> Tool:
         what = f"unknown key {min(unknown)!r}" if unknown else "'parameters' is no JSON schema"
         raise InputError(f"tool {tool['name']!r}: {what}; give it 'name', 'description' and 'parameters'")
     return Tool(tool["name"], description=str(tool.get("description") or ""), parameters=parameters)
-
-
-def _provider_of(tool: Mapping[str, Any]) -> str | None:
-    """The provider whose format a declaration has. Hosted tools, such as a search, are recognised by their type
-    alone."""
-    kind = tool.get("type")
-    if not GOOGLE_TOOL.keys.keys().isdisjoint(tool):
-        return "google"
-    if "input_schema" in tool:
-        return "anthropic"
-    if isinstance(kind, str) and kind != "custom" and (kind in ANTHROPIC_TOOL.shapes or ANTHROPIC_TOOL.leaves(kind)):
-        return "anthropic"
-    if "function" in tool or (kind == "custom" and "custom" in tool):
-        return "openai-chat"
-    return "openai-responses" if "name" in tool or "type" in tool else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..protocol import Provider
 from .cache_marks import mark_cache
 from .form import NAME
-from .known import knows
+from .known import declares, knows
 from .parse import parse
 from .render import render
 from .response import parse_response
@@ -30,6 +30,7 @@ PROVIDER = Provider(
     },
     settings=frozenset(BODY.keys),
     parse=parse,
+    declares=declares,
     parse_response=parse_response,
     assembler=StreamAssembler,
     rules=rules,

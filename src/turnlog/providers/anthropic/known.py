@@ -1,12 +1,14 @@
-"""Which of its own blocks the Messages API takes in a request."""
+"""Which blocks and tool declarations are those of the Messages API."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...log.messages import Opaque
 from ..schema import fits
 from .schema import BLOCK, IN_RESULT
+from .schema_tools import TOOL
 
 _READ = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "tool_result"})
 """Types of blocks that the parser reads into parts. One that it kept whole could not be read, and cannot be sent."""
@@ -26,3 +28,11 @@ def knows(part: Opaque) -> bool:
     if BLOCK.leaves(data["type"]) and data["type"] not in BLOCK.shapes:
         return isinstance(data.get("id") or data.get("tool_use_id"), str)
     return fits(data, BLOCK)
+
+
+def declares(tool: Mapping[str, Any]) -> bool:
+    """Whether it is a tool declaration of the Messages API."""
+    kind = tool.get("type")
+    if "input_schema" in tool:
+        return True
+    return isinstance(kind, str) and kind != "custom" and (kind in TOOL.shapes or TOOL.leaves(kind))

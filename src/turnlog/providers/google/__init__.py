@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..protocol import Provider
 from .form import NAME
-from .known import knows
+from .known import declares, knows
 from .parse import parse
 from .render import render
 from .response import parse_response
@@ -23,6 +23,7 @@ PROVIDER = Provider(
     setting_paths=SETTING_PATHS,
     settings=frozenset(BODY.keys),
     parse=parse,
+    declares=declares,
     parse_response=parse_response,
     assembler=StreamAssembler,
     rules=rules,

@@ -1,9 +1,13 @@
-"""Which of its own parts Google takes in a request."""
+"""Which parts and tool declarations are those of Google."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ...log.messages import Opaque
 from .keys import DATA, camel
+from .schema import TOOL
 
 _WHOLE = ("audioTranscription", "codeExecutionResult", "executableCode", "toolCall", "toolResponse")
 """Data that has no canonical kind. A part with other data is kept whole only if it cannot be read."""
@@ -22,3 +26,8 @@ def knows(part: Opaque) -> bool:
     if not data:
         return bool(given.get("thoughtSignature")) or isinstance(given.get("videoMetadata"), dict)
     return len(data) == 1 and data[0] in _WHOLE and isinstance(given[data[0]], dict)
+
+
+def declares(tool: Mapping[str, Any]) -> bool:
+    """Whether it is an object with function declarations or tools of Google."""
+    return not TOOL.keys.keys().isdisjoint(tool)

@@ -1,6 +1,9 @@
-"""Which of its own parts Chat Completions takes in a request."""
+"""Which parts and tool declarations are those of Chat Completions."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from ...log.messages import Opaque
 from .schema import MEDIA_TYPES, TEXT_TYPES
@@ -21,3 +24,8 @@ def knows(part: Opaque) -> bool:
         box = part.data.get(part.kind) if isinstance(part.data, dict) else None
         return isinstance(box, dict) and bool(box.get("file_id"))
     return True
+
+
+def declares(tool: Mapping[str, Any]) -> bool:
+    """Whether it is a tool declaration of Chat Completions, with what it declares under the name of its type."""
+    return "function" in tool or (tool.get("type") == "custom" and "custom" in tool)

@@ -1,6 +1,9 @@
-"""Which of its own items and parts the Responses API takes in a request."""
+"""Which items, parts and tool declarations are those of the Responses API."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from ...log.messages import Opaque
 from ..schema import fits
@@ -16,3 +19,8 @@ def knows(part: Opaque) -> bool:
         return False
     item = {**part.data, "type": item_type(part.data)}
     return fits(item, ITEM) and (item["type"] in ID_MAY_GO or id_fits(item))
+
+
+def declares(tool: Mapping[str, Any]) -> bool:
+    """Whether it may be a tool declaration of the Responses API. That of another provider may look the same."""
+    return "name" in tool or "type" in tool
