@@ -147,13 +147,17 @@ def test_it_stays_within_its_target_whatever_was_said(messages: list[Message], t
     assert said == digest(messages, target, previous=previous)
 
 
-@given(MESSAGES.filter(bool), st.integers(50, 300), st.integers(0, 6), st.integers(1, 3))
-def test_what_is_remembered_changes_nothing(messages: list[Message], target: int, kept: int, step: int) -> None:
-    """A digest that depends on which digests were made before it, in this process or another, fails here."""
+@given(MESSAGES.filter(bool), st.integers(50, 300), st.integers(0, 6), st.integers(1, 3), st.integers(0, 7))
+def test_what_is_remembered_changes_nothing(
+    messages: list[Message], target: int, kept: int, step: int, ahead: int
+) -> None:
+    """A digest that depends on which digests were made before it, in this process or another, or on what was read
+    ahead of it, fails here."""
     remembering = Digest(Memory())
     history = shown(messages * 4)
     for end in range(1, len(history) + 1, step):
         last, first = history[:end], max(0, end - 9)
+        remembering.read_ahead(history[end - step : end + ahead])
         given = Material(messages=last[first:], target=target, count=words, kept=history[end : end + kept])
         assert remembering.summarize(given) == Digest().summarize(given)
 

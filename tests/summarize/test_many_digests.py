@@ -38,6 +38,7 @@ class Reading:
         self._digest = Digest(Memory())
         self.id = self._digest.id
         self.material: Material | None = None
+        self.read_ahead = self._digest.read_ahead
 
     def summarize(self, material: Material, /) -> str:
         """A digest."""

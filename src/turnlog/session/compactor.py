@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from itertools import takewhile
 from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
@@ -28,6 +29,10 @@ _T = TypeVar("_T")
 
 _SOON = 0.85
 """Share of the trigger from which on a summary is made ahead of need."""
+
+_VERY_SOON, _AHEAD = 0.95, 40
+"""The same for the notes of a digest, and of how many messages they are made at each request: in few requests, so that
+most cost nothing for it."""
 
 _RACES = 8
 """So often somebody else may append first while a decision is being made."""
@@ -108,6 +113,7 @@ class Compactor:
         self._ledger = LogLedger(store, session_id)
         self._background = Background()
         self._offline = Digest(Memory())
+        self._read = 0  # the last record that it has notes of
         self._ahead: tuple[Ahead, tuple[int, ...]] | None = None
         self._untold: list[Sequence[Record]] = []  # what was put on record while the lock is held
 
@@ -200,9 +206,13 @@ class Compactor:
         return situation
 
     def _prepare(self, aim: Target) -> None:
-        """Have a summary made in the background once the view is nearly full."""
+        """Have a summary made in the background, and notes for a digest, once the view is nearly full."""
         strategy = self._context.strategy
-        if not self._models or "summarise" not in strategy.steps or self._context.fill(aim) < _SOON:
+        if "summarise" not in strategy.steps or (fill := self._context.fill(aim)) < _SOON:
+            return
+        if fill >= _VERY_SOON:
+            self._read_ahead()
+        if not self._models:
             return
         self._background.collect(self._ledger)
         if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
@@ -217,6 +227,15 @@ class Compactor:
             self._background.start(material, self._models[0], self._ledger)
             self._ahead = (ahead, tuple(self._context.decisions))
             self._context.refresh()
+
+    def _read_ahead(self) -> None:
+        """Have some notes made of what a digest is going to be of."""
+        said = (shown for shown in self._context.newest() if shown.treatment != "summarised")
+        unread = [*takewhile(lambda shown: shown.records[0] > self._read, said)]
+        if unread:
+            oldest = unread[-_AHEAD:]
+            self._read = oldest[0].records[0]
+            self._offline.read_ahead(oldest[::-1])
 
     def _record(self, decisions: Mapping[int, Decision]) -> bool:
         """Whether the decisions could be put on record before anybody else appended something."""

@@ -34,6 +34,7 @@ from ..view.repair.pairing import Pairing
 from ..view.tool_calls import LEDGER, Standing, fate_after, fate_of
 from ..view.types import Loss, Shown, starts_turn
 from .loader import Window, gap_tokens, reach_for, read_landmarks, read_window, usual_reach
+from .originals import Originals
 
 Summarise = Callable[[Wanted], Summary]
 """Writes a summary."""
@@ -65,6 +66,7 @@ class Context:
         """First and last of the records in the midst of the conversation that are not at hand."""
         self._reach = 0  # tokens kept in memory
         self._torn = False  # whether something was taken in in part
+        self._built: tuple[Builder, RepairedView] | None = None
         self._sizings: dict[str, Sizing] = {}
         self._looked_at = Conversation()  # what was measured last to decide something
         self._sent: dict[tuple[str, str], Sent] = {}
@@ -94,6 +96,7 @@ class Context:
             self._load(self._counter)  # lets go of what no view could hold
 
     def _take(self, record: Record) -> None:
+        self._built = None
         if isinstance(record.body, Configuration):
             self._configure(record.body)
             before, self._reach = self._reach, usual_reach(record.body)
@@ -118,7 +121,7 @@ class Context:
             self._load(self._counter)
 
     def _load(self, counter: Counter | None, reach: int = 0) -> None:
-        self._torn = True
+        self._torn, self._built = True, None
         marks = read_landmarks(self._store, self._id)
         self.last = self._store.info(self._id).records
         now = marks.configuration
@@ -191,8 +194,11 @@ class Context:
         self._media += media_parts(message)
 
     def _repaired(self, aim: Target) -> RepairedView:
-        """What a request for a target shows, and how large it is."""
-        return self._builder(aim).repaired(self._shown, self._fate)
+        """What a request for a target shows, and how large it is: the same until something is taken in."""
+        builder, now = self._builder(aim), self._built
+        if now is None or now[0] is not builder:  # pieces are kept as one builder made them
+            now = self._built = builder, builder.repaired(self._shown, self._fate)
+        return now[1]
 
     def _count_by(self, counter: Counter) -> None:
         if counter.id != self._counter.id:
@@ -245,17 +251,11 @@ class Context:
         return made
 
     def _situation(self, aim: Target, summarise: Summarise, terms: Terms) -> Situation:
-        limit, rewinds, sizing, builder = 0, self._rewinds, self._sizing, self._builder(aim)
+        limit, sizing, builder = 0, self._sizing, self._builder(aim)
+        past = Originals(self._store, self._id, self._shown.items, self._lasting, self.gap, self._rewinds, self._sizing)
 
         def originals(first: int, last: int) -> Iterator[Shown]:
-            room = max(_MATERIAL * limit, _LEAST_MATERIAL)
-            for record in self._store.read(self._id, first=first, last=last, reverse=True):
-                if rewinds.by(record.n):
-                    continue  # what was taken back is told in no summary
-                room -= sizing.record(record)
-                if room < 0:
-                    return
-                yield from as_shown(record)
+            return past.newest_first(first, last, max(_MATERIAL * limit, _LEAST_MATERIAL))
 
         def measured(items: Sequence[Item]) -> Sequence[Item]:
             self._looked_at = Conversation.of(items, [*self._shown.pieces, *self._looked_at.pieces])

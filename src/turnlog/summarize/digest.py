@@ -75,6 +75,11 @@ class Digest:
     def __init__(self, memory: Memory | None = None) -> None:
         self._memory = memory
 
+    def read_ahead(self, messages: Sequence[Shown]) -> None:
+        """Make notes now of messages that are going to be summarised: what it says stays the same."""
+        if self._memory is not None:
+            self._memory.read_ahead(with_calls(messages))
+
     def summarize(self, material: Material, /) -> str:
         """Quotes and facts of `material`, in nearly all of the room; "" if there is none for a title."""
         draft = _Draft(material, Memory() if self._memory is None else self._memory)
@@ -117,7 +122,7 @@ class _Draft:
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
         earlier = self._earlier(material.previous, titled, staying)
         told = sum(len(line.text) for line in earlier[DONE])
-        self._quotes = list(excerpts(self._said, self._first_at, self._likely(told), reader))
+        self._quotes = list(excerpts(self._said, self._first_at, self._likely(told), self._vocabulary))
         reader.close(self._weights)
         self._headings: dict[int, Heading] = {}
         for quote in self._quotes:

@@ -38,44 +38,47 @@ class Memory:
         self.entries: dict[bytes, _Entry] = {}
         self.vocabulary = Vocabulary()
 
+    def read_ahead(self, messages: Iterable[Shown]) -> None:
+        """Read messages that the next digest will be of, so that this need not be done all at once."""
+        reader = Reader(self)
+        reader.read(messages)
+        self.entries.update(reader.entries)
+
 
 class Reader:
     """Reads the messages of one digest."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._entries: dict[bytes, _Entry] = {}
-        self._texts: dict[int, str] = {}  # by the part, which the reader's caller holds: those made just now
+        self.entries: dict[bytes, _Entry] = {}
         self.vocabulary = memory.vocabulary
 
     def read(self, messages: Iterable[Shown]) -> list[Said]:
         """What was said, with notes."""
         return read(messages, self._notes)
 
-    def text(self, said: Said) -> str:
-        """What was said, laid out."""
-        text = self._texts.get(id(said.part))
-        return said.text if text is None else text
-
     def close(self, names: Iterable[str]) -> None:
         """Remember what was read, and these identifiers; let go of what was remembered before."""
-        self._memory.entries = self._entries
+        for entry in self.entries.values():
+            for note in entry.notes:
+                note.text = ""
+        self._memory.entries = self.entries
         self.vocabulary.forget(names)
 
     def _notes(self, message: Message, limit: int) -> tuple[Note, ...]:
         key = _key(message)
-        entry = self._entries.get(key) or self._memory.entries.get(key)
+        entry = self.entries.get(key) or self._memory.entries.get(key)
         if entry is None or not entry.holds(limit):
             parts = [(part, spelled(part)) for part in texts_of(message)]
             notes = tuple(self._note(part, text, message.role == "user", limit) for part, text in parts)
             entry = _Entry(notes, limit, max((len(text) for _, text in parts), default=0))
         if key:
-            self._entries[key] = entry
+            self.entries[key] = entry
         return entry.notes
 
     def _note(self, part: Text | ToolCall | ToolResult, text: str, user: bool, limit: int) -> Note:
-        text = self._texts[id(part)] = laid_out(part, text, limit)
-        note = Note(words=tuple(self.vocabulary.words(text)))
+        text = laid_out(part, text, limit)
+        note = Note(words=tuple(self.vocabulary.words(text)), text=text)
         if isinstance(part, ToolCall):
             note.brief = clip(text, 120)
             note.named = tuple(self.vocabulary.words(note.brief))

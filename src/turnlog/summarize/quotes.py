@@ -9,8 +9,7 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-from .identifiers import find_word
-from .notes import Reader
+from .identifiers import Vocabulary, find_word
 from .reading import Place, Quote, Said
 
 _LINE = 160  # characters of a line that are quoted
@@ -36,7 +35,9 @@ class Heading(Struct, gc=False):
     words: tuple[str, ...]
 
 
-def excerpts(said: Sequence[Said], first: Mapping[str, int], words: Iterable[str], reader: Reader) -> Iterator[Excerpt]:
+def excerpts(
+    said: Sequence[Said], first: Mapping[str, int], words: Iterable[str], vocabulary: Vocabulary
+) -> Iterator[Excerpt]:
     """The lines in which `words` appear first."""
     spots: dict[int, list[str]] = {}
     for word in words:
@@ -45,25 +46,25 @@ def excerpts(said: Sequence[Said], first: Mapping[str, int], words: Iterable[str
         one = said[at]
         step = at if one.call is None else one.call
         done = 0
-        for place in _places(one, spots[at], reader):
+        for place in _places(one, spots[at], vocabulary):
             if place.at >= done:
                 quote = place.quote
                 done = quote.start + quote.length
                 yield Excerpt(at, step, quote)
 
 
-def _places(one: Said, words: Sequence[str], reader: Reader) -> list[Place]:
+def _places(one: Said, words: Sequence[str], vocabulary: Vocabulary) -> list[Place]:
     """Where these words stand in a text, in order, and the lines to quote for them. What was looked for once is at hand
     from then on."""
     known = one.note.quotes
     if not known.keys() >= set(words):
-        _look(one, [word for word in words if word not in known], reader)
+        _look(one, [word for word in words if word not in known], vocabulary)
     return sorted([place for word in words if (place := known[word]) is not None], key=_AT)
 
 
-def _look(one: Said, words: Iterable[str], reader: Reader) -> None:
+def _look(one: Said, words: Iterable[str], vocabulary: Vocabulary) -> None:
     """Note where these words stand in a text."""
-    text, known = reader.text(one), one.note.quotes
+    text, known = one.text, one.note.quotes
     spans: dict[tuple[int, int], Quote] = {}
     for word in words:
         at = find_word(word, text)
@@ -73,7 +74,7 @@ def _look(one: Said, words: Iterable[str], reader: Reader) -> None:
         start, end = span = _span(text, at, at + len(word))
         if span not in spans:
             line = text[start:end].strip()
-            spans[span] = Quote(start, end - start, line, tuple(reader.vocabulary.words(line)))
+            spans[span] = Quote(start, end - start, line, tuple(vocabulary.words(line)))
         known[word] = Place(at, spans[span])
 
 

@@ -17,7 +17,9 @@ from ..view.types import Shown
 
 Who = Literal["user", "assistant", "call", "result"]
 
-_LOOK = 1_200_000  # characters of all texts together that are looked at; beyond it each is cut to its two ends
+LOOK = 1_200_000
+"""Characters of all texts together that are looked at; beyond it each is cut to its two ends."""
+
 _LEAST = 400  # characters that are looked at in any text
 _JSON = 40_000  # a text up to this many characters is tried as JSON
 _NAME = 80  # characters of what a tool is called, which stands on one line whatever that is
@@ -39,7 +41,7 @@ class Note(Struct, gc=False):
     there is no list; `line` is what was said, on one line, of a result by the user who refused the call, and nothing
     where a program speaks in the user's place; `orders` that the user gives some that last; `decisions` tell what the
     assistant chose. `quotes` has where words stand in the text, None for nowhere, as far as they were
-    looked for.
+    looked for. `text` is the text laid out, as long as it is kept: until the digest that it was first read for is made.
     """
 
     words: tuple[str, ...] = ()
@@ -52,6 +54,7 @@ class Note(Struct, gc=False):
     orders: bool = False
     decisions: tuple[str, ...] = ()
     quotes: dict[str, Place | None] = field(default_factory=dict)
+    text: str = ""
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -91,7 +94,7 @@ class Said(Struct, gc=False):
     @property
     def text(self) -> str:
         """What was said, laid out."""
-        return laid_out(self.part, spelled(self.part), self.limit)
+        return self.note.text or laid_out(self.part, spelled(self.part), self.limit)
 
 
 def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Note]]) -> list[Said]:
@@ -237,10 +240,10 @@ def _length(part: object) -> int:
 def _limit(lengths: list[int]) -> int:
     """How many characters of each text are looked at so that all of them stay within reason: one of few numbers, so
     that it seldom changes while a conversation grows."""
-    left = _LOOK
+    left = LOOK
     for nth, length in enumerate(sorted(lengths)):
         share = left // (len(lengths) - nth)
         if length > share:
             return _LEAST << max(0, (share // _LEAST).bit_length() - 1)
         left -= length
-    return _LOOK
+    return LOOK
