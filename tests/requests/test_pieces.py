@@ -91,6 +91,6 @@ def test_the_path_of_an_edit_counts_messages_over_the_whole_request() -> None:
         context.refresh()
         made = context.request(aim)
     paths = {edit.path for edit in made.edits}
-    assert made.from_pieces and paths == {"messages[1].name", "messages[3].name"}
+    assert made._fragments and paths == {"messages[1].name", "messages[3].name"}
     assert [message["name"] for message in made.body["messages"]] == ["ann", "b_o_b", "ann", "c_d", "ann"]
     assert "path='messages[1].name'" in repr(made.edits)

@@ -153,7 +153,7 @@ def test_a_session_is_sent_none_of_it(tmp_path: Path) -> None:
         store.create("s")
         store.append("s", [Draft(MessageRecord(Message("user", (Text("Hello"),))))])
         session = Session(store, store.info("s"))
-        ledger = LogLedger(store, "s", lambda body: store.append("s", [Draft(body)])[0].n)
+        ledger = LogLedger(store, "s")
         attempt(material(), [Scripted(TEXT)], offline=OFFLINE, ledger=ledger, timeout=PATIENCE)
         assert [shown.records for shown in session.view()] == [(1,)]
         assert [type(record.body).__name__ for record in session.history()][1:] == ["SummaryRecord", "SummaryRecord"]

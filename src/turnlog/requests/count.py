@@ -59,7 +59,7 @@ def _count(body: Mapping[str, Any], model: str, provider: str, counter: Counter 
         else checked_counter(counter, "a counter is one of turnlog.tokens, or what fits turnlog.tokens.Counter")
     )
     settings = parsed.configuration.settings
-    tally = _whole(counts, parsed.messages, parsed.configuration.tools, choice_of(settings, spoken), parsed.blob)
+    tally = tally_of(counts, parsed.messages, parsed.configuration.tools, choice_of(settings, spoken), parsed.blob)
     tally += schemas_of(settings, counts)
     named = counter is not None or bool(model or parsed.configuration.model)
     return TokenCount(tally.tokens, tally.certainty if named else "estimated", tally.parts, counts.id)
@@ -70,13 +70,14 @@ def count_conversation(
 ) -> TokenCount:
     """The input tokens of canonical messages and tools, as they stand. Media are taken to be of common size."""
     counts = counter_for(provider, model)
-    tally = _whole(counts, messages, tools, "auto", None)
+    tally = tally_of(counts, messages, tools, "auto", None)
     return TokenCount(tally.tokens, tally.certainty, tally.parts, counts.id)
 
 
-def _whole(
+def tally_of(
     counts: Counter, messages: Sequence[Message], tools: Sequence[Tool], choice: Choice, blob: BlobReader | None
 ) -> Tally:
+    """The tokens of a whole request, by what they are."""
     system = any(message.role == "system" for message in messages)
     tally = counts.messages(messages, blob) + counts.tools(tools, choice)
     return tally + counts.frame(system=system, tools=bool(tools))

@@ -19,7 +19,7 @@ from ..providers import provider as provider_named
 from ..providers.protocol import BlobReader
 from ..summarize import Complete, Digest, Material, Memory, MemoryLedger, Summarizer, as_ladder, attempt
 from ..tokens.calibration import MARGINS
-from ..tokens.counters import WORD, checked_counter, count_frame, count_message, count_tools, counter_for
+from ..tokens.counters import WORD, checked_counter, count_message, counter_for
 from ..tokens.protocol import Counter, tokens_said
 from ..view.compaction.blocks import Item
 from ..view.compaction.decide import decide, situation_of
@@ -30,11 +30,12 @@ from ..view.repair.media_room import held, longest_side, media_of, room_for
 from ..view.rules import Rules
 from ..view.types import Edit, Loss, Shown
 from .build import build
+from .count import tally_of
 from .pieces import messages_of, wire_messages
 from .prompt_cache import MarkPlaces, cache_prices
 from .repaired import tools_for
 from .request import Request
-from .size import as_declared, choice_of, schemas_of, spelled_as
+from .size import Sizing, as_declared, choice_of, schemas_of, spelled_as
 from .standalone import aimed, as_json, detect
 from .translate import Plan, plan
 
@@ -326,11 +327,7 @@ class _ByCounter:
         self.blob = blob
         self._counter = counter
         self._ways = ways
-        self._choice = choice_of(ways.local.settings, ways.provider)
-        self._schemas = schemas_of(ways.local.settings, counter)
-        tools = as_declared(ways.local.tools, ways.rules)
-        frame = count_frame(counter, system=True, tools=bool(tools)).tokens + self._schemas.tokens
-        self.fixed = frame + (count_tools(tools, counter, self._choice).tokens if tools else 0)
+        self.fixed = Sizing(counter, blob).around(ways, ways.local.tools, system=True)
         self.scale = MARGINS[counter.messages((WORD,)).certainty]
 
     def message(self, message: Message) -> int:
@@ -343,12 +340,12 @@ class _ByCounter:
 
     def request(self, made: Request) -> int:
         """Tokens of a whole request."""
-        system = any(shown.message.role == "system" for shown in made.view)
-        tools, _ = tools_for(self._ways, made.view)
-        shown = [spelled_as(shown.message, self._ways.rules) for shown in made.view]
-        said = self._counter.messages(shown, self.blob) + self._schemas
-        frame = self._counter.frame(system=system, tools=bool(tools))
-        return (frame + self._counter.tools(as_declared(tools, self._ways.rules), self._choice) + said).tokens
+        rules, local = self._ways.rules, self._ways.local
+        tools = as_declared(tools_for(self._ways, made.view)[0], rules)
+        said = [spelled_as(shown.message, rules) for shown in made.view]
+        choice = choice_of(local.settings, self._ways.provider)
+        tally = tally_of(self._counter, said, tools, choice, self.blob)
+        return (tally + schemas_of(local.settings, self._counter)).tokens
 
 
 class _ByFunction:

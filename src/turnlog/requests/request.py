@@ -40,9 +40,9 @@ class Request:
         self,
         *,
         target: Target,
-        body: dict[str, Any] | Callable[[], dict[str, Any]],
-        edits: tuple[Edit, ...] | Callable[[], tuple[Edit, ...]],
-        losses: tuple[Loss, ...] | Callable[[], tuple[Loss, ...]],
+        body: Callable[[], dict[str, Any]],
+        edits: Callable[[], tuple[Edit, ...]],
+        losses: Callable[[], tuple[Loss, ...]],
         tokens: Callable[[], int],
         view: tuple[Shown, ...],
         fragments: tuple[bytes, ...] = (),
@@ -70,27 +70,22 @@ class Request:
     @cached_property
     def _made(self) -> dict[str, Any]:
         """The request, of which parts may be those of other requests and of what it was made of."""
-        return self._body() if callable(self._body) else self._body
+        return self._body()
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
         """Changes made so that the provider accepts the request; they name record numbers."""
-        return self._edits() if callable(self._edits) else self._edits
+        return self._edits()
 
     @cached_property
     def losses(self) -> tuple[Loss, ...]:
         """What the target cannot take; by record numbers."""
-        return self._losses() if callable(self._losses) else self._losses
+        return self._losses()
 
     @cached_property
     def tokens(self) -> int:
         """Its size in tokens, as `turnlog.count` counts it."""
         return self._tokens()
-
-    @property
-    def from_pieces(self) -> bool:
-        """Whether it was put together from several pieces, some of which may have been kept."""
-        return bool(self._fragments)
 
     def json(self) -> bytes:
         """The request as JSON, for an HTTP client."""
@@ -98,26 +93,26 @@ class Request:
 
     def after(self, edits: tuple[Edit, ...]) -> Request:
         """The same request, with edits made before it."""
-        return Request(
-            target=self.target,
-            body=lambda: self._made,
-            edits=lambda: (*edits, *self.edits),
-            losses=lambda: self.losses,
-            tokens=lambda: self.tokens,
-            view=self.view,
-            fragments=self._fragments,
-            thinking_off=self.thinking_off,
-        )
+        return self._with(lambda: self._made, lambda: (*edits, *self.edits), self._fragments)
 
     def changed(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Request:
         """The same, but for the request itself: what `change`, which changes nothing in place, makes of it."""
+        return self._with(lambda: change(self._made), lambda: self.edits)
+
+    def _with(
+        self,
+        body: Callable[[], dict[str, Any]],
+        edits: Callable[[], tuple[Edit, ...]],
+        fragments: tuple[bytes, ...] = (),
+    ) -> Request:
         return Request(
             target=self.target,
-            body=lambda: change(self._made),
-            edits=lambda: self.edits,
+            body=body,
+            edits=edits,
             losses=lambda: self.losses,
             tokens=lambda: self.tokens,
             view=self.view,
+            fragments=fragments,
             thinking_off=self.thinking_off,
         )
 

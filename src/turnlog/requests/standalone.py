@@ -13,7 +13,8 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import FormatError, InputError, text_given
-from ..log.messages import Message, Text, ToolResult, media_parts, not_json
+from ..log.messages import Message, Text, media_parts, not_json
+from ..log.texts import leaf_parts
 from ..models.target import DEFAULT_MODELS, Target, target
 from ..providers import provider
 from ..providers.protocol import Parsed
@@ -110,8 +111,7 @@ def _untold(parsed: Parsed, view: Sequence[Shown]) -> tuple[Edit, ...]:
 
 
 def _empty_texts(message: Message) -> int:
-    parts = (inner for part in message.parts for inner in (part.parts if isinstance(part, ToolResult) else (part,)))
-    return sum(isinstance(part, Text) and not part.text for part in parts)
+    return sum(isinstance(part, Text) and not part.text for part in leaf_parts(message.parts))
 
 
 def convert(body: Mapping[str, Any], provider: str = "", *, to: str, model: str = "") -> Request:

@@ -9,7 +9,7 @@ second bill.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -55,14 +55,11 @@ class MemoryLedger:
 
 
 class LogLedger:
-    """The ledger in a session's log. `append`, where given, is how whoever holds the session appends to it."""
+    """The ledger in a session's log."""
 
-    def __init__(
-        self, store: RecordStore, session_id: str, append: Callable[[SummaryRecord], int] | None = None
-    ) -> None:
+    def __init__(self, store: RecordStore, session_id: str) -> None:
         self._store = store
         self._session_id = session_id
-        self._append = append
 
     def find(self, key: str) -> Sequence[tuple[int, SummaryRecord]]:
         """See `Ledger.find`."""
@@ -71,8 +68,6 @@ class LogLedger:
 
     def append(self, body: SummaryRecord) -> int:
         """See `Ledger.append`."""
-        if self._append is not None:
-            return self._append(body)
         return self._store.append(self._session_id, [Draft(body)])[0].n
 
 

@@ -125,8 +125,6 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     assistant_media: frozenset[str] = frozenset()
     result_media: frozenset[str] = frozenset()
-    failed_result_media: bool = True
-    """Whether a result marked as an error may hold media."""
 
     media_mimes: frozenset[str] = frozenset()
     """MIME types accepted for bytes; empty: any of an accepted kind."""

@@ -24,6 +24,10 @@ class Shown(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     records: tuple[int, ...]
     treatment: Treatment = "verbatim"
 
+    def repaired(self, message: Message) -> Shown:
+        """The same with another message, as repair leaves it."""
+        return Shown(message, self.records, "repaired" if self.treatment == "verbatim" else self.treatment)
+
 
 class Edit(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults=True):
     """A change made so that the provider accepts the request; as a string, one sentence about it.

@@ -85,7 +85,6 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         media_url_schemes=frozenset({"https"}),  # "Only HTTPS URLs are supported."
         assistant_media=frozenset(),
         result_media=media,
-        failed_result_media=False,
         media_mimes=_IMAGES | _DOCUMENTS,
         # "The image was specified using the image/jpeg media type, but the image appears to be a image/png image"
         true_media_types=True,

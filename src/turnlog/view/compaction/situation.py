@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -221,6 +222,13 @@ def _changes_from(before: Situation, after: Situation, decision: Decision) -> in
     found = next(differing, [item.n for item in (*left[len(right) :], *right[len(left) :])][:1])
     gap = [before.gap[0]] if before.gap and after.gap is None else []
     return min([*found, *gap], default=decision.first)
+
+
+def shortening(action: str, key: str, entries: Sequence[list[Any]], reason: str) -> Decision | None:
+    """The decision that shortens messages, by the entries of its `detail`, which begin with a record number each; None
+    if there are none."""
+    records = [entry[0] for entry in entries]
+    return Decision(action, min(records), max(records), reason, {key: [*entries]}) if records else None
 
 
 def of_results(situation: Situation, going: Iterable[Block]) -> str:

@@ -287,8 +287,6 @@ def fate_of_call(call: ToolCall, records: tuple[int, ...], fate: Fate) -> Standi
 
 def with_parts(shown: Shown, parts: tuple[Part, ...]) -> Shown:
     """`shown` with other parts; itself if they are the same."""
-    old = shown.message.parts
-    if unchanged(parts, old):
+    if unchanged(parts, shown.message.parts):
         return shown
-    treatment = "repaired" if shown.treatment == "verbatim" else shown.treatment
-    return Shown(msgspec.structs.replace(shown.message, parts=parts), shown.records, treatment)
+    return shown.repaired(msgspec.structs.replace(shown.message, parts=parts))

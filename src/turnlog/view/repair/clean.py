@@ -103,12 +103,9 @@ class _Cleaner:
     def shown(self, shown: Shown) -> Shown | None:
         self.records, self.role = shown.records, shown.message.role
         message = self.message(shown.message)
-        if message is shown.message:
-            return shown
         if message is None:
             return None
-        treatment = "repaired" if shown.treatment == "verbatim" else shown.treatment
-        return Shown(message, shown.records, treatment)
+        return shown if message is shown.message else shown.repaired(message)
 
     def message(self, message: Message) -> Message | None:
         parts: list[Part] = []

@@ -14,7 +14,7 @@ from ....log.messages import Message, Text, ToolResult
 from ....log.records import Decision
 from ...decisions import cut_text, is_cut
 from ..blocks import Item
-from ..situation import Situation
+from ..situation import Situation, shortening
 
 _LEAST = 60
 """Tokens below which no output is called a giant, and to fewer than which none is cut, however small the budget."""
@@ -36,14 +36,11 @@ def cap(situation: Situation) -> Decision | None:
         for item in block.items
         for cut in _cuts(situation, item, most[block.stays], again=again[block.stays])
     ]
-    if not cuts:
-        return None
-    records = [cut[0] for cut in cuts]
     why = "1 giant tool output cut to its" if len(cuts) == 1 else f"{len(cuts):,} giant tool outputs cut to their"
     why = f"{why} beginning and end"
     if situation.tight:
         why = f"{why}; those of the open turn to {most['the open turn']:,} tokens each, which it has room for"
-    return Decision("cap", min(records), max(records), why, {"cuts": cuts})
+    return shortening("cap", "cuts", cuts, why)
 
 
 def capped_floor(situation: Situation) -> dict[str, int]:

@@ -9,7 +9,7 @@ from ....log.messages import Media, Message, ToolResult
 from ....log.records import Decision
 from ...repair.media_room import Held, Room, base64_of, media_of
 from ..blocks import Item, user_word
-from ..situation import Situation
+from ..situation import Situation, shortening
 
 _NEWEST = 3
 """Images that stay when the strategy names no number and the view is too large."""
@@ -70,10 +70,7 @@ def _replaced(situation: Situation, going: Sequence[_Image], why: str, *, excess
         texts.append([item.n, list(path), text])
         if excess is not None:
             excess -= _tokens(situation, item, media) - situation.means.count_text(text)
-    if not texts:
-        return None
-    records = [text[0] for text in texts]
-    return Decision("images", min(records), max(records), why, {"texts": texts})
+    return shortening("images", "texts", texts, why)
 
 
 def _shown(situation: Situation) -> list[_Image]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...._platform.units import counted
 from ....log.messages import Message, Text, ToolCall, ToolResult
 from ....log.records import Decision
 from ..blocks import Block, Item
-from ..situation import Situation
+from ..situation import Situation, shortening
 
 _ARGUMENTS = 120
 """Characters of a call's arguments that the line quotes."""
@@ -25,11 +26,8 @@ def mask(situation: Situation) -> Decision | None:
             saved, masked = _masked(situation, item, block)
             excess -= saved
             texts += masked
-    if not texts:
-        return None
-    records = [text[0] for text in texts]
-    why = f"{len(texts):,} old tool result{'' if len(texts) == 1 else 's'} masked to fit the budget"
-    return Decision("mask", min(records), max(records), why, {"texts": texts})
+    results = counted(len(texts), "old tool result")
+    return shortening("mask", "texts", texts, f"{results} masked to fit the budget")
 
 
 def _masked(situation: Situation, item: Item, block: Block) -> tuple[int, list[list[Any]]]:
