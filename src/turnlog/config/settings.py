@@ -224,11 +224,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     provider: Annotated[str, Key(_PROVIDER, "with `model`, the target of new sessions")] = ""
     model: Annotated[str, Key(_MODEL, "with `provider`, the target of new sessions")] = ""
     budget: Annotated[int | Budget | None, Key(_BUDGET, "the budget of new sessions")] = None
-    strategy: Annotated[str | Strategy, Key(_STRATEGY, "what leaves a full view first, in new sessions")] = ""
+    strategy: Annotated[
+        str | Strategy, Key(_STRATEGY, "which messages leave first when a request would be too large, in new sessions")
+    ] = ""
     summary_timeout: Annotated[float, Key(_TIMEOUT, "how long a model may take for a summary")] = TIMEOUT
-    checkpoint: Annotated[
-        float, Key(_CHECKPOINT, "at least so long between two checkpoints of an answer that is streamed")
-    ] = 1.0
+    checkpoint: Annotated[float, Key(_CHECKPOINT, "shortest time between two checkpoints of a streamed answer")] = 1.0
     source: Annotated[str, Key(_SOURCE, "from where sessions are opened, which is put on record")] = ""
     redact: Annotated[
         bool | Redactor, Key(_REDACT, "whether marks replace secrets before anything is stored", of_store=True)
@@ -237,16 +237,19 @@ class Settings(Struct, frozen=True, kw_only=True):
         dict[str, str], Key(_PATTERNS, "more kinds of secrets; the tables of several places are put together")
     ] = {}
     max_age: Annotated[
-        timedelta | None, Key(_AGE, "`gc` deletes sessions that nothing was added to for longer", of_store=True)
+        timedelta | None, Key(_AGE, "`gc` deletes sessions whose last record is older than that", of_store=True)
     ] = None
     max_size: Annotated[
-        int | None, Key(_SIZE, "`gc` deletes the oldest sessions until the store takes no more on disk", of_store=True)
+        int | None,
+        Key(
+            _SIZE, "`gc` deletes the oldest sessions until the store takes at most that much disk space", of_store=True
+        ),
     ] = None
     max_sessions: Annotated[
-        int | None, Key(_COUNT, "`gc` deletes the oldest sessions until no more are left", of_store=True)
+        int | None, Key(_COUNT, "`gc` deletes the oldest sessions until at most that many are left", of_store=True)
     ] = None
     compress_after: Annotated[
-        timedelta | None, Key(_AGE, "`gc` packs sessions that nothing was added to for longer", of_store=True)
+        timedelta | None, Key(_AGE, "`gc` packs sessions whose last record is older than that", of_store=True)
     ] = None
     gc_on_open: Annotated[
         bool, Key(_FLAG, "whether `turnlog.open` does what `gc` does, when a limit is passed", of_store=True)
@@ -257,7 +260,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     )
     summarizer: Annotated[
         Summarizer | Complete | None,
-        Key(_SUMMARIZER, "writes summaries; where it fails, and without one, no model is asked", in_files=False),
+        Key(_SUMMARIZER, "writes summaries. Without one, or if it fails, the built-in digest is used", in_files=False),
     ] = None
     for_other_stores: Settings | None = None
     """These settings without what a project says of its own store, if it says anything."""
