@@ -24,7 +24,7 @@ EXIT_CODES = {
     4: "there is no session of that id",
     5: "damaged data in the store",
     6: "the store was written by a newer turnlog",
-    7: "the request cannot fit the model's window",
+    7: "the request cannot fit the budget or the model's window",
     70: "an error in turnlog itself",
     130: "interrupted (Ctrl-C)",
     141: "the reader of the output went away",
