@@ -69,6 +69,12 @@ def oracle(shared: Path) -> ModuleType:
     return _import_beside(shared / "oracle", "oracle")
 
 
+@pytest.fixture(scope="session")
+def binding(shared: Path) -> ModuleType:
+    """The independent judge of bound thinking: `Conversation(model)` is told what is sent and answered, in order."""
+    return _import_beside(shared / "oracle", "binding")
+
+
 @pytest.fixture
 def fake_server(oracle: ModuleType, shared: Path) -> Iterator[Callable[..., Any]]:
     """A factory of running loopback servers that refuse what the oracle refuses.

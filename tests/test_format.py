@@ -38,7 +38,7 @@ def _documented(chapter: str) -> dict[str, dict[str, bool]]:
     ("chapter", "structs"),
     [
         ("Kinds of records", get_args(Body)),
-        ("Values inside records", (Message, Count, Usage, Budget, Strategy, Environment, Tool, Form)),
+        ("Values inside records", (Message, Count, Binding, Usage, Budget, Strategy, Environment, Tool, Form)),
         ("Parts of messages", get_args(Part)),
     ],
 )

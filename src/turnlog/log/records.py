@@ -70,12 +70,25 @@ def tokens_billed(value: Any) -> int:
     return int(value) if value == int(value) else 0
 
 
+class Binding(Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True):
+    """What the reasoning of an answer is bound to, where its model seals it with all that it was sent.
+
+    `prefix` is the digest of what stood ahead of the answer in its request, `after` the number of the record with the
+    newest reasoning in that request, `first` of that with the oldest; 0 if there was none.
+    """
+
+    prefix: str
+    after: int = 0
+    first: int = 0
+
+
 class MessageRecord(
     Struct, frozen=True, repr_omit_defaults=True, gc=False, omit_defaults=True, tag_field="kind", tag="message"
 ):
     """A message. `model` wrote it, where a model did; `stop` is why it stopped, in its words.
 
-    `source` is the place in a foreign transcript that it was imported from (a line, an id).
+    `source` is the place in a foreign transcript that it was imported from (a line, an id). `binding` says what its
+    reasoning is bound to, if the model binds it.
     """
 
     message: Message
@@ -84,6 +97,7 @@ class MessageRecord(
     stop: str = ""
     response_id: str = ""
     source: str = ""
+    binding: Binding | None = None
 
 
 class PartialAnswer(
@@ -100,6 +114,7 @@ class PartialAnswer(
     fragments: tuple[Part, ...] = ()
     count: Count | None = None
     model: str = ""
+    binding: Binding | None = None
 
 
 class StreamCheckpoint(
@@ -115,6 +130,7 @@ class StreamCheckpoint(
     message: Message
     fragments: tuple[Part, ...] = ()
     model: str = ""
+    binding: Binding | None = None
 
 
 class ToolStarted(

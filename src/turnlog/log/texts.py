@@ -85,6 +85,7 @@ FIELDS: dict[type, dict[str, Field]] = {
         "stop": NOT_TEXT,
         "response_id": NOT_TEXT,
         "source": TEXT,
+        "binding": NOT_TEXT,
     },
     PartialAnswer: {
         "message": CONVERSATION,
@@ -92,8 +93,9 @@ FIELDS: dict[type, dict[str, Field]] = {
         "fragments": CONVERSATION,
         "count": NOT_TEXT,
         "model": NOT_TEXT,
+        "binding": NOT_TEXT,
     },
-    StreamCheckpoint: {"message": WITHIN, "fragments": WITHIN, "model": NOT_TEXT},
+    StreamCheckpoint: {"message": WITHIN, "fragments": WITHIN, "model": NOT_TEXT, "binding": NOT_TEXT},
     ToolStarted: {"call_id": NOT_TEXT, "name": NOT_TEXT},
     ToolFinished: {"call_id": NOT_TEXT, "outcome": NOT_TEXT, "reason": SEARCHED},
     UsageRecord: {"provider": NOT_TEXT, "model": NOT_TEXT, "usage": NOT_TEXT, "raw": WIRE, "counted": NOT_TEXT},

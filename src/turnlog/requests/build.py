@@ -6,7 +6,7 @@ comes twice, cache marks that are counted over the whole), all of them are built
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,12 +14,13 @@ import msgspec
 from msgspec import Struct
 
 from ..log.messages import Tool, unchanged
+from ..log.records import Binding
 from ..providers.protocol import BlobReader
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate
 from ..view.types import Edit, Loss, Shown
 from .conversation import Conversation
-from .pieces import Piece, RenderedPiece, encodable, is_within, moved, render_piece, without_infinite
+from .pieces import Piece, RenderedPiece, RepairedPiece, encodable, is_within, moved, render_piece, without_infinite
 from .prompt_cache import MarkPlaces, marked
 from .repaired import RepairedView, Repairs, Run
 from .request import Request
@@ -27,22 +28,34 @@ from .size import Sizing
 from .translate import Plan
 
 
-def build(plan: Plan, view: Sequence[Shown], blob: BlobReader, fate: Fate | None = None) -> Request:
+def build(
+    plan: Plan,
+    view: Sequence[Shown],
+    blob: BlobReader,
+    fate: Fate | None = None,
+    bindings: Mapping[int, Binding] | None = None,
+) -> Request:
     """The request for a view by a plan: valid for the plan's target, whatever the view holds. `fate` is what the log
-    knows of calls without a result."""
+    knows of calls without a result; `bindings` as for `Builder`."""
     conversation = Conversation()
     conversation.items = [Item(shown, 0, shown, 0) for shown in view]
-    return Builder(plan, blob).request(conversation, fate or {})
+    return Builder(plan, blob, bindings=bindings).request(conversation, fate or {})
 
 
 class Builder:
     """Builds the requests of a conversation by one plan, and keeps of each what the next one can use. With `sizing`,
-    they are measured."""
+    they are measured; `bindings` as for `Repairs`."""
 
-    def __init__(self, plan: Plan, blob: BlobReader, sizing: Sizing | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        blob: BlobReader,
+        sizing: Sizing | None = None,
+        bindings: Mapping[int, Binding] | None = None,
+    ) -> None:
         self.plan = plan
         self._blob = blob
-        self._repairs = Repairs(plan, blob, sizing)
+        self._repairs = Repairs(plan, blob, sizing, bindings)
         self._places = MarkPlaces(plan, blob)
         self._frame: tuple[Sequence[Shown], tuple[tuple[Tool, ...], bool], _Frame] | None = None
         self._run: _RenderedRun | None = None
@@ -61,6 +74,10 @@ class Builder:
         repaired = self.repaired(conversation, fate)
         rendered = self._rendered_apart(repaired, conversation.pieces)
         return self._joined(repaired, rendered or _Rendered(self._framed(repaired, len(repaired.closed.view))))
+
+    def binding(self, repaired: RepairedView) -> Binding | None:
+        """What the reasoning of an answer to a request is bound to; None if the model does not bind it."""
+        return self._repairs.binding(repaired)
 
     def marked(self, made: Request, tokens: int) -> Request:
         """The request of so many tokens with prompt-cache marks, where its provider wants them."""
@@ -139,6 +156,7 @@ class Builder:
             edits=lambda: (
                 *(edit for part in parts for edit in part.edits),
                 *closed.edits,
+                *_left_out(parts),
                 *repaired.declared,
                 *frame.edits,
                 *_numbered(pieces, key),
@@ -211,6 +229,12 @@ class _RenderedRun:
         if piece.json:
             self.json += (b",", piece.json)
         self.counts = self.counts or piece.counts(plan)
+
+
+def _left_out(parts: Sequence[RepairedPiece]) -> list[Edit]:
+    records = sorted(n for part in parts for n in part.left_out)
+    detail = "reasoning left out: it is bound to what stood ahead of it when it was made, and that has changed"
+    return [Edit("reasoning", detail, tuple(records))] if records else []
 
 
 def _numbered(pieces: Sequence[RenderedPiece], key: str) -> list[Edit]:

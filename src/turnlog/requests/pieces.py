@@ -6,7 +6,7 @@ depends on anything outside it, so it is built once and kept. A whole view is on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ..log.messages import Opaque, Part, Role, ToolCall, is_finite_json
 from ..providers.protocol import BlobReader, Provider
+from ..view.bound_reasoning import has_reasoning, without_reasoning
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate, with_parts
 from ..view.repair.media_room import Held, held, longest_side, media_of
@@ -32,7 +33,8 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     `view` are its messages now, and `sizes` their tokens if sizes are asked for. `callers` are those of them that call
     tools, under the ids `call_ids`, of which some are `repeated`; `called` are the tools' names. `regular` says that
     nothing outside it needs to know more of it than how it began and ended before repair. `needs` says that it was not
-    to be repaired without what stands ahead of it (-1), if anything does, or behind it (1).
+    to be repaired without what stands ahead of it (-1), if anything does, or behind it (1). `thinking` are the records
+    with reasoning that the provider binds to what stands ahead of it, `left_out` those shown without it.
     """
 
     plan: Plan
@@ -49,6 +51,8 @@ class RepairedPiece(Struct, frozen=True, gc=False):
     called: frozenset[str]
     regular: bool
     needs: int
+    thinking: frozenset[int] = frozenset()
+    left_out: frozenset[int] = frozenset()
 
     def serves(self, items: Sequence[Item], follows: Role | None, plan: Plan) -> bool:
         """Whether these messages become the same ahead of that role. Where nothing followed so far, only system text,
@@ -108,11 +112,18 @@ def repair_piece(
     *,
     leading: bool = False,
     follows: Role | None = None,
+    unbound: Collection[int] = (),
 ) -> RepairedPiece:
     """A piece repaired by itself: nothing stands ahead of it if it is `leading`, and a message of the role `follows`
-    behind it, if anything. With `sizing`, what it became is counted."""
+    behind it, if anything. Records that are `unbound` are shown without their reasoning. With `sizing`, what it became
+    is counted."""
     lost: list[Loss] = []
     given = [item.shown for item in items]
+    thinking = _thinking(given, plan)
+    left_out = thinking.intersection(unbound)
+    if left_out:
+        own = plan.rules.provider
+        given = [without_reasoning(shown, own) if left_out.issuperset(shown.records) else shown for shown in given]
     known = as_known(given, plan.provider, blob, lost)
     repaired = repair(known, plan.rules, fate, blob, leading=leading, follows=follows)
     same_start = leading or _begins_alike(known, repaired.view, has_strays=repaired.strays)
@@ -136,7 +147,17 @@ def repair_piece(
         called=frozenset(call.name for call in calls),
         regular=same_start and same_end,
         needs=-repaired.strays if same_end else 1,
+        thinking=thinking,
+        left_out=left_out,
     )
+
+
+def _thinking(view: Sequence[Shown], plan: Plan) -> frozenset[int]:
+    """The records of answers whose reasoning is bound to what stands ahead of it."""
+    if not plan.rules.reasoning_bound:
+        return frozenset()
+    own = plan.rules.provider
+    return frozenset(shown.records[0] for shown in view if has_reasoning(shown.message, own))
 
 
 def _begins_alike(items: Sequence[Shown], view: Sequence[Shown], *, has_strays: bool) -> bool:

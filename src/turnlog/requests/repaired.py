@@ -11,8 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..log.messages import Role, Tool, ToolCall, ToolResult, unchanged
+from ..log.records import Binding
 from ..providers.protocol import BlobReader
 from ..tokens.counters import counter_for
+from ..view.bound_reasoning import Prefixes, beginning, standing
 from ..view.compaction.blocks import Item
 from ..view.repair.arrange import Fate
 from ..view.repair.media_room import Held, room_for
@@ -93,12 +95,22 @@ class Run:
 
 class Repairs:
     """Repairs the views of a conversation for requests by one plan, and keeps of each what the next one can use. With
-    `sizing`, they are measured."""
+    `sizing`, they are measured. `bindings` say what the reasoning of each answer is bound to; without them it is shown
+    as it comes."""
 
-    def __init__(self, plan: Plan, blob: BlobReader, sizing: Sizing | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        blob: BlobReader,
+        sizing: Sizing | None = None,
+        bindings: Mapping[int, Binding] | None = None,
+    ) -> None:
         self.plan = plan
         self.blob = blob
         self.sizing = sizing
+        self._bindings = bindings if plan.rules.reasoning_bound else None
+        self._prefixes = Prefixes()
+        self._unbound: frozenset[int] = frozenset()
         self._run: Run | None = None
         self._opening: tuple[Sequence[Item], RepairedPiece] | None = None
         self._tools: tuple[Sequence[Shown], tuple[Tool, ...], list[Edit]] | None = None
@@ -107,14 +119,48 @@ class Repairs:
 
     def view(self, conversation: Conversation, fate: Fate) -> RepairedView:
         """The view of a conversation, repaired; some of its pieces may be joined for it. `fate` is what the log knows
-        of calls without a result."""
+        of calls without a result. Reasoning that is bound to anything but what stands ahead of it now is left out."""
+        if self._bindings is None:
+            return self._view(conversation, fate)
+        while True:
+            self._forget_others(conversation.pieces)
+            made = self._view(conversation, fate)
+            thinking = frozenset().union(*(part.thinking for part in made.parts))
+            unbound = thinking.difference(self._standing(made)[0])
+            if unbound == thinking & self._unbound:  # what stands ahead of an answer does not depend on reasoning
+                return made
+            self._unbound = unbound
+
+    def _forget_others(self, pieces: Sequence[Piece]) -> None:
+        """Have pieces repaired anew that show reasoning which is to be left out, or the other way round."""
+        for piece in pieces:
+            made = piece.repaired
+            if made is not None and made.thinking and made.left_out != made.thinking & self._unbound:
+                piece.forget()
+
+    def _standing(self, made: RepairedView) -> tuple[list[int], bytes]:
+        """The records whose reasoning a view may show, oldest first, and the digest of all of it."""
+        thinking = frozenset().union(*(part.thinking for part in made.parts))
+        digests = self._prefixes.of(beginning(self.plan.target.model, made.tools), made.closed.view)
+        return standing(made.closed.view, digests, self._bindings or {}, thinking), digests[-1]
+
+    def binding(self, made: RepairedView) -> Binding | None:
+        """What the reasoning of an answer to a request is bound to; None if the model does not bind it."""
+        if not self.plan.rules.reasoning_bound:
+            return None
+        kept, digest = self._standing(made)
+        return Binding(digest.hex(), *((kept[-1], kept[0]) if kept else (0, 0)))
+
+    def _view(self, conversation: Conversation, fate: Fate) -> RepairedView:
         pieces = conversation.pieces
         if pieces:
             opening = self._repaired_head(conversation.head, pieces[0].role, fate)
             run, tail = self._without_strays(pieces, fate)
             if _stand_apart(opening, run, tail, self.plan):
                 return self._apart(opening, run, tail)
-        whole = repair_piece(conversation.items, self.plan, self.blob, fate, self.sizing, leading=True)
+        whole = repair_piece(
+            conversation.items, self.plan, self.blob, fate, self.sizing, leading=True, unbound=self._unbound
+        )
         return self._closed((whole,), None, whole.view, whole.sizes)
 
     def _apart(self, opening: RepairedPiece, run: Run, tail: RepairedPiece) -> RepairedView:
@@ -227,7 +273,9 @@ class Repairs:
         """A piece repaired ahead of that role: as it was before, if that serves."""
         if piece.repaired is None or not piece.repaired.serves(piece.items, follows, self.plan):
             piece.forget()  # first: Ctrl-C may come in between
-            piece.repaired = repair_piece(piece.items, self.plan, self.blob, fate, self.sizing, follows=follows)
+            piece.repaired = repair_piece(
+                piece.items, self.plan, self.blob, fate, self.sizing, follows=follows, unbound=self._unbound
+            )
         return piece.repaired
 
     def _without_strays(self, pieces: list[Piece], fate: Fate) -> tuple[Run, RepairedPiece]:

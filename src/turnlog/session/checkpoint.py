@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from ..log.messages import Message, Part, Reasoning, Text, ToolCall
-from ..log.records import Body, Decision, MessageRecord, PartialAnswer, Record, StreamCheckpoint
+from ..log.records import Binding, Body, Decision, MessageRecord, PartialAnswer, Record, StreamCheckpoint
 from ..providers.protocol import Reply
 from ..view.decisions import active_decisions
 
@@ -35,12 +35,20 @@ _TAKES_BACK = ("clear", "rewind")
 
 class Checkpoints:
     """Looks after one stream. `reply` tells what has come of it, `append` puts on record. With `by_lines`, a secret may
-    hold spaces, so that the line at the end of a text is left out, not the word alone."""
+    hold spaces, so that the line at the end of a text is left out, not the word alone. `binding` tells what the
+    reasoning that has come is bound to."""
 
     def __init__(
-        self, reply: Callable[[], Reply], append: Callable[[Body], object], every: float, *, by_lines: bool = False
+        self,
+        reply: Callable[[], Reply],
+        append: Callable[[Body], object],
+        every: float,
+        *,
+        by_lines: bool = False,
+        binding: Callable[[Reply], Binding | None] = lambda reply: None,
     ) -> None:
         self._reply = reply
+        self._binding = binding
         self._break = _LINE_BREAK if by_lines else _WORD_BREAK
         self._append = append
         self._every = every
@@ -52,7 +60,12 @@ class Checkpoints:
         if time.monotonic() < self._due:
             return
         reply = self._reply()
-        body = StreamCheckpoint(_kept(reply.message, self._break), _growing(reply.fragments, self._break), reply.model)
+        body = StreamCheckpoint(
+            _kept(reply.message, self._break),
+            _growing(reply.fragments, self._break),
+            reply.model,
+            self._binding(reply),
+        )
         size = sum(map(_size, (*body.message.parts, *body.fragments)))
         if size >= self._least:
             self._append(body)
@@ -82,7 +95,9 @@ def unfinished_stream(backwards: Iterable[Record]) -> Record | None:
 
 def as_interrupted(checkpoint: StreamCheckpoint) -> PartialAnswer:
     """The interrupted answer that a checkpoint tells of."""
-    return PartialAnswer(checkpoint.message, KILLED, checkpoint.fragments, model=checkpoint.model)
+    return PartialAnswer(
+        checkpoint.message, KILLED, checkpoint.fragments, model=checkpoint.model, binding=checkpoint.binding
+    )
 
 
 def _kept(message: Message, end: re.Pattern[str]) -> Message:

@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import Conflict, InputError, TurnlogError, described
 from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult
-from ..log.records import Body, Count, MessageRecord, Note, PartialAnswer, Record, Usage, UsageRecord
+from ..log.records import Binding, Body, Count, MessageRecord, Note, PartialAnswer, Record, Usage, UsageRecord
 from ..log.store import Draft, Store
 from ..log.validation import admitted
 from ..models.target import Target
@@ -20,6 +20,7 @@ from ..providers.protocol import Assembler, Reply
 from ..providers.sdk_objects import advice
 from ..redaction import has_mark
 from ..tokens.counters import count_message, counter_for
+from ..view.bound_reasoning import has_reasoning
 from ..view.repair.clean import sendable_name
 from .answer import Answer, is_stream, told_apart, whole_of
 from .checkpoint import Checkpoints
@@ -205,7 +206,11 @@ class Journal:
 
     def _checkpoints(self, assembler: Assembler, asked: Target) -> Checkpoints:
         made = Checkpoints(
-            lambda: self._by_own_names(assembler.reply(), asked), self.append, self._checkpoint, by_lines=self._by_lines
+            lambda: self._by_own_names(assembler.reply(), asked),
+            self.append,
+            self._checkpoint,
+            by_lines=self._by_lines,
+            binding=lambda reply: self._binding(reply, asked),
         )
         self._streams.add(made)
         return made
@@ -229,6 +234,7 @@ class Journal:
         reply = self._by_own_names(reply, asked)
         for data in reply.blobs.values():
             self._store.put_blob(data)
+        binding = self._binding(reply, asked)
         body: MessageRecord | PartialAnswer
         if not reply.complete and not reason:
             reason = reply.error or "the stream ended early"
@@ -238,9 +244,11 @@ class Journal:
         elif reply.fragments:
             reason = reason or "the answer ended before all of it had come" + (f" ({reply.stop})" if reply.stop else "")
         if not reason:
-            body = MessageRecord(reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id)
+            body = MessageRecord(
+                reply.message, model=reply.model, stop=reply.stop, response_id=reply.response_id, binding=binding
+            )
         else:
-            body = PartialAnswer(reply.message, reason, fragments=reply.fragments, model=reply.model)
+            body = PartialAnswer(reply.message, reason, reply.fragments, model=reply.model, binding=binding)
         bodies: list[Body] = [body]
         if reply.usage is not None:
             [kept] = self._counted([admitted(body)])
@@ -250,6 +258,13 @@ class Journal:
             bodies.append(Note("response", data=reply.beside))
         records = self._append(bodies, asked=asked)
         return Answer(reply, records[0], asked.model)
+
+    def _binding(self, reply: Reply, asked: Target) -> Binding | None:
+        """What the reasoning of an answer is bound to, if it holds any that its model binds."""
+        if not has_reasoning(reply.message, asked.provider):
+            return None
+        with self._context.lock:
+            return self._context.binding(asked)
 
     def _by_own_names(self, reply: Reply, asked: Target) -> Reply:
         """The answer with its calls told apart, under the names that the tools were given: a provider that does not

@@ -12,7 +12,7 @@ from threading import RLock
 
 from ..log.budget import PRESETS, Budget, Marks, Strategy, Terms, read_budget, read_strategy
 from ..log.messages import Media, images_in, media_parts
-from ..log.records import Configuration, Count, Decision, Record, UsageRecord
+from ..log.records import Binding, Configuration, Count, Decision, MessageRecord, PartialAnswer, Record, UsageRecord
 from ..log.store import Store
 from ..models.target import Target
 from ..requests.build import Builder, build
@@ -70,6 +70,7 @@ class Context:
         self._sizings: dict[str, Sizing] = {}
         self._looked_at = Conversation()  # what was measured last to decide something
         self._sent: dict[tuple[str, str], Sent] = {}
+        self._bindings: dict[int, Binding] = {}  # of the answers at hand, by record
         self._load(None)
 
     # -- following the log -----------------------------------------------------------------------
@@ -108,6 +109,7 @@ class Context:
         if isinstance(record.body, UsageRecord):
             self.calibration = self.calibration.observe(record.body)
             return
+        self._bind(record)
         for (n, call_id), standing in fate_after(record, self._fate).items():
             self._fate[n, call_id] = standing
             concerned = next((piece for piece in reversed(self._shown.pieces) if piece.start <= n), None)
@@ -160,6 +162,9 @@ class Context:
 
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}
+        self._bindings.clear()
+        for record in records:
+            self._bind(record)
         before = [*self._shown.pieces, *self._looked_at.pieces]
         self._shown, self._looked_at = Conversation(), Conversation()
         self._pairing = Pairing()
@@ -183,6 +188,11 @@ class Context:
         if configuration != self.configuration:
             self._builders.clear()
         self.configuration = configuration
+
+    def _bind(self, record: Record) -> None:
+        body = record.body
+        if isinstance(body, (MessageRecord, PartialAnswer)) and body.binding is not None:
+            self._bindings[record.n] = body.binding
 
     def _add(self, item: Item) -> None:
         message = item.shown.message
@@ -331,6 +341,15 @@ class Context:
         made.cache = use_of(now, before, self.decisions) if before is not None else None
         return made
 
+    def binding(self, aim: Target) -> Binding | None:
+        """What the reasoning of an answer of a target is bound to: the request that was made last for it, or would be
+        made now. None if its model does not bind it."""
+        sent = self._sent.get((aim.provider, aim.model))
+        builder = self._builder(aim)
+        if not builder.plan.rules.reasoning_bound:
+            return None
+        return builder.binding(sent.view if sent is not None else self._repaired(aim))
+
     def losses(self, aim: Target) -> tuple[Loss, ...]:
         """What a request for a target loses of the conversation. While that is empty, nothing is counted for it: to
         load a vocabulary takes two tenths of a second."""
@@ -346,7 +365,7 @@ class Context:
             originals = (shown for record in self._store.read(self._id) for shown in as_shown(record))
             view = [shown for _, shown, _ in as_decided(originals, now)]
         plan, blob = self._builder(aim).plan, self._store.get_blob
-        made = build(plan, view, blob, self._fate).after(told(lasting(now, self.system)))
+        made = build(plan, view, blob, self._fate, self._bindings).after(told(lasting(now, self.system)))
         return Builder(plan, blob).marked(made, situation.size) if situation.strategy.cache_marks else made
 
     def tokens(self, aim: Target) -> Count:
@@ -392,4 +411,4 @@ class Context:
 
     def _new_builder(self, aim: Target) -> Builder:
         sizing = self.sizing(counter_for(aim.provider, aim.model))
-        return Builder(plan(self.configuration, aim), self._store.get_blob, sizing)
+        return Builder(plan(self.configuration, aim), self._store.get_blob, sizing, self._bindings)

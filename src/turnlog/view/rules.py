@@ -116,6 +116,10 @@ class Rules(Struct, frozen=True, kw_only=True):
     loop_needs_reasoning: bool = False
     """Whether, with thinking switched on, an open tool loop must start with reasoning."""
 
+    reasoning_bound: bool = False
+    """Whether reasoning is refused behind anything but what stood ahead of it when it was made (see
+    `view.bound_reasoning`)."""
+
     step_signature: str = ""
     """If set, the first call of each step must be signed, and this documented stand-in is accepted
     for calls that the provider did not make."""

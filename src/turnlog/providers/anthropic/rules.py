@@ -20,6 +20,9 @@ from .parts import NO_OUTPUT
 _NO_PREFILL = re.compile(r"claude-(fable|mythos|opus-4[-.][6-9]|opus-5|sonnet-4[-.]6|sonnet-5)")
 # Role "system" inside `messages`: after a user turn, before an assistant turn or last.
 _MID_SYSTEM = re.compile(r"claude-(fable-5|mythos|opus-4[-.]8|opus-5|sonnet-5)")
+# "The block is bound to a different conversation": models that check what stands ahead of their thinking, and all newer
+# ones (Messages API, preserved thinking and prefix checks, November 2026; Mythos 5.1 records it and does not check).
+_BINDING = re.compile(r"claude-((fable|mythos)-5-[1-9]|(opus|sonnet|haiku)-5-[5-9]|[a-z]+-([6-9]|[1-9]\d)\b)")
 # "too many images and documents: 601 + 0 > 600": models whose window is 1M tokens; all others 100.
 _MANY_MEDIA = _NO_PREFILL
 NO_SAMPLING = re.compile(r"claude-(fable|mythos|opus-4[-.][7-9]|opus-5|sonnet-5)")
@@ -44,6 +47,13 @@ def thinking_type(settings: Mapping[str, Any]) -> str:
     thinking = settings.get("thinking")
     kind = thinking.get("type") if isinstance(thinking, Mapping) else None
     return kind if isinstance(kind, str) else ""
+
+
+def _drops_itself(settings: Mapping[str, Any]) -> bool:
+    """Whether the API is asked to leave out thinking that is bound to something else."""
+    thinking = settings.get("thinking")
+    binding = thinking.get("block_binding") if isinstance(thinking, Mapping) else None
+    return isinstance(binding, Mapping) and binding.get("prefix_mismatch_behavior") == "drop_block"
 
 
 def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
@@ -80,6 +90,7 @@ def rules(target: Target, settings: Mapping[str, Any]) -> Rules:
         own_answer_key="tool_use_id",
         reasoning="signed",
         reasoning_not_last=True,
+        reasoning_bound=bool(_BINDING.search(target.model)) and not _drops_itself(settings),
         loop_needs_reasoning=thinking == "enabled",
         user_media=media,
         media_url_schemes=frozenset({"https"}),  # "Only HTTPS URLs are supported."

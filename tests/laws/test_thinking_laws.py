@@ -1,0 +1,46 @@
+"""Thinking that a model binds to what stood ahead of it: never sent behind anything else, and never left out for
+nothing. The judge is the shared statement of the rule (`binding.py`)."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinking_sessions import MODELS, STEPS, STRATEGIES, Life, play
+from turnlog.log.messages import Reasoning
+
+EXAMPLES = max(10, settings.default.max_examples // 3) if settings.default else 20
+_KINDS = [kind for kind, often in STEPS.items() for _ in range(often)]
+_STEPS = st.lists(st.tuples(st.sampled_from(_KINDS), st.integers(0, 9_999)), min_size=5, max_size=40)
+_QUIET = st.lists(st.tuples(st.sampled_from(("ask", "say", "open anew", "pin")), st.integers(0, 9_999)), max_size=20)
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.sampled_from(MODELS), st.sampled_from(STRATEGIES), st.sampled_from((None, 4_000, 12_000)), _STEPS)
+def test_no_thinking_is_sent_behind_anything_else(
+    binding: ModuleType, model: str, strategy: str, budget: int | None, steps: list[tuple[str, int]]
+) -> None:
+    """The API refuses such a request, and every request after it, so that the session is stuck; or a session that was
+    killed goes on with other bytes."""
+    assert play(binding, model, strategy, budget, steps).findings == []
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.sampled_from(MODELS), st.sampled_from(STRATEGIES), _QUIET)
+def test_thinking_is_not_left_out_for_nothing(
+    binding: ModuleType, model: str, strategy: str, steps: list[tuple[str, int]]
+) -> None:
+    """Where nothing ahead of it changed, the model would lose what it thought: in a long tool loop, its plan."""
+    life = Life(binding, model, strategy)
+    life.session.user("Port the billing module.")
+    for kind, number in steps:
+        life.step(kind, number - number % 7 + 6)  # no result comes late
+    made = [part for record in life.session.history() if record.message for part in record.message.parts]
+    sent = [
+        block for message in life.session.request().body["messages"] for block in binding.blocks_of(message["content"])
+    ]
+    thoughts = [block["thinking"] for block in sent if block["type"] == "thinking"]
+    assert thoughts == [part.text for part in made if isinstance(part, Reasoning)]
+    assert life.findings == []

@@ -1,0 +1,167 @@
+"""Sessions with a model that binds its thinking to what stood ahead of it, lived in any order and judged as the API
+would: used by the law and, in bulk, by bench/bound_thinking.py."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import turnlog
+from turnlog.errors import BudgetError, InputError
+from turnlog.models.target import Target
+from turnlog.stores import MemoryStore
+
+MODELS = ("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-mythos-5-2")
+STRATEGIES = ("auto", "mask", "sliding", "summarise", "spec")
+TOOLS = [
+    {
+        "name": name,
+        "description": f"To {name}.",
+        "parameters": {"type": "object", "properties": {"p": {"type": "string"}}},
+    }
+    for name in ("read", "write", "look")
+]
+STEPS = {
+    "ask": 14,
+    "answer late": 2,
+    "say": 3,
+    "another model": 1,
+    "another provider": 1,
+    "tools": 1,
+    "system": 1,
+    "more system text": 1,
+    "budget": 1,
+    "strategy": 1,
+    "compact": 1,
+    "undo": 1,
+    "rewind": 1,
+    "pin": 1,
+    "open anew": 1,
+}
+"""What may happen, and how often beside the others."""
+
+
+class Life:
+    """One session; `findings` are sentences about what the API would have refused, or what a reopened session would
+    have sent otherwise. `counts` says how much was looked at."""
+
+    def __init__(self, binding: ModuleType, model: str, strategy: str, *, budget: int | None = None) -> None:
+        self.talks: dict[str, Any] = {}
+        self.binding = binding
+        self.model = model
+        self.store = MemoryStore()
+        self.session = turnlog.open("s", store=self.store, target=self.target(model), tools=TOOLS[:1])
+        self.session.configure(strategy=strategy, **({} if budget is None else {"budget": budget}))
+        self.session.system("You port code.")
+        self.late: list[str] = []
+        self.findings: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self.n = 0
+
+    def target(self, model: str) -> Target:
+        """A target of the model, thinking on."""
+        return turnlog.target("anthropic", model, thinking={"type": "adaptive"}, max_tokens=4_000)
+
+    def step(self, kind: str, number: int) -> None:
+        """One step; `number` picks what it is about. What is refused with a reason changes nothing."""
+        self.n += 1
+        try:
+            self._step(kind, number)
+        except (InputError, BudgetError):
+            self.counts["steps refused"] += 1
+
+    def _step(self, kind: str, number: int) -> None:
+        session = self.session
+        match kind:
+            case "ask":
+                self.ask(number)
+            case "answer late":
+                if self.late:
+                    session.tool_result(
+                        self.late.pop(number % len(self.late)), f"late {self.n} " + "word " * (number % 300)
+                    )
+            case "say":
+                session.user(f"Word {self.n}. " + "please " * (number % 40))
+            case "another model":
+                self.model = MODELS[number % len(MODELS)]
+                session.switch(self.target(self.model))
+            case "another provider":
+                session.switch(turnlog.target("openai-chat", "gpt-4o"))
+                session.user(f"Word {self.n}.")
+                session.request()
+                session.receive({"choices": [{"message": {"role": "assistant", "content": f"Other {self.n}."}}]})
+                session.switch(self.target(self.model))
+            case "tools":
+                session.configure(tools=TOOLS[: 1 + number % len(TOOLS)])
+            case "system":
+                session.system(f"You port code. Rule {number % 5}.", replace=True)
+            case "more system text":
+                session.system(f"It is day {self.n}.")
+            case "budget":
+                session.configure(budget=(3_000, 6_000, 12_000, 100_000)[number % 4])
+            case "strategy":
+                session.configure(strategy=STRATEGIES[number % len(STRATEGIES)])
+            case "compact":
+                session.compact(keep=number % 4)
+            case "undo":
+                session.undo()
+            case "rewind":
+                session.rewind(turns=1 + number % 2)
+            case "pin":
+                session.pin(1 + number % session.history()[-1].n)
+            case "open anew":
+                self.session = turnlog.Session(self.store, self.store.info("s"))
+
+    def ask(self, number: int) -> None:
+        """A request, judged, and its answer with thinking: with none, one or several calls, of which some get their
+        result later."""
+        session = self.session
+        request = session.request()
+        body = request.body
+        talk = self.talks.setdefault(self.model, self.binding.Conversation(self.model))
+        sent = [block for message in body["messages"] for block in self.binding.blocks_of(message["content"])]
+        self.counts["requests"] += 1
+        self.counts["blocks"] += sum(block.get("type") == "thinking" for block in sent)
+        self.findings += (f"step {self.n}: {error}" for error in talk.sent(body))
+        if turnlog.Session(self.store, self.store.info("s")).request().json() != request.json():
+            self.findings.append(f"step {self.n}: a session that is opened anew sends something else")
+        content = [_thought(f"{self.n}.0"), {"type": "text", "text": f"Part {self.n}." + " done" * (number % 60)}]
+        if number % 3 == 0:
+            content.insert(1, _thought(f"{self.n}.1"))
+        calls = [f"toolu_{self.n}_{i}" for i in range(number % 4)]
+        for i, call in enumerate(calls):
+            if i and number % 5 == 0:
+                content.append(_thought(f"{self.n}.{i}.2"))
+            content.append({"type": "tool_use", "id": call, "name": "read", "input": {"p": f"part{self.n}.py"}})
+        answer = {
+            "id": f"msg_{self.n}",
+            "type": "message",
+            "role": "assistant",
+            "model": self.model,
+            "content": content,
+        }
+        usage = {"input_tokens": 10, "output_tokens": 2}
+        session.receive({**answer, "stop_reason": "tool_use" if calls else "end_turn", "usage": usage})
+        talk.answered(content)
+        for i, call in enumerate(calls):
+            if number % 7 == i:
+                self.late.append(call)
+            else:
+                session.tool_result(call, f"result {self.n} " + "word " * (number % 700))
+        if not calls:
+            session.user(f"Go on with part {self.n + 1}.")
+
+
+def _thought(name: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": f"I think of {name}.", "signature": f"sig-{name}=="}
+
+
+def play(binding: ModuleType, model: str, strategy: str, budget: int | None, steps: Sequence[tuple[str, int]]) -> Life:
+    """A session in which these steps were taken."""
+    life = Life(binding, model, strategy, budget=budget)
+    life.session.user("Port the billing module. Leave the database alone.")
+    for kind, number in steps:
+        life.step(kind, number)
+    return life
