@@ -450,3 +450,22 @@ def test_a_result_whose_call_was_cleared_counts_for_nothing(aim: Target) -> None
         assert not any(
             isinstance(record.body, Decision) and record.body.action != "clear" for record in session.history()
         )
+
+
+def test_a_result_that_comes_late_behind_a_rewind_is_sent() -> None:
+    """An open session would say that a call has no result which is on record, and one opened anew would not."""
+    store = MemoryStore()
+    session = turnlog.open("s", store=store, target=turnlog.target("anthropic", "claude-sonnet-4-5", max_tokens=100))
+    call = ToolCall("toolu_1", "read", {})
+    session.user("Read it.")
+    session.add(Message("assistant", (call,)))
+    session.user("Well?")
+    session.assistant("No result so far.")
+    session.user("Never mind.")
+    session.request()
+    session.rewind(turns=1)
+    session.tool_result(call, "three lines")
+    session.user("And now?")
+    request = session.request().json()
+    assert b"three lines" in request
+    assert turnlog.Session(store, store.info("s")).request().json() == request

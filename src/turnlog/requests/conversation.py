@@ -42,6 +42,7 @@ class Conversation:
         elif not self.pieces or starts_block(item.shown, before):
             self.pieces.append(Piece([item]))
         else:
+            self.pieces[-1].forget()  # behind a rewind, it may have been one that others stood behind
             self.pieces[-1].items.append(item)
 
 
