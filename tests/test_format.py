@@ -12,7 +12,7 @@ import pytest
 from turnlog.log.budget import Budget, Strategy
 from turnlog.log.codec import DEPTH_LIMIT, FORMAT_VERSION, decode_record, encode_record
 from turnlog.log.messages import Form, Message, Part, Tool
-from turnlog.log.records import Body, Count, Environment, Record, Usage
+from turnlog.log.records import Binding, Body, Count, Environment, Record, Usage
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "format.md").read_text("utf-8")
 EXAMPLES = [line for line in PAGE.splitlines() if line.startswith('{"v":')]

@@ -18,6 +18,7 @@ from ..requests.size import Sizing, as_declared, given_choice, schemas_of, spell
 from ..requests.translate import plan
 from ..tokens.calibration import Drift, Prediction
 from ..tokens.counters import count_message, counter_for
+from ..view.bound_reasoning import bindings_of
 from ..view.breakdown import Breakdown, shares_of
 from ..view.compaction.blocks import Item
 from ..view.explain import Explanation, explain
@@ -97,7 +98,8 @@ class WindowUse:
         counter, records = counter_for(target.provider, target.model), list(self._store.read(self._id))
         sizing = Sizing(counter, blob)
         items = [Item(shown, sizing.message(shown.message), shown, 0) for shown in select(records)[0]]
-        sent = Builder(ways, blob, sizing).repaired(Conversation.of(items), fate_of(records))
+        builder = Builder(ways, blob, sizing, dict(bindings_of(records)))
+        sent = builder.repaired(Conversation.of(items), fate_of(records))
         view = [replace(shown, message=spelled_as(shown.message, ways.rules)) for shown in sent.closed.view]
         declared = counter.tools(as_declared(sent.tools, ways.rules), given_choice(ways))
         around = counter.frame(system=sent.system, tools=bool(sent.tools)) + schemas_of(ways.local.settings, counter)

@@ -23,6 +23,7 @@ from ..view.decisions import EARLIER, Effects, Rewinds, active_decisions, ended_
 from ..view.fold import as_shown
 from ..view.program_prefaces import is_preface
 from ..view.repair.pairing import Pairing
+from ..view.tool_calls import LEDGER, Standing, fate_of
 from ..view.types import Edit, Shown, starts_turn
 
 _REACH = 2
@@ -164,6 +165,17 @@ class _Log:
         """What a record shows by itself, if no decision hides it."""
         found = as_shown(record)
         return found[0] if found and not self._effects.hides(record.n, found[0].message) else None
+
+
+def known_fate(
+    store: RecordStore, session_id: str, window: Window, first: int, last: int, rewinds: Rewinds
+) -> dict[tuple[int, str], Standing]:
+    """What the log knows of calls from record `first` on; also what stands where decisions hide it, but not what was
+    taken back."""
+    at_hand = [record for record in window.records if record.n >= first]
+    whole = len(at_hand) > last - first  # nothing of it is hidden, or in a gap
+    known = at_hand if whole else store.of_kinds(session_id, LEDGER, first=first)
+    return fate_of(record for record in known if not rewinds.by(record.n))
 
 
 def _is_system(record: Record) -> bool:

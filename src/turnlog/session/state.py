@@ -12,7 +12,7 @@ from threading import RLock
 
 from ..log.budget import PRESETS, Budget, Marks, Strategy, Terms, read_budget, read_strategy
 from ..log.messages import Media, images_in, media_parts
-from ..log.records import Binding, Configuration, Count, Decision, MessageRecord, PartialAnswer, Record, UsageRecord
+from ..log.records import Binding, Configuration, Count, Decision, Record, UsageRecord
 from ..log.store import Store
 from ..models.target import Target
 from ..requests.build import Builder, build
@@ -25,15 +25,16 @@ from ..requests.translate import plan
 from ..tokens.calibration import Calibration, calibrated
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
+from ..view.bound_reasoning import bindings_of
 from ..view.compaction.blocks import Item
 from ..view.compaction.decide import situation_of
 from ..view.compaction.situation import Means, Situation, Summary, Wanted
 from ..view.decisions import lasting, stand_in_sizes, told
 from ..view.fold import as_decided, as_shown
 from ..view.repair.pairing import Pairing
-from ..view.tool_calls import LEDGER, Standing, fate_after, fate_of
+from ..view.tool_calls import Standing, fate_after
 from ..view.types import Loss, Shown, starts_turn
-from .loader import Window, gap_tokens, reach_for, read_landmarks, read_window, usual_reach
+from .loader import gap_tokens, known_fate, reach_for, read_landmarks, read_window, usual_reach
 from .originals import Originals
 
 Summarise = Callable[[Wanted], Summary]
@@ -109,7 +110,7 @@ class Context:
         if isinstance(record.body, UsageRecord):
             self.calibration = self.calibration.observe(record.body)
             return
-        self._bind(record)
+        self._bindings.update(bindings_of([record]))
         for (n, call_id), standing in fate_after(record, self._fate).items():
             self._fate[n, call_id] = standing
             concerned = next((piece for piece in reversed(self._shown.pieces) if piece.start <= n), None)
@@ -142,7 +143,8 @@ class Context:
         self.calibration = calibrated(window.records)
         self._fill(window.records)
         before, waiting = self._fate, self._open_calls()
-        self._fate = self._known_fate(window, min(n for n, _ in waiting)) if waiting else {}
+        first = min((n for n, _ in waiting), default=0)
+        self._fate = known_fate(self._store, self._id, window, first, self.last, self._rewinds) if waiting else {}
         if any(before.get(call) != self._fate.get(call) for call in waiting):
             for piece in self._shown.pieces:
                 piece.forget()  # it may have been built while something else was known of these calls
@@ -152,19 +154,10 @@ class Context:
         """The calls without a result, by the record of the call and its id."""
         return [(self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._pairing.open]
 
-    def _known_fate(self, window: Window, first: int) -> dict[tuple[int, str], Standing]:
-        """What the log knows of calls from record `first` on; also what stands where decisions hide it, but not what
-        was taken back."""
-        at_hand = [record for record in window.records if record.n >= first]
-        whole = len(at_hand) > self.last - first  # nothing of it is hidden, or in a gap
-        known = at_hand if whole else self._store.of_kinds(self._id, LEDGER, first=first)
-        return fate_of(record for record in known if not self._rewinds.by(record.n))
-
     def _fill(self, records: Sequence[Record]) -> None:
         by_number = {record.n: record for record in records}
         self._bindings.clear()
-        for record in records:
-            self._bind(record)
+        self._bindings.update(bindings_of(records))
         before = [*self._shown.pieces, *self._looked_at.pieces]
         self._shown, self._looked_at = Conversation(), Conversation()
         self._pairing = Pairing()
@@ -188,11 +181,6 @@ class Context:
         if configuration != self.configuration:
             self._builders.clear()
         self.configuration = configuration
-
-    def _bind(self, record: Record) -> None:
-        body = record.body
-        if isinstance(body, (MessageRecord, PartialAnswer)) and body.binding is not None:
-            self._bindings[record.n] = body.binding
 
     def _add(self, item: Item) -> None:
         message = item.shown.message
@@ -346,8 +334,6 @@ class Context:
         made now. None if its model does not bind it."""
         sent = self._sent.get((aim.provider, aim.model))
         builder = self._builder(aim)
-        if not builder.plan.rules.reasoning_bound:
-            return None
         return builder.binding(sent.view if sent is not None else self._repaired(aim))
 
     def losses(self, aim: Target) -> tuple[Loss, ...]:

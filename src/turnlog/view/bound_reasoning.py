@@ -19,7 +19,7 @@ from operator import is_not
 import msgspec
 
 from ..log.messages import Message, Reasoning, Tool
-from ..log.records import Binding
+from ..log.records import Binding, MessageRecord, PartialAnswer, Record
 from .types import Shown
 
 _VERSION = b"1"
@@ -68,6 +68,13 @@ def _behind(ahead: bytes, message: Message) -> bytes:
 
 def _digest(content: bytes) -> bytes:
     return blake2b(content, digest_size=_DIGEST_BYTES).digest()
+
+
+def bindings_of(records: Iterable[Record]) -> Iterator[tuple[int, Binding]]:
+    """The numbers of records with an answer whose reasoning is bound, and what to."""
+    for record in records:
+        if isinstance(record.body, (MessageRecord, PartialAnswer)) and record.body.binding is not None:
+            yield record.n, record.body.binding
 
 
 def has_reasoning(message: Message, provider: str) -> bool:
