@@ -162,6 +162,14 @@ def test_what_is_remembered_changes_nothing(
         assert remembering.summarize(given) == Digest().summarize(given)
 
 
+def test_what_was_read_ahead_in_vain_is_let_go_of() -> None:
+    """A session that is cleared again and again before it has to be summarised would keep notes for ever."""
+    memory = Memory()
+    for batch in range(30):
+        Digest(memory).read_ahead(shown([user(f"file_{batch}_{i}.py") for i in range(1_000)]))
+    assert 0 < len(memory.entries) < 25_000
+
+
 HOSTILE = {
     "nothing": "",
     "one line of a megabyte": "x1 " * 350_000,

@@ -18,6 +18,8 @@ from .instructions import decisions_of, gives_orders, line_of
 from .reading import Note, Said, clip, laid_out, read, spelled, texts_of
 from .speakers import REFUSED, refusal_of
 
+_REMEMBERED = 20_000  # messages: of so many notes are kept, at most, that no digest was made of
+
 
 class _Entry(Struct, gc=False):
     """The notes of a message, made looking at `limit` characters of each text, the longest of which has `longest`."""
@@ -31,8 +33,8 @@ class _Entry(Struct, gc=False):
 
 
 class Memory:
-    """Notes by the content of their messages: of the last digest, and no more. And verdicts on words. What is
-    remembered says the same as what is made anew."""
+    """Notes by the content of their messages: of the last digest and of what was read ahead of the next, and no more.
+    And verdicts on words. What is remembered says the same as what is made anew."""
 
     def __init__(self) -> None:
         self.entries: dict[bytes, _Entry] = {}
@@ -42,6 +44,9 @@ class Memory:
         """Read messages that the next digest will be of, so that this need not be done all at once."""
         reader = Reader(self)
         reader.read(messages)
+        if len(self.entries) > _REMEMBERED:  # no digest was made for long
+            self.entries = {}
+            self.vocabulary.forget(())
         self.entries.update(reader.entries)
 
 
