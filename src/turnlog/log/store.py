@@ -109,7 +109,7 @@ class Piece(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class Inventory(Struct, frozen=True, repr_omit_defaults=True):
-    """What a store holds: its pieces, the size of each blob, which sessions are kept (see `Retained.keep`), and which
+    """What a store holds: its pieces, the size of each blob, which sessions are kept (see `Store.keep`), and which
     are in use (None: this system or disk cannot tell). Blobs go by the names that pieces have for them. `base` is about
     what it takes on disk with nothing in it."""
 
@@ -161,8 +161,10 @@ class RecordStore(Protocol):
         to records of other kinds may go unseen."""
 
 
-class SessionIndex(Protocol):
-    """The sessions of a store."""
+class Store(RecordStore, Protocol):
+    """Where logs live."""
+
+    # -- sessions ----------------------------------------------------------------------------------
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:
         """A new empty session. `parent` is the id of the one it belongs to, which need not be there:
@@ -188,9 +190,7 @@ class SessionIndex(Protocol):
         """A new session that begins with the records of this one up to number `at` (None: all),
         without copying them. Raises SessionNotFound, SessionExists, SessionIdError, InputError."""
 
-
-class BlobStore(Protocol):
-    """Media bytes by content."""
+    # -- media bytes by content --------------------------------------------------------------------
 
     def put_blob(self, data: bytes, *, name: str = "") -> str:
         """Keep `data`; returns its hex SHA-256, under which it is kept. Only encrypted bytes are kept under another
@@ -206,9 +206,7 @@ class BlobStore(Protocol):
         To put a blob again makes it as young as a new one.
         """
 
-
-class Searchable(Protocol):
-    """Records can be searched by what they say."""
+    # -- searching ---------------------------------------------------------------------------------
 
     def search(
         self,
@@ -232,9 +230,7 @@ class Searchable(Protocol):
         Raises SessionNotFound, InputError.
         """
 
-
-class Packable(Protocol):
-    """Sessions that nobody writes to can be kept in less room."""
+    # -- packing: sessions that nobody writes to, kept in less room --------------------------------
 
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
@@ -252,9 +248,7 @@ class Packable(Protocol):
     def unpacked(self) -> frozenset[str]:
         """The sessions with records of their own that packing could compress. Reads no record."""
 
-
-class Retained(Protocol):
-    """What may go, what must not, and the room that it takes."""
+    # -- what may go, what must not, and the room that it takes ------------------------------------
 
     def hold(self, session_id: str, *, alone: bool = False) -> Held | None:
         """Say that a session is in use, until what is returned is closed or its process ends. It need not be there
@@ -272,9 +266,7 @@ class Retained(Protocol):
     def reclaim(self) -> None:
         """Give the room that is free in the store's files back to the disk."""
 
-
-class Store(RecordStore, SessionIndex, BlobStore, Retained, Packable, Searchable, Protocol):
-    """Where logs live."""
+    # -- the whole ---------------------------------------------------------------------------------
 
     @property
     def encrypted(self) -> bool:

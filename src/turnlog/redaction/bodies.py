@@ -7,6 +7,7 @@ provider's spelling of a value (`Form`) holds unknown keys with whatever they he
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,13 +27,13 @@ def redacted(body: S, redactor: Redactor) -> tuple[S, Counts]:
 def redacted_bytes(data: bytes, redactor: Redactor) -> tuple[bytes, Counts]:
     """The bytes of a text file with marks in place of secrets; `data` itself if it is no text in UTF-8."""
     if b"\0" in data:
-        return data, {}
+        return data, Counter()
     try:
         text = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        return data, {}
+        return data, Counter()
     clean, counts = redactor.text(text)
-    return (clean.encode("utf-8", "surrogatepass"), counts) if counts else (data, {})
+    return (clean.encode("utf-8", "surrogatepass"), counts) if counts else (data, counts)
 
 
 class _Redaction:
@@ -40,7 +41,7 @@ class _Redaction:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self.counts: Counts = {}
+        self.counts: Counts = Counter()
 
     def clean(self, kind: Kind, value: Any) -> Any:
         """A text of any kind without secrets; `value` itself if it has none."""
@@ -56,10 +57,10 @@ class _Redaction:
         arguments = self._redactor.value(call.arguments, self.counts, ids=False)
         if call.raw is None:
             return call if arguments is call.arguments else replace(call, arguments=arguments)
-        more: Counts = {}
+        more: Counts = Counter()
         raw = self._redactor.spelled(call.raw, more, ids=False)
         if arguments is call.arguments and raw is not call.raw:  # what only this spelling shows: a key that comes twice
-            self._add(more)
+            self.counts.update(more)
             arguments = read(raw) if _spells(call.raw, arguments) else arguments
         same = raw is call.raw and arguments is call.arguments
         return call if same else replace(call, arguments=arguments, raw=raw if _spells(raw, arguments) else None)
@@ -73,12 +74,8 @@ class _Redaction:
 
     def _text(self, text: str) -> str:
         clean, counts = self._redactor.text(text)
-        self._add(counts)
+        self.counts.update(counts)
         return clean
-
-    def _add(self, counts: Counts) -> None:
-        for kind, number in counts.items():
-            self.counts[kind] = self.counts.get(kind, 0) + number
 
 
 def _spells(raw: str, arguments: Any) -> bool:

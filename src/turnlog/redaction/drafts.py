@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -71,8 +72,7 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
     """
     body, counts = redacted(draft.body, redactor)
     body, more = renamed_blobs(body, renamed)
-    for kind, number in more.items():
-        counts[kind] = counts.get(kind, 0) + number
+    counts.update(more)
     raw = draft.raw
     if raw is not None and isinstance(body, UnknownRecord):
         raw = _clean_raw(raw, redactor, counts)
@@ -84,21 +84,20 @@ def redacted_draft(draft: Draft, redactor: Redactor, renamed: Renamed) -> Draft:
         body = replace(body, count=None)
     elif isinstance(body, Decision) and "tokens" in body.detail:  # the sizes of what stands in for messages
         body = replace(body, detail={key: value for key, value in body.detail.items() if key != "tokens"})
-    together = {kind: draft.redacted.get(kind, 0) + counts.get(kind, 0) for kind in draft.redacted | counts}
+    together = dict(Counter(draft.redacted) + counts)
     return Draft(body, draft.time, raw if isinstance(body, UnknownRecord) else None, together)
 
 
 def renamed_blobs(body: Body, renamed: Renamed) -> tuple[Body, Counts]:
     """`body` with the new names of blobs, and what was replaced in them."""
-    counts: Counts = {}
+    counts: Counts = Counter()
     if not renamed:
         return body, counts
 
     def named(name: str) -> str:
         if name not in renamed:
             return name
-        for kind, number in renamed[name].counts.items():
-            counts[kind] = counts.get(kind, 0) + number
+        counts.update(renamed[name].counts)
         return renamed[name].name
 
     if isinstance(body, FileChange) and {body.before, body.after, body.patch} & renamed.keys():
@@ -133,9 +132,8 @@ def _beside(raw: bytes, body: Body, redactor: Redactor) -> Counts:
     """What of the secrets in `raw` stands in fields that `body` does not have."""
     held = redactor.text(raw.decode("utf-8", "surrogateescape"))[1]
     if not held:
-        return {}
-    known = redactor.text(encode_record(Record(1, "", body)).decode("utf-8", "surrogateescape"))[1]
-    return {kind: number - known.get(kind, 0) for kind, number in held.items() if number > known.get(kind, 0)}
+        return held
+    return held - redactor.text(encode_record(Record(1, "", body)).decode("utf-8", "surrogateescape"))[1]
 
 
 def _clean_raw(raw: bytes, redactor: Redactor, counts: Counts) -> bytes:

@@ -22,7 +22,7 @@ from .json_text import ARGUMENTS, EXACT, MARK, apart_by, cuts, decoded, read
 from .named import find_named, has_name, is_placeholder, looks_random, name_kind, plausible
 from .shapes import LONG, RUN, SHAPES, Shape
 
-Counts = dict[str, int]
+Counts = Counter[str]
 """How many secrets were replaced, by kind."""
 
 _MARK = re.compile(r"\[redacted:([a-z0-9-]{1,40})(?::[0-9a-f]{4})?\]")
@@ -109,7 +109,7 @@ class Redactor:
 
     def text(self, text: str) -> tuple[str, Counts]:
         """`text` with marks in place of secrets, and what was replaced."""
-        counts: Counts = {}
+        counts: Counts = Counter()
         while found := self.find(text):  # again, for what only a mark before it shows: redacting twice changes nothing
             pieces: list[str] = []
             place = 0
@@ -117,10 +117,10 @@ class Redactor:
                 pieces += text[place : finding.start], self.mark(finding, text[finding.start : finding.end])
                 place = finding.end
             text = "".join(pieces) + text[place:]
-            _add(counts, Counter(finding.kind for finding in found))
+            counts.update(finding.kind for finding in found)
         return text, counts
 
-    def value(self, value: Any, counts: Counts, *, ids: bool = True) -> Any:
+    def value(self, value: Any, counts: dict[str, int], *, ids: bool = True) -> Any:
         """A JSON value with marks in place of secrets, `value` itself if it holds none.
 
         What was replaced is added to `counts`. Secrets that only the text of the value shows are replaced
@@ -137,7 +137,7 @@ class Redactor:
         spelled = self.spelled(text, counts, ids=ids)
         return clean if spelled is text else read(spelled)
 
-    def spelled(self, text: str, counts: Counts, *, ids: bool = True) -> str:
+    def spelled(self, text: str, counts: dict[str, int], *, ids: bool = True) -> str:
         """JSON text with marks in place of secrets, JSON as before; `text` itself if it holds none. As `value`."""
         while found := self.find(text):
             parts = cuts(text, [(finding.start, finding.end) for finding in found], ids=ids)
@@ -166,7 +166,7 @@ class Redactor:
         one by one: what known ones are told by would stand in `text` too."""
         return bool(self._own) or not text or (self._known and (has_name(text) or bool(_candidates(text))))
 
-    def _inside(self, value: Any, counts: Counts, name: str, room: int, ids: bool) -> Any:
+    def _inside(self, value: Any, counts: dict[str, int], name: str, room: int, ids: bool) -> Any:
         """A value that stands under the key `name`, without the secrets in its texts."""
         if isinstance(value, str):
             return self._named(value, name, counts)
@@ -181,7 +181,7 @@ class Redactor:
             before = item[2:] if isinstance(item, str) and item.startswith("--") else ""
         return value if all(map(is_, items, value)) else items
 
-    def _named(self, text: str, name: str, counts: Counts) -> str:
+    def _named(self, text: str, name: str, counts: dict[str, int]) -> str:
         if self._known and name and (kind := name_kind(name)) and not has_mark(text) and plausible(kind, text):
             whole = (found for found in self.find(text) if (found.start, found.end) == (0, len(text)))
             finding = next(whole, Finding(kind, 0, len(text), looks_random(text, 16)))
@@ -195,7 +195,7 @@ class Redactor:
         _add(counts, replaced)
         return clean
 
-    def _object(self, value: dict[str, Any], counts: Counts, room: int, ids: bool) -> dict[str, Any]:
+    def _object(self, value: dict[str, Any], counts: dict[str, int], room: int, ids: bool) -> dict[str, Any]:
         # {"name": "DB_PASSWORD", "value": "..."}: environment variables, headers, form fields
         label = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
         changed: dict[str, Any] = {}
@@ -222,7 +222,7 @@ def _as_text(value: Any) -> str:
         return ""
 
 
-def _add(counts: Counts, more: Counts) -> None:
+def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
     for kind, number in more.items():
         counts[kind] = counts.get(kind, 0) + number
 

@@ -71,19 +71,18 @@ def scan(store: Store, session_id: str | None = None, redactor: Redactor | None 
 
 
 def _leaks(store: Store, session: str, redactor: Redactor, files: _Files) -> Iterator[Leak]:
-    title, whole = store.info(session).title, Counter[str]()
+    title = store.info(session).title
+    whole = redactor.text(title)[1]
     said: list[str] = []
-    whole.update(redactor.text(title)[1])
     yield from (Leak(session, 0, kind, number) for kind, number in whole.items())
     attentive = Attentive(redactor)
     for record in store.read(session):
         found = _clean(record, attentive, files)
         said += _said(title, found or record)
         if found is not None:
-            had = record.redacted
-            more = {kind: number - had.get(kind, 0) for kind, number in found.redacted.items()}
-            yield from (Leak(session, record.n, kind, number) for kind, number in more.items() if number)
-    halves = Counter(redacted_title(title, said, attentive)[1]) - whole
+            more = Counter(found.redacted) - Counter(record.redacted)
+            yield from (Leak(session, record.n, kind, number) for kind, number in more.items())
+    halves = redacted_title(title, said, attentive)[1] - whole
     yield from (Leak(session, 0, kind, number) for kind, number in halves.items())
 
 
@@ -93,13 +92,13 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
     Records that forks share change there too, and so does what summaries in forks tell of the secrets. Token
     counts of changed messages are dropped. Where there are no secrets, no record changes, but what an earlier
     run had to leave is taken away: old bytes in the store's files, files of text that only other sessions named,
-    and, where it was killed, those that no record names any more (see `BlobStore.sweep`). Raises CorruptRecord,
+    and, where it was killed, those that no record names any more (see `Store.sweep`). Raises CorruptRecord,
     with nothing changed, if the log is damaged.
     """
     redactor = Attentive(redactor or Redactor())
     files = _Files(store, redactor)
     info = store.info(session_id)
-    counts: Counts = {}
+    counts = Counter[str]()
     changed: dict[int, bytes] = {}
     earlier: set[str] = set()
     said: list[str] = []
@@ -110,12 +109,11 @@ def scrub(store: Store, session_id: str, redactor: Redactor | None = None) -> Sc
         if draft is None:
             continue
         changed[record.n] = encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted))
-        for kind, number in draft.redacted.items():
-            counts[kind] = counts.get(kind, 0) + number - record.redacted.get(kind, 0)
+        counts += Counter(draft.redacted) - Counter(record.redacted)
     if redactor.pieces:  # first: who ends it in between finds them again
         _scrub_relatives(store, session_id, redactor.pieces)
     title, more = redacted_title(info.title, said, redactor)
-    counts = dict(Counter(counts) + Counter(more))
+    counts += more
     for data in files.clean.values():
         store.put_blob(data)
     if title != info.title:
@@ -156,7 +154,7 @@ def _scrub_relatives(store: Store, session_id: str, pieces: Pieces) -> None:
                     changed[record.n] = encode_record(Record(record.n, record.time, draft.body, None, draft.redacted))
                     counts += Counter(draft.redacted) - Counter(record.redacted)
             if changed:
-                _rewrite(store, name, changed, dict(counts), [])
+                _rewrite(store, name, changed, counts, [])
 
 
 def _said(title: str, one: Draft | Record) -> list[str]:

@@ -47,13 +47,13 @@ class RedactingStore(StoreWrapper):
     def read(
         self, session_id: str, *, first: int = 1, last: int | None = None, reverse: bool = False
     ) -> Iterator[Record]:
-        records = super().read(session_id, first=first, last=last, reverse=reverse)
+        records = self.store.read(session_id, first=first, last=last, reverse=reverse)
         return self._as_said(session_id, records) if self._live else records
 
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
     ) -> Iterator[Record]:
-        records = super().of_kinds(session_id, kinds, first=first, reverse=reverse)
+        records = self.store.of_kinds(session_id, kinds, first=first, reverse=reverse)
         return self._as_said(session_id, records) if self._live else records
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:

@@ -38,10 +38,10 @@ def redacted_title(title: str, said: Iterable[str], redactor: Redactor) -> tuple
                 break
             if (cut := _cut_in(beginning, line)) is not None:
                 kind, whole = cut
-                return cut_title(whole), {**counts, kind: counts.get(kind, 0) + 1}
+                return cut_title(whole), counts + Counter((kind,))
         if isinstance(redactor, Attentive):
             clean, more = redactor.pieces.text(clean)
-            counts = dict(Counter(counts) + Counter(more))
+            counts.update(more)
     return clean, counts
 
 

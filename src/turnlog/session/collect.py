@@ -26,7 +26,7 @@ def collect(
 
     `store` is a store, a path to one, or None for the one that the settings name; `limits` None are those of the
     settings, of which what a project says counts of its own store only. `now` is the time that ages are counted to,
-    with its time zone (None: the clock's), `grace` as for `BlobStore.sweep`. With `dry_run` nothing is changed. `key`
+    with its time zone (None: the clock's), `grace` as for `Store.sweep`. With `dry_run` nothing is changed. `key`
     is that of an encrypted store at a path, as for `turnlog.open`. Raises InputError without a limit or without a time
     zone, CorruptRecord for a store with damage that keeps it from being told what may go.
     """

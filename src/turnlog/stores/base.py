@@ -16,7 +16,7 @@ from time import time_ns
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, SessionNotFound
+from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..log.bills import Bills, usage_by_model
 from ..log.codec import decode_record
 from ..log.messages import sha256_hex
@@ -40,7 +40,19 @@ from ..log.store import (
 from .blob_gc import unused
 from .blobs import Put, fits, is_blob_name, named, whole_blob
 from .locks import LocalHolds
-from .records import blob_names, check_unchanged, fork_point, is_said, number_drafts, of_any, storable
+from .records import (
+    blob_names,
+    check_expected,
+    check_free,
+    check_unchanged,
+    damage_in,
+    fork_point,
+    is_said,
+    number_drafts,
+    numbered,
+    of_any,
+    storable,
+)
 from .search import Search, Source, scan
 from .segments import Segment, segments_of_log, unshared
 
@@ -112,7 +124,7 @@ class BaseStore(Store):
     def append(self, session_id: str, drafts: Sequence[Draft], *, expected: int | None = None) -> tuple[Record, ...]:
         with self._lock:
             log = self._find(session_id)
-            _check_expected(log, expected)
+            check_expected(session_id, expected, log.info.records)
             records = number_drafts(drafts, after=log.info.records)
             if records:
                 said = sum(is_said(record.body) for record in records)
@@ -201,10 +213,7 @@ class BaseStore(Store):
     def _make(self, info: SessionInfo, base: int) -> SessionInfo:
         logs = list(self._logs())
         for log in logs:
-            if log.info.id == info.id:
-                raise SessionExists(f"there is a session {info.id!r} already")
-            if log.info.id.lower() == info.id.lower():
-                raise SessionIdError(f"session id {info.id!r} differs from {log.info.id!r} by case only; take another")
+            check_free(info.id, log.info.id)
         self._save(Log(max([time_ns(), *(log.key + 1 for log in logs)]), info, base), {})
         return info
 
@@ -230,7 +239,7 @@ class BaseStore(Store):
     def delete(self, session_id: str, *, expected: int | None = None) -> None:
         with self._lock:
             log = self._find(session_id)
-            _check_expected(log, expected)
+            check_expected(session_id, expected, log.info.records)
             self._save(replace(log, info=replace(log.info, id="", title="", parent=""), kept=False), {})
             self._prune(log.key)
 
@@ -292,12 +301,12 @@ class BaseStore(Store):
         return records + sum(put.size for put in self._blobs().values())
 
     def reclaim(self) -> None:
-        """See `Retained.reclaim`. Nothing to do for a store that gives room back at once."""
+        """See `Store.reclaim`. Nothing to do for a store that gives room back at once."""
 
     def pack(
         self, session_id: str, *, instead: Mapping[int, bytes] | None = None, was: Mapping[int, bytes] | None = None
     ) -> Packed:
-        """See `Packable.pack`. Nothing is compressed."""
+        """See `Store.pack`. Nothing is compressed."""
         self.rewrite(session_id, instead or {}, was=was)
         return Packed(0, 0, 0)
 
@@ -340,11 +349,15 @@ class BaseStore(Store):
             segments = [Segment(log.key, log.info.parent_records + 1, log.info.records)]
             for segment in segments if session_id is None else self._segments(log):
                 for n, raw in enumerate(self._rows(*segment), segment.first):
-                    what, names = _damage(n, raw)
+                    try:
+                        names = blob_names(numbered(n, raw))
+                    except CorruptRecord as error:
+                        problems.append(Problem(log.info.id, n, damage_in(error, n)))
+                        continue
                     needed |= names
                     if missing := sorted(names - blobs.keys()):
                         what = f"it needs blobs that are not there: {', '.join(missing)}"
-                    problems += [Problem(log.info.id, n, what)] if what else []
+                        problems.append(Problem(log.info.id, n, what))
         damaged = [name for name in sorted(blobs) if session_id is None or name in needed]
         damaged = [name for name in damaged if not fits(name, self._blob(name) or b"")]
         return [*problems, *(Problem("", 0, f"the bytes of blob {name} are not those of its name") for name in damaged)]
@@ -371,17 +384,3 @@ class BaseStore(Store):
 
     def close(self) -> None:
         """See `Store.close`. Nothing is open."""
-
-
-def _check_expected(log: Log, expected: int | None) -> None:
-    if expected is not None and expected != log.info.records:
-        raise Conflict(log.info.id, expected=expected, actual=log.info.records)
-
-
-def _damage(n: int, raw: bytes) -> tuple[str, frozenset[str]]:
-    """What is wrong with the bytes of record `n`, if anything, and the blobs that it needs."""
-    try:
-        record = decode_record(raw)
-    except CorruptRecord as error:
-        return f"it cannot be read: {error}", frozenset()
-    return "" if record.n == n else f"it says that it is number {record.n}", blob_names(record)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..errors import BlobMissing, CorruptRecord
 from ..log.messages import sha256_hex
-from .folders import refusals
+from .folders import refusals, write_whole
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 
@@ -24,8 +24,8 @@ def is_blob_name(name: str) -> bool:
 
 _ANYWHERE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
-_HALF_DONE = "tmp-"
-"""How the name of a file begins that is still being written."""
+_HALF_DONE = re.compile(r"tmp-|[0-9a-f]{64}\.[0-9]+\.tmp$")
+"""What a file is called while it is written; `tmp-` by older versions."""
 
 SEALED_HEAD = b"turnlog-sealed-1\n"
 """How a blob of an encrypted store begins: then come its name and the SHA-256 of the rest, 32 bytes each."""
@@ -81,24 +81,8 @@ class BlobFolder:
             if self.get(name) == data:
                 os.utime(self._path / name)
             else:
-                self._write(name, data)
-
-    def _write(self, name: str, data: bytes) -> None:
-        self._path.mkdir(mode=0o700, exist_ok=True)
-        import tempfile  # 10 ms of import, which only media in files need
-
-        handle, temporary = tempfile.mkstemp(dir=self._path, prefix=_HALF_DONE)  # mode 0600
-        try:
-            with open(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self._path / name)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
-        self._sync_folder()
+                self._path.mkdir(mode=0o700, exist_ok=True)
+                write_whole(self._path / name, data)
 
     def get(self, name: str) -> bytes | None:
         """The bytes under `name`, unchecked; None if there are none. Raises StoreError."""
@@ -110,8 +94,7 @@ class BlobFolder:
 
     def names(self) -> Iterator[str]:
         """Every blob's name, sorted. What a killed writer left half done is none."""
-        if self._path.is_dir():
-            yield from sorted(filter(is_blob_name, os.listdir(self._path)))
+        yield from filter(is_blob_name, self._listed())
 
     def puts(self) -> dict[str, Put]:
         """When each blob was last put, in seconds since 1970, and its size in bytes."""
@@ -126,19 +109,8 @@ class BlobFolder:
         """Remove those of `names` that are there, and what killed writers left half done. Not to be done during a
         `put`."""
         with refusals(self._path):
-            for name in (*names, *self._half_done()):
+            for name in (*names, *filter(_HALF_DONE.match, self._listed())):
                 (self._path / name).unlink(missing_ok=True)
 
-    def _half_done(self) -> list[str]:
-        if not self._path.is_dir():
-            return []
-        return [name for name in os.listdir(self._path) if name.startswith(_HALF_DONE)]
-
-    def _sync_folder(self) -> None:
-        """Make the rename last, where folders can be synced (not on Windows)."""
-        with suppress(OSError):
-            folder = os.open(self._path, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+    def _listed(self) -> list[str]:
+        return sorted(os.listdir(self._path)) if self._path.is_dir() else []

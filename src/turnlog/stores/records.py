@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import get_args
 
-from ..errors import Conflict, InputError
+from ..errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError
 from ..log.codec import decode_record, encode_body
 from ..log.messages import compact_json, media_parts
 from ..log.records import Body, Decision, FileChange, MessageRecord, Record, SealedRecord, UnknownRecord
@@ -86,6 +86,36 @@ def row_kind(body: Body) -> str:
     if isinstance(body, (SealedRecord, UnknownRecord)):  # their words may be anything
         return storable(body.of if isinstance(body, SealedRecord) else body.name)
     return kind_of(body)
+
+
+def numbered(n: int, raw: bytes) -> Record:
+    """The record that `raw` encodes, which has to be number `n`. Raises CorruptRecord."""
+    try:
+        record = decode_record(raw)
+    except CorruptRecord as error:
+        raise CorruptRecord(f"record {n} cannot be read: {error}", record=n) from error
+    if record.n != n:
+        raise CorruptRecord(f"record {n} says that it is number {record.n}", record=n)
+    return record
+
+
+def damage_in(error: CorruptRecord, n: int) -> str:
+    """What a `Problem` of record `n` says of an error about it."""
+    return f"it {str(error).removeprefix(f'record {n} ')}"
+
+
+def check_expected(session_id: str, expected: int | None, actual: int) -> None:
+    """Raises Conflict if the number of the last record is another than `expected` (None: any will do)."""
+    if expected is not None and expected != actual:
+        raise Conflict(session_id, expected=expected, actual=actual)
+
+
+def check_free(session_id: str, taken: str) -> None:
+    """Raises SessionExists or SessionIdError if `taken`, the id of a session, leaves no room for `session_id`."""
+    if taken == session_id:
+        raise SessionExists(f"there is a session {session_id!r} already")
+    if taken.lower() == session_id.lower():
+        raise SessionIdError(f"session id {session_id!r} differs from {taken!r} by case only; take another")
 
 
 def check_unchanged(read: Callable[..., Iterable[Record]], session_id: str, was: Mapping[int, bytes] | None) -> None:

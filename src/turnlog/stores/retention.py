@@ -147,7 +147,7 @@ def plan(infos: Sequence[SessionInfo], inventory: Inventory, limits: Limits, *, 
 
 
 def collect_within(store: Store, limits: Limits, now: datetime, dry_run: bool, grace: float) -> Collected:
-    """Delete sessions of a store until it keeps `limits`, counting ages to `now`. `grace` as for `BlobStore.sweep`."""
+    """Delete sessions of a store until it keeps `limits`, counting ages to `now`. `grace` as for `Store.sweep`."""
     before = store.used()
     gone: list[Gone] = []
     packed: list[Compressed] = []

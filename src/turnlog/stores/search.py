@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
 from ..log.records import Record
@@ -31,16 +31,6 @@ class Search:
         until: str | None = None,
         limit: int | None = None,
     ) -> None:
-        self.query = query
-        self.conditions: dict[str, Any] = {
-            "session": session,
-            "role": role,
-            "tool": tool,
-            "since": since,
-            "until": until,
-            "limit": limit,
-        }
-        """The other arguments by name."""
         for name, time in (("since", since), ("until", until)):
             if time is not None and not (isinstance(time, str) and _TIME.fullmatch(time)):
                 raise InputError(f"{name}: {time!r} is no date; write 2026-01-31, or 2026-01-31T12:00 in UTC")

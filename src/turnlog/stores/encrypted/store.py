@@ -21,7 +21,7 @@ from ...log.store import SWEEP_GRACE_SECONDS, Draft, Inventory, Packed, Problem,
 from ..base import BaseStore
 from ..blobs import is_blob_name
 from ..key_slot import KeySlot
-from ..records import blob_names, check_unchanged, fork_point, number_drafts, of_any
+from ..records import blob_names, check_expected, check_unchanged, fork_point, number_drafts, of_any
 from ..segments import Segment, unshared
 from ..wrapper import StoreWrapper
 from .cards import Card, forked_card, new_card, read_card, spans, titled, written_card
@@ -85,8 +85,7 @@ class SealedStore(StoreWrapper):
         """A record is encrypted for its number, and again if somebody else was quicker."""
         while True:
             info = self.store.info(session_id)
-            if expected is not None and info.records != expected:
-                raise Conflict(session_id, expected=expected, actual=info.records)
+            check_expected(session_id, expected, info.records)
             card = self._card(info)
             records = number_drafts(drafts, after=info.records)
             sealed = [sealed_draft(self._vault, card, record) for record in records]
@@ -113,6 +112,7 @@ class SealedStore(StoreWrapper):
     # An index would hold in the clear what is summed up or searched for.
     usage = BaseStore.usage
     usages = BaseStore.usages
+    search = BaseStore.search
     _search = BaseStore._search
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:

@@ -19,6 +19,7 @@ from typing import BinaryIO, NamedTuple
 from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.records import Record
+from ..records import numbered
 
 _CHUNK_BYTES = 1 << 16
 _PREFIX = re.compile(rb'\{"sum":"([0-9a-f]{64})","messages":(0|[1-9][0-9]*),"left":(0|[1-9][0-9]*),"(record|base64)":')
@@ -88,13 +89,7 @@ def checked(n: int, previous: str, line: Line | None) -> Record:
         raise CorruptRecord(f"record {n} cannot be read: its line is damaged", record=n)
     if digest(previous, line.messages, line.left, line.raw) != line.sum:
         raise CorruptRecord(f"record {n} does not match its checksum", record=n)
-    try:
-        record = decode_record(line.raw)
-    except CorruptRecord as error:
-        raise CorruptRecord(f"record {n} cannot be read: {error}", record=n) from error
-    if record.n != n:
-        raise CorruptRecord(f"record {n} says that it is number {record.n}", record=n)
-    return record
+    return numbered(n, line.raw)
 
 
 def lines_forwards(file: BinaryIO, end: int, *, skip: int = 0, start: int = 0) -> Iterator[bytes]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ...errors import Conflict
 from ...log.store import Inventory, Piece
 from ..blobs import BlobFolder, named
+from ..records import check_expected
 from .files import LogFolder
 from .lines import lines_forwards, read_line
 from .packs import open_packed, size_of
@@ -19,15 +19,13 @@ from .rewrite import clear_half_done
 
 
 def delete(folder: LogFolder, stem: str, expected: int | None) -> None:
-    """See `SessionIndex.delete`. For those who hold the store's lock."""
+    """See `Store.delete`. For those who hold the store's lock."""
     card = folder.card(stem)
     gone = replace(card, title="", parent="", deleted=True)
     try:
         # An append that is under way ends before; the next one sees another card.
         with folder.opened(stem, write=False) as file:  # alone, a packed log would be unpacked for it
-            records = folder.tail(stem, file, card).records
-            if expected is not None and records != expected:
-                raise Conflict(card.session, expected=expected, actual=records)
+            check_expected(card.session, expected, folder.tail(stem, file, card).records)
             folder.write_card(stem, gone)
     except FileNotFoundError:  # somebody took the log away
         folder.write_card(stem, gone)
@@ -37,7 +35,7 @@ def delete(folder: LogFolder, stem: str, expected: int | None) -> None:
 
 
 def inventory(folder: LogFolder, blob_files: BlobFolder, in_use: frozenset[str] | None) -> Inventory:
-    """See `Retained.inventory`. Reads all logs."""
+    """See `Store.inventory`. Reads all logs."""
     blobs = {name: put.size for name, put in blob_files.puts().items()}
     pieces, readers, kept = {}, dict[str, set[str]](), set()
     for stem in folder.stems():

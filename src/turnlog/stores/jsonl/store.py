@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 from msgspec.structs import replace
 
 from ..._platform.paths import from_here
-from ...errors import Conflict, CorruptRecord, InputError, SessionExists, SessionIdError, SessionNotFound, StoreError
+from ...errors import CorruptRecord, InputError, SessionNotFound, StoreError
 from ...log.messages import sha256_hex
 from ...log.records import Record
 from ...log.store import (
@@ -36,7 +36,16 @@ from ..blob_gc import unused
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..durability import Durability
 from ..locks import Hold, HoldFolder
-from ..records import check_unchanged, fork_point, kind_finder, number_drafts, of_any, storable
+from ..records import (
+    check_expected,
+    check_free,
+    check_unchanged,
+    fork_point,
+    kind_finder,
+    number_drafts,
+    of_any,
+    storable,
+)
 from ..segments import Segment
 from .append import write_records
 from .files import Card, LogFolder, open_folder, start_sum
@@ -92,8 +101,7 @@ class FilesStore(BaseStore):
         self._check_open(write=True)
         with self._lock, self._log(session_id, write=True) as (known, file):
             tail = self._whole_end(known.stem, file, known.card)
-            if expected is not None and expected != tail.records:
-                raise Conflict(session_id, expected=expected, actual=tail.records)
+            check_expected(session_id, expected, tail.records)
             if tail.damaged:
                 raise CorruptRecord(
                     f"record {tail.records} of session {session_id!r} is damaged; fork the session at its last good "
@@ -368,11 +376,7 @@ class FilesStore(BaseStore):
         for stem in self._folder.stems_of(session_id):
             card = self._folder.card(stem)
             if not card.deleted:
-                if card.session == session_id:
-                    raise SessionExists(f"there is a session {session_id!r} already")
-                raise SessionIdError(
-                    f"session id {session_id!r} differs from {card.session!r} by case only; take another"
-                )
+                check_free(session_id, card.session)
 
     def _make_log(self, card: Card, base_sum: str) -> SessionInfo:
         stem = self._folder.free_stem(card.session)

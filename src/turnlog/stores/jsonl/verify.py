@@ -10,7 +10,7 @@ from ...log.codec import decode_record
 from ...log.records import Record
 from ...log.store import Problem
 from ..blobs import BlobFolder, fits
-from ..records import blob_names, is_said
+from ..records import blob_names, damage_in, is_said, numbered
 from .files import Card, LogFolder, start_sum
 from .lines import checked, lines_forwards, read_line
 from .packs import beside
@@ -121,9 +121,9 @@ class _Check:
                 if line is None or previous is not None:
                     record = checked(n, previous or "", line)
                 else:
-                    record = _after_gap(n, line.raw)
+                    record = numbered(n, line.raw)  # the line before is damaged, so that no sum can be compared
             except CorruptRecord as error:
-                self._add(session, n, str(error).removeprefix(f"record {n} "))
+                self._add(session, n, damage_in(error, n))
                 if line is not None:  # lines may be missing: go on with the number that it gives itself
                     n = max(n, _number_in(line.raw))
             else:
@@ -159,14 +159,6 @@ class _Check:
 
     def _add(self, session: str, record: int, what: str) -> None:
         self.problems.append(Problem(session, record, what))
-
-
-def _after_gap(n: int, raw: bytes) -> Record:
-    """The record in a line whose sum cannot be compared, because the line before is damaged."""
-    record = decode_record(raw)
-    if record.n != n:
-        raise CorruptRecord(f"record {n} says that it is number {record.n}", record=n)
-    return record
 
 
 def _number_in(raw: bytes) -> int:

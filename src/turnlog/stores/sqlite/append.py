@@ -9,10 +9,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from ...errors import Conflict
 from ...log.records import Record
 from ...log.store import Draft
-from ..records import number_drafts, row_kind
+from ..records import check_expected, number_drafts, row_kind
 from .rows import damaged_row, intact
 from .schema import SessionRow, chain, seal
 
@@ -40,8 +39,7 @@ class Appender:
             if records is not None:
                 return records
         row = intact(db, session_id)
-        if expected is not None and expected != row.records:
-            raise Conflict(session_id, expected=expected, actual=row.records)
+        check_expected(session_id, expected, row.records)
         return (self._write(db, row, seal(row), drafts) or ()) if drafts else ()
 
     def _write(

@@ -54,7 +54,7 @@ def check_packs(db: sqlite3.Connection) -> None:
 
 
 def pack(db: sqlite3.Connection, row: SessionRow) -> Packed:
-    """See `Packable.pack`. Inside a transaction."""
+    """See `Store.pack`. Inside a transaction."""
     before = after = count = 0
     bounds = record_id(row.no, row.parent_records + 1), record_id(row.no, row.records)
     for group in groups(db.execute(_LOOSE, bounds).fetchall()):

@@ -11,8 +11,8 @@ from contextlib import closing
 from typing import Any
 
 from ...errors import CorruptRecord, SessionNotFound
-from ...log.codec import decode_record
 from ...log.records import Record
+from ..records import numbered
 from ..segments import Segment
 from .database import Database
 from .packs import held
@@ -203,10 +203,4 @@ def _some(rows: sqlite3.Cursor) -> list[Any]:
 def _checked(n: int, previous: bytes, stored: bytes, raw: bytes) -> Record:
     if chain(previous, raw) != stored:
         raise CorruptRecord(f"record {n} does not match its checksum", record=n)
-    try:
-        record = decode_record(raw)
-    except CorruptRecord as error:
-        raise CorruptRecord(f"record {n} cannot be read: {error}", record=n) from error
-    if record.n != n:
-        raise CorruptRecord(f"record {n} says that it is number {record.n}", record=n)
-    return record
+    return numbered(n, raw)

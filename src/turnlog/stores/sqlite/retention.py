@@ -27,7 +27,7 @@ def blobs_of(db: sqlite3.Connection, files: BlobFolder) -> dict[str, Put]:
 
 
 def sweep(db: sqlite3.Connection, files: BlobFolder, grace: float) -> Swept:
-    """See `BlobStore.sweep`. Inside a transaction: nobody puts or appends meanwhile."""
+    """See `Store.sweep`. Inside a transaction: nobody puts or appends meanwhile."""
     names, swept = unused(blobs_of(db, files), (raw for _, raw in _records_of(db)), grace)
     db.execute("pragma secure_delete = on")
     db.executemany("delete from blobs where sha256 = ?", [(name,) for name in names])
@@ -36,7 +36,7 @@ def sweep(db: sqlite3.Connection, files: BlobFolder, grace: float) -> Swept:
 
 
 def inventory(db: sqlite3.Connection, files: BlobFolder, in_use: frozenset[str] | None) -> Inventory:
-    """See `Retained.inventory`. Reads all records."""
+    """See `Store.inventory`. Reads all records."""
     rows = [SessionRow(*found) for found in db.execute(f"select {COLUMNS} from sessions order by no")]
     blobs = {name: put.size for name, put in blobs_of(db, files).items()}
     sizes = {row.no: 0 for row in rows}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from ...errors import CorruptRecord, SessionExists, SessionIdError, SessionNotFound
+from ...errors import CorruptRecord, SessionNotFound
 from ...log.store import SessionInfo
-from ..records import storable
+from ..records import check_free, storable
 from .index import forget
 from .packs import drop_packs, unpack
 from .schema import COLUMNS, SessionRow, record_id, seal
@@ -37,14 +37,11 @@ def intact(db: sqlite3.Connection, session_id: str) -> SessionRow:
     return row
 
 
-def check_free(db: sqlite3.Connection, session_id: str) -> None:
+def check_free_in(db: sqlite3.Connection, session_id: str) -> None:
     """Raises SessionExists or SessionIdError unless a session of this id can be made."""
     found = db.execute("select id from sessions where id = ?", (session_id,)).fetchone()
-    if found is None:
-        return
-    if found[0] == session_id:
-        raise SessionExists(f"there is a session {session_id!r} already")
-    raise SessionIdError(f"session id {session_id!r} differs from {found[0]!r} by case only; take another")
+    if found is not None:
+        check_free(session_id, found[0])
 
 
 def insert(db: sqlite3.Connection, row: SessionRow) -> SessionInfo:

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import time
 
 from ..._platform.paths import from_here
-from ...errors import Conflict, CorruptRecord, InputError, SessionNotFound, StoreError, StoreKeyError
+from ...errors import CorruptRecord, InputError, SessionNotFound, StoreError, StoreKeyError
 from ...log.bills import Bills
 from ...log.messages import sha256_hex
 from ...log.records import Record
@@ -32,7 +32,7 @@ from ..base import BaseStore
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..durability import Durability
 from ..locks import Hold, HoldFolder
-from ..records import check_unchanged, fork_point, of_any, storable
+from ..records import check_expected, check_unchanged, fork_point, of_any, storable
 from ..search import Search
 from ..segments import Segment
 from .append import Appender
@@ -43,7 +43,7 @@ from .packs import pack
 from .reading import Reader
 from .retention import inventory, reclaim, sweep, used_bytes
 from .rewrite import compact, rewrite
-from .rows import check_free, find, insert, intact, take_away, write
+from .rows import check_free_in, find, insert, intact, take_away, write
 from .schema import CHAIN_START, COLUMNS, SEARCH_VERSION, SessionRow, version_of
 from .search import find_hits
 from .segments import checksum_at, count_messages, segments_of
@@ -126,7 +126,7 @@ class SqliteStore(BaseStore):
         time = created or utc_now()
         with self._database.writing() as db:
             self.key_slot.check()  # it may have become encrypted since it was opened
-            check_free(db, session_id)
+            check_free_in(db, session_id)
             return insert(
                 db,
                 SessionRow(
@@ -177,7 +177,7 @@ class SqliteStore(BaseStore):
         with self._database.writing() as db:
             row = find(db, session_id)
             shared = fork_point(session_id, row.records, at)
-            check_free(db, new_id)
+            check_free_in(db, new_id)
             segments = segments_of(db, row, last=shared)
             time = utc_now()
             return insert(
@@ -298,8 +298,7 @@ class SqliteStore(BaseStore):
     def delete(self, session_id: str, *, expected: int | None = None) -> None:
         with self._database.writing() as db:
             row = find(db, session_id)
-            if expected is not None and row.records != expected:
-                raise Conflict(session_id, expected=expected, actual=row.records)
+            check_expected(session_id, expected, row.records)
             take_away(db, row)
         self._database.fold_log()
 

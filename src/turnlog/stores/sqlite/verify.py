@@ -15,7 +15,7 @@ from ...errors import CorruptRecord
 from ...log.codec import decode_record
 from ...log.store import Problem
 from ..blobs import BlobFolder, fits
-from ..records import blob_names, kind_of, row_kind
+from ..records import blob_names, damage_in, kind_of, numbered, row_kind
 from ..segments import Segment
 from .packs import held
 from .schema import (
@@ -161,11 +161,9 @@ class _Check:
 
     def _content(self, n: int, kind: str, raw: bytes) -> str | None:
         try:
-            record = decode_record(raw)
+            record = numbered(n, raw)
         except CorruptRecord as error:
-            return f"it cannot be read: {error}"
-        if record.n != n:
-            return f"it says that it is number {record.n}"
+            return damage_in(error, n)
         if self._kind(record.body) != kind:
             return f"it is of kind {self._kind(record.body)!r}, its row says {kind!r}"
         return None
