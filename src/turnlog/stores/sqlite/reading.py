@@ -17,33 +17,21 @@ from ..segments import Segment
 from .database import Database
 from .packs import held
 from .rows import damaged_row, find
-from .schema import (
-    CHAIN_START,
-    FREQUENT,
-    INDEXED,
-    KINDS_VERSION,
-    RARE,
-    SYSTEM_VERSION,
-    SessionRow,
-    chain,
-    record_id,
-    version_of,
-)
+from .schema import FREQUENT, INDEXED, KINDS_VERSION, RARE, SYSTEM_VERSION, SessionRow, chain, record_id, version_of
 from .segments import checksum_at, segments_of
 
 _BATCH_ROWS = 128
-_FIRST_BATCH_ROWS = 4  # of those of a kind, of which often only the newest is wanted
+_FIRST_BATCH_ROWS = 32  # often only the newest few are wanted
+_FIRST_BATCH_OF_KINDS = 4
 _BATCH_BYTES = 1 << 20
 
-# The casts make bytes of what damage turned into something else.
-_ROWS = f"""select id & 0xffffffff, coalesce(cast(checksum as blob), x''), coalesce({held()}, x'')
-    from records where id between ? and ? order by id"""
-
-# A record is checked against the checksum before its own.
-_WANTED = f"""select r.id & 0xffffffff, coalesce(cast(r.checksum as blob), x''), coalesce({held("r.record")}, x''),
+# Each record with the checksum before its own, against which it is checked. The casts make bytes of what damage turned
+# into something else.
+_ROWS = f"""select r.id & 0xffffffff, coalesce(cast(r.checksum as blob), x''), coalesce({held("r.record")}, x''),
     cast(before.checksum as blob) from (select id from ({{}}) order by id {{}} limit ?) as wanted
     cross join records as r on r.id = wanted.id left join records as before on before.id = r.id - 1
     order by wanted.id {{}}"""
+_ALL = "select id from records where id between ? and ?"
 
 
 class Reader:
@@ -84,9 +72,29 @@ class Reader:
         reverse: bool,
         kinds: Collection[str] | None,
     ) -> Iterator[Record]:
-        if kinds is not None:
-            return self._of_kinds(segments, first, last, reverse, kinds)
-        return (self._backwards if reverse else self._forwards)(row, segments, first, last)
+        size = _FIRST_BATCH_ROWS if kinds is None else _FIRST_BATCH_OF_KINDS
+        for key, begin, end in segments[:: -1 if reverse else 1] if kinds is None or kinds else ():
+            low, high = max(first, begin), min(last, end)
+            while low <= high:
+                # Neither the lock nor a snapshot of the database is held between two batches.
+                batch = self._batch(record_id(key, low), record_id(key, high), reverse, kinds, size)
+                for n, stored, raw, before in batch:
+                    if kinds is None and n != (high if reverse else low):
+                        self._missing(row, high if reverse else low)
+                    if n == begin:  # the checksum before it stands in another log
+                        with self._database.reading() as db:
+                            before = checksum_at(db, segments, n - 1)
+                    elif before is None:
+                        self._missing(row, n - 1)
+                    if n == row.records and stored != row.head:
+                        raise damaged_row(row.id)
+                    yield _checked(n, before or b"", stored, raw)
+                    low, high = (low, n - 1) if reverse else (n + 1, high)
+                if not batch:
+                    if kinds is None:
+                        self._missing(row, high if reverse else low)
+                    break
+                size = min(size * 2, _BATCH_ROWS)
 
     def _rewritten(self, row: SessionRow) -> tuple[SessionRow, list[Segment]]:
         """The session as it is now, if its checksums are others than they were: then what looked damaged was
@@ -97,89 +105,13 @@ class Reader:
                 raise
             return now, segments_of(db, now)
 
-    def _of_kinds(
-        self, segments: list[Segment], first: int, last: int, reverse: bool, kinds: Collection[str]
-    ) -> Iterator[Record]:
-        for key, begin, end in segments[:: -1 if reverse else 1] if kinds else ():
-            low, high, size = max(first, begin), min(last, end), _FIRST_BATCH_ROWS
-            while low <= high:
-                batch = self._batch_of_kinds(record_id(key, low), record_id(key, high), reverse, kinds, size)
-                for n, stored, raw, before in batch:
-                    if before is None and n == begin:  # the checksum before it stands in another log
-                        with self._database.reading() as db:
-                            before = checksum_at(db, segments, n - 1)
-                    yield _checked(n, before or b"", stored, raw)
-                    low, high = (low, n - 1) if reverse else (n + 1, high)
-                if not batch:
-                    break
-                size = min(size * 2, _BATCH_ROWS)
-
-    def _batch_of_kinds(
-        self, low: int, high: int, reverse: bool, kinds: Collection[str], size: int
+    def _batch(
+        self, low: int, high: int, reverse: bool, kinds: Collection[str] | None, size: int
     ) -> list[tuple[int, bytes, bytes, bytes | None]]:
         with self._database.reading() as db:
-            version = version_of(db)
-            words = {*kinds, "system"} if "message" in kinds else {*kinds}
-            if version < SYSTEM_VERSION and "system" in words:
-                words.add("message")
-            by_index = version >= KINDS_VERSION and FREQUENT.isdisjoint(words)
-            each = [[word] for word in sorted(words)] if by_index else [sorted(words)]
-            wanted = " union all ".join(
-                f"select id from (select id from records {INDEXED if by_index else ''} where kind in "
-                f"({', '.join('?' * len(some))}) {RARE if by_index else ''} and id between ? and ? order by id "
-                f"{'desc' if reverse else ''} limit ?)"
-                for some in each
-            )
-            query = _WANTED.format(wanted, *("desc",) * 2 if reverse else ("",) * 2)
-            found = db.execute(query, [value for some in each for value in (*some, low, high, size)] + [size])
-            return _some(found)
-
-    def _forwards(self, row: SessionRow, segments: list[Segment], first: int, last: int) -> Iterator[Record]:
-        with self._database.reading() as db:
-            checksum = checksum_at(db, segments, first - 1)
-        for n, stored, raw in self._rows(row, segments, first, last):
-            yield _checked(n, checksum, stored, raw)
-            checksum = stored
-        if last == row.records and checksum != row.head:
-            raise damaged_row(row.id)
-
-    def _backwards(self, row: SessionRow, segments: list[Segment], first: int, last: int) -> Iterator[Record]:
-        # A record is checked against the checksum before its own, so each waits for the next row.
-        waiting: tuple[int, bytes, bytes] | None = None
-        for n, stored, raw in self._rows(row, segments, max(first - 1, 1), last, reverse=True):
-            if n == row.records and stored != row.head:
-                raise damaged_row(row.id)
-            if waiting is not None:
-                yield _checked(waiting[0], stored, *waiting[1:])
-            waiting = (n, stored, raw)
-        if first == 1 and waiting is not None:
-            yield _checked(waiting[0], CHAIN_START, *waiting[1:])
-
-    def _rows(
-        self, row: SessionRow, segments: list[Segment], first: int, last: int, *, reverse: bool = False
-    ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Number, checksum and bytes of each record, fetched in batches: neither the lock nor a
-        snapshot of the database is held between two of them."""
-        for segment in reversed(segments) if reverse else segments:
-            low, high = max(first, segment.first), min(last, segment.last)
-            while low <= high:
-                batch = self._batch(segment.key, low, high, reverse)
-                for n, stored, raw in batch:
-                    if n != (high if reverse else low):
-                        break
-                    yield n, stored, raw
-                    if reverse:
-                        high -= 1
-                    else:
-                        low += 1
-                else:
-                    if batch:
-                        continue
-                self._missing(row, high if reverse else low)
-
-    def _batch(self, no: int, low: int, high: int, reverse: bool) -> list[tuple[int, bytes, bytes]]:
-        with self._database.reading() as db:
-            return _some(db.execute(_ROWS + " desc" if reverse else _ROWS, (record_id(no, low), record_id(no, high))))
+            wanted, values = (_ALL, [low, high]) if kinds is None else _of_kinds(db, kinds, low, high, reverse, size)
+            query = _ROWS.format(wanted, *("desc",) * 2 if reverse else ("",) * 2)
+            return _some(db.execute(query, [*values, size]))
 
     def _missing(self, row: SessionRow, n: int) -> None:
         with self._database.reading() as db:
@@ -188,14 +120,33 @@ class Reader:
         raise CorruptRecord(f"record {n} of session {row.id!r} is missing", record=n)
 
 
+def _of_kinds(
+    db: sqlite3.Connection, kinds: Collection[str], low: int, high: int, reverse: bool, size: int
+) -> tuple[str, list[Any]]:
+    """A query for the ids of records of these kinds, as many of each as are fetched at a time, and its values."""
+    version = version_of(db)
+    words = {*kinds, "system"} if "message" in kinds else {*kinds}
+    if version < SYSTEM_VERSION and "system" in words:
+        words.add("message")
+    by_index = version >= KINDS_VERSION and FREQUENT.isdisjoint(words)
+    each = [[word] for word in sorted(words)] if by_index else [sorted(words)]
+    queries = [
+        f"select id from (select id from records {INDEXED if by_index else ''} where kind in "
+        f"({', '.join('?' * len(some))}) {RARE if by_index else ''} and id between ? and ? order by id "
+        f"{'desc' if reverse else ''} limit ?)"
+        for some in each
+    ]
+    return " union all ".join(queries), [value for some in each for value in (*some, low, high, size)]
+
+
 def _some(rows: sqlite3.Cursor) -> list[Any]:
-    """As many of these rows as are fetched at a time. The third column holds the bytes of a record."""
+    """The first of these rows, up to so many bytes. The third column holds the bytes of a record."""
     batch, size = [], 0
     with closing(rows):
         for found in rows:
             batch.append(found)
             size += len(found[2])
-            if len(batch) == _BATCH_ROWS or size > _BATCH_BYTES:
+            if size > _BATCH_BYTES:
                 break
     return batch
 
