@@ -332,20 +332,14 @@ def media_kind(mime: str) -> Literal["image", "document", "audio", "video", "fil
             return "document" if family == "text" or mime == "application/pdf" else "file"
 
 
-def media_in(message: Message, kind: str = "") -> int:
-    """How many media parts it has, of one kind if that is named, those inside results included. Loops, because it is
-    asked of every message of a view."""
+def images_in(message: Message) -> int:
+    """How many images it has, those inside results included. Loops, because it is asked of every message of a view."""
     found = 0
     for part in message.parts:
         for inner in part.parts if isinstance(part, ToolResult) else (part,):
-            if isinstance(inner, Media) and (not kind or inner.kind == kind):
+            if isinstance(inner, Media) and inner.kind == "image":
                 found += 1
     return found
-
-
-def images_in(message: Message) -> int:
-    """How many of its media parts are images."""
-    return media_in(message, "image")
 
 
 def unchanged(new: Sequence[Any], old: Sequence[Any]) -> bool:

@@ -111,12 +111,8 @@ class Redactor:
         """`text` with marks in place of secrets, and what was replaced."""
         counts: Counts = Counter()
         while found := self.find(text):  # again, for what only a mark before it shows: redacting twice changes nothing
-            pieces: list[str] = []
-            place = 0
-            for finding in found:
-                pieces += text[place : finding.start], self.mark(finding, text[finding.start : finding.end])
-                place = finding.end
-            text = "".join(pieces) + text[place:]
+            marks = [(each.start, each.end, self.mark(each, text[each.start : each.end])) for each in found]
+            text = _with_marks(text, marks)
             counts.update(finding.kind for finding in found)
         return text, counts
 
@@ -143,13 +139,11 @@ class Redactor:
             parts = cuts(text, [(finding.start, finding.end) for finding in found], ids=ids)
             if not parts:
                 break
-            pieces: list[str] = []
-            place = 0
+            marks = []
             for cut in parts:
                 mark = self.mark(found[cut.finding], decoded(text[cut.start : cut.end]))
-                pieces += text[place : cut.start], mark if cut.quoted else f'"{mark}"'
-                place = cut.end
-            text = "".join(pieces) + text[place:]
+                marks.append((cut.start, cut.end, mark if cut.quoted else f'"{mark}"'))
+            text = _with_marks(text, marks)
             _add(counts, Counter(found[number].kind for number in {cut.finding for cut in parts}))
         return text
 
@@ -220,6 +214,15 @@ def _as_text(value: Any) -> str:
         return compact_json(value)
     except (TypeError, ValueError, RecursionError):
         return ""
+
+
+def _with_marks(text: str, marks: Iterable[tuple[int, int, str]]) -> str:
+    """`text` with these marks in place of what stands from the one place to the other."""
+    pieces, place = [], 0
+    for start, end, mark in marks:
+        pieces += [text[place:start], mark]
+        place = end
+    return "".join(pieces) + text[place:]
 
 
 def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:

@@ -53,7 +53,7 @@ from .records import (
     of_any,
     storable,
 )
-from .search import Search, Source, scan
+from .search import Search, scan
 from .segments import Segment, segments_of_log, unshared
 
 _BATCH = 128
@@ -333,8 +333,7 @@ class BaseStore(Store):
             begins = {search.session: 1}
         else:
             begins = unshared(self._searchable())
-        sources = (Source(found, begin, self.read) for found, begin in reversed(begins.items()))
-        return scan(search, sources)
+        return scan(search, reversed(begins.items()), self.read)
 
     def _searchable(self) -> Iterator[tuple[str, list[Segment]]]:
         """All sessions and their segments, oldest first, but for those that damage keeps from being read."""

@@ -15,8 +15,6 @@ from functools import partial
 from pathlib import Path
 from stat import S_ISDIR
 from threading import Condition
-from types import TracebackType
-from typing import Self
 
 from ..errors import SessionIdError, StoreError
 from ..log.store import check_session_id
@@ -44,14 +42,6 @@ class Hold:
     def close(self) -> None:
         """Let go. A second time does nothing."""
         self._release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class LocalHolds:

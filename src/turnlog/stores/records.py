@@ -63,20 +63,14 @@ def kind_finder(kinds: Collection[str]) -> Callable[[bytes], bool]:
     words = [compact_json(kind).encode() for kind in kinds]
     if "message" in kinds:
         words.append(b'"of":"system"')
-    return holds_any(words)
 
-
-def holds_any(words: Sequence[bytes]) -> Callable[[bytes], bool]:
-    """Tells whether bytes hold one of these words. A plain loop: a whole log goes through it before its next request,
-    and `any` takes three times as long."""
-
-    def found(raw: bytes) -> bool:
-        for word in words:  # noqa: SIM110
+    def may_be(raw: bytes) -> bool:
+        for word in words:  # noqa: SIM110 - a whole log goes through it, and `any` takes three times as long
             if word in raw:
                 return True
         return False
 
-    return found
+    return may_be
 
 
 def row_kind(body: Body) -> str:

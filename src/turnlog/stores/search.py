@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from ..errors import CorruptRecord, InputError, SessionNotFound, text_given
 from ..log.records import Record
@@ -66,34 +65,27 @@ class Search:
         return Hit(session, record.n, role, record.time, snippet, start, end)
 
 
-class Source(NamedTuple):
-    """A session to look through: hits are wanted from record `begin` on. `read` is that of its store."""
-
-    session: str
-    begin: int
-    read: Callable[..., Iterator[Record]]
-
-
-def scan(search: Search, sources: Iterable[Source]) -> list[Hit]:
-    """The hits in `sources`, one after the other, of each the newest first."""
+def scan(search: Search, begins: Iterable[tuple[str, int]], read: Callable[..., Iterator[Record]]) -> list[Hit]:
+    """The hits in sessions, one after the other, of each the newest first. Wanted are those from the record on that
+    `begins` has beside a session; `read` is that of the store."""
     hits: list[Hit] = []
-    for source in sources:
+    for session, begin in begins:
         names = ToolNames()
         # What a result is a result of may stand in a record that is not wanted itself.
-        first = source.begin if search.tool is None else 1
-        found = [search.find(source.session, record, names) for record in _readable(source, first)]
-        hits += [hit for hit in reversed(found) if hit is not None and hit.record >= source.begin]
+        records = _readable(session, begin if search.tool is None else 1, read)
+        found = [search.find(session, record, names) for record in records]
+        hits += [hit for hit in reversed(found) if hit is not None and hit.record >= begin]
         if search.limit is not None and len(hits) >= search.limit:
             return hits[: max(search.limit, 0)]
     return hits
 
 
-def _readable(source: Source, first: int) -> Iterator[Record]:
-    """The records of a source from number `first` on, but for those that are damaged: an index does without them too.
+def _readable(session: str, first: int, read: Callable[..., Iterator[Record]]) -> Iterator[Record]:
+    """The records of a session from number `first` on, but for those that are damaged: an index does without them too.
     None of a session that is deleted meanwhile."""
     for _ in range(_DAMAGES):
         try:
-            for record in source.read(source.session, first=first):
+            for record in read(session, first=first):
                 first = record.n + 1
                 yield record
             return

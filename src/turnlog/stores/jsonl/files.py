@@ -81,6 +81,10 @@ class Card(Struct, frozen=True):
         bare = msgspec.json.encode(replace(self, check=""))
         return replace(self, check=hashlib.sha256(bare).hexdigest())
 
+    def encoded(self) -> bytes:
+        """The card as it stands in its file."""
+        return json.dumps(asdict(self), ensure_ascii=True, indent=1).encode() + b"\n"
+
     def empty(self) -> Tail:
         """The end of its log while it holds no record."""
         return Tail(0, self.parent_records, self.messages, self.start, self.created)
@@ -135,7 +139,7 @@ class LogFolder:
             card = msgspec.json.decode(held, type=Card)
         except (msgspec.MsgspecError, ValueError) as error:
             raise CorruptRecord(f"{self.file(stem, 'json')} cannot be read: {error}") from error
-        if card.sealed() != card or _card_bytes(card) != held:
+        if card.sealed() != card or card.encoded() != held:
             raise CorruptRecord(f"{self.file(stem, 'json')} does not match its checksum")
         return card
 
@@ -148,12 +152,8 @@ class LogFolder:
 
     def write_card(self, stem: str, card: Card) -> Card:
         """Replace a card, whole and on disk or not at all."""
-        write_whole(self.file(stem, "json"), self.card_bytes(card))
+        write_whole(self.file(stem, "json"), card.sealed().encoded())
         return card.sealed()
-
-    def card_bytes(self, card: Card) -> bytes:
-        """A card as it stands in its file."""
-        return _card_bytes(card.sealed())
 
     def head(self, stem: str) -> Tail | None:
         """Where the log ended after the last append; None before the first, or if that is not known."""
@@ -376,7 +376,3 @@ def locked(handle: int, *, alone: bool) -> Iterator[None]:
         if fcntl is not None:  # said, not left to the close: a forked child may hold the file open
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-def _card_bytes(card: Card) -> bytes:
-    return json.dumps(asdict(card), ensure_ascii=True, indent=1).encode() + b"\n"

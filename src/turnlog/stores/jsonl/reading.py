@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
 from ...errors import CorruptRecord
@@ -38,56 +38,38 @@ def segments_of(folder: LogFolder, stem: str, card: Card, end: int) -> list[LogS
     return [LogSegment(*segment, cards[segment.key].start) for segment in found]
 
 
-def read_forwards(
+def read_records(
     folder: LogFolder,
     segments: list[LogSegment],
     first: int,
     last: int,
     *,
+    reverse: bool = False,
     may_be: Callable[[bytes], bool] | None = None,
 ) -> Iterator[Record]:
-    """The records `first` to `last`; with `may_be` those that it takes the bytes of, and perhaps others. What is not
-    taken is not looked at."""
-    for segment in segments:
-        n, end = max(first, segment.first), min(last, segment.last)
-        if n > end:
+    """The records `first` to `last`, or the same backwards; with `may_be` those that it takes the bytes of, and perhaps
+    others. What is not taken is not looked at."""
+    for segment in segments[:: -1 if reverse else 1]:
+        low, high = max(first, segment.first), min(last, segment.last)
+        if low > high:
             continue
-        # Each record is checked against the sum before its own.
-        lines = _lines(folder, segment, skip=max(n - segment.first - 1, 0))
-        before = None if n == segment.first else next(lines, None)
-        for held in lines:
-            if may_be is None or may_be(held) or is_base64(held):
-                yield checked(n, segment.start if n == segment.first else _sum(before, n), read_line(held))
-            before, n = held, n + 1
-            if n > end:
-                break
-        if n <= end:
-            raise CorruptRecord(f"record {n} is missing", record=n)
-
-
-def read_backwards(
-    folder: LogFolder,
-    segments: list[LogSegment],
-    first: int,
-    last: int,
-    *,
-    may_be: Callable[[bytes], bool] | None = None,
-) -> Iterator[Record]:
-    """The records `last` to `first`, as `read_forwards` otherwise."""
-    for segment in reversed(segments):
-        low, n = max(first, segment.first), min(last, segment.last)
-        if n < low:
-            continue
-        lines = _lines_back(folder, segment, n)
-        held = next(lines, None)
-        while n >= low:
+        # Each record is checked against the sum before its own; ahead of the first there is no line.
+        n, edge = (high, (None,)) if reverse else (low, (None,) if low == segment.first else ())
+        if reverse:
+            lines = chain(_lines_back(folder, segment, high), edge)
+        else:
+            lines = chain(edge, _lines(folder, segment, skip=max(low - segment.first - 1, 0)))
+        for pair in pairwise(lines):
+            before, held = pair[::-1] if reverse else pair
             if held is None:
-                raise CorruptRecord(f"record {n} is missing", record=n)
-            before = next(lines, None) if n > segment.first else None
+                break
             if may_be is None or may_be(held) or is_base64(held):
                 yield checked(n, segment.start if n == segment.first else _sum(before, n), read_line(held))
-            held = before
-            n -= 1
+            n += -1 if reverse else 1
+            if not low <= n <= high:
+                break
+        if low <= n <= high:
+            raise CorruptRecord(f"record {n} is missing", record=n)
 
 
 def line_at(folder: LogFolder, segment: LogSegment, n: int) -> Line:

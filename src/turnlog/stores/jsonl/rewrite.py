@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -55,7 +55,7 @@ def rewrite(folder: LogFolder, segments: Sequence[LogSegment], records: Mapping[
             made[stem] = _made_anew(folder, stem, card, changes.get(stem, {}), made)
     for stem, log in made.items():
         write_whole(_new(folder, stem, "jsonl"), log.data)
-        write_whole(_new(folder, stem, "json"), folder.card_bytes(log.card))
+        write_whole(_new(folder, stem, "json"), log.card.sealed().encoded())
     write_whole(folder.path / _PLAN, json.dumps({"stems": list(made)}).encode())
     finish_rewrite(folder)
     clear_half_done(folder)
@@ -130,14 +130,8 @@ def _carry_over(folder: LogFolder, stem: str, file: BinaryIO, new: Path) -> None
     new_card = _new(folder, stem, "json")  # gone once it is in its place, and then `card` is it
     start = msgspec.json.decode(new_card.read_bytes(), type=Card).start if new_card.exists() else card.start
     old, total = (_sum(held[len(last) - 1]), _sum(last[-1])) if last else (card.start, start)
-    lines = []
-    for n, line in enumerate(held[len(last) :], card.parent_records + len(last) + 1):
-        found = read_line(line)
-        checked(n, old, found)
-        assert found is not None  # `checked` refuses what is no line
-        old, total = found.sum, digest(total, found.messages, found.left, found.raw)
-        lines.append(write_line(total, found.messages, found.left, found.raw))
-    write_whole(new, data + b"".join(lines))
+    added = _summed_anew(held[len(last) :], card.parent_records + len(last), old, total, {})
+    write_whole(new, data + b"".join(line for line, _ in added))
 
 
 def _sum(line: bytes) -> str:
@@ -167,20 +161,25 @@ def _made_anew(
     new_card = card
     if card.base in made:
         new_card = replace(card, start=start_sum(stem, card.order, made[card.base].sums[card.parent_records][1]))
-    old, new, n = card.start, new_card.start, card.parent_records
-    sums, lines = {n: (old, new)}, []
     with folder.reading(stem) as (file, end):
         held = list(lines_forwards(file, end.size))
-    for line in held:
-        n += 1
+    made_lines = list(_summed_anew(held, card.parent_records, card.start, new_card.start, changes))
+    sums = [(card.start, new_card.start), *(both for _, both in made_lines)]
+    return _Log(new_card, b"".join(line for line, _ in made_lines), dict(enumerate(sums, card.parent_records)))
+
+
+def _summed_anew(
+    held: Iterable[bytes], after: int, old: str, new: str, changes: Mapping[int, bytes]
+) -> Iterator[tuple[bytes, tuple[str, str]]]:
+    """Lines that follow record `after` as they are to be, with the sum of each, old and new. Before them, these are
+    `old` and `new`. Raises CorruptRecord."""
+    for n, line in enumerate(held, after + 1):
         found = read_line(line)
         checked(n, old, found)
         assert found is not None  # `checked` refuses what is no line
         raw = changes.get(n, found.raw)
         old, new = found.sum, digest(new, found.messages, found.left, raw)
-        lines.append(write_line(new, found.messages, found.left, raw))
-        sums[n] = old, new
-    return _Log(new_card, b"".join(lines), sums)
+        yield write_line(new, found.messages, found.left, raw), (old, new)
 
 
 def _new(folder: LogFolder, stem: str, kind: str) -> Path:

@@ -51,7 +51,7 @@ from .append import write_records
 from .files import Card, LogFolder, open_folder, start_sum
 from .key_slot import FilesKeySlot
 from .lines import Tail
-from .reading import LogSegment, line_at, read_backwards, read_forwards, segments_of
+from .reading import LogSegment, line_at, read_records, segments_of
 from .retention import clear_up, delete, inventory, records_of
 from .rewrite import clear_half_done, finish_rewrite, rewrite
 from .verify import verify_folder
@@ -121,16 +121,15 @@ class FilesStore(BaseStore):
         first, last = max(first, 1), end if last is None else min(last, end)
         if first > last:
             return iter(())
-        read = read_backwards if reverse else read_forwards
-        return self._while_open(session_id, read(self._folder, segments, first, last))
+        return self._while_open(session_id, read_records(self._folder, segments, first, last, reverse=reverse))
 
     def of_kinds(
         self, session_id: str, kinds: Collection[str], *, first: int = 1, reverse: bool = False
     ) -> Iterator[Record]:
         """Looks through every line for the words."""
         end, segments = self._segments_of(session_id)
-        read = read_backwards if reverse else read_forwards
-        some = read(self._folder, segments, max(first, 1), end, may_be=kind_finder(kinds))
+        may_be = kind_finder(kinds)
+        some = read_records(self._folder, segments, max(first, 1), end, reverse=reverse, may_be=may_be)
         return self._while_open(session_id, filter(of_any(kinds), some))
 
     def create(self, session_id: str, *, title: str = "", created: str = "", parent: str = "") -> SessionInfo:

@@ -182,10 +182,10 @@ class _Fold:
             was, now = before.get(place), after.get(place)
             if now is None and was is not None:
                 if was.place is None or was.place in before:  # gone, or moved to where another file was
-                    yield _ended(was, place)
+                    yield _net(was, place, "deleted")
             elif was is None and now is not None:
                 if now.origin is None or now.origin in after:
-                    yield _begun(now, place)
+                    yield _net(now, place, "created")
                 else:
                     yield _net(now, place, "renamed", now.origin)
             elif now is was and now is not None:
@@ -214,18 +214,14 @@ def _other_mode(old: str, new: str) -> bool:
 
 def _net(file: _File, place: str, action: Action, old_path: str = "") -> NetChange:
     return NetChange(
-        place, action, old_path, file.old_mode, file.mode, tuple(file.steps), None, (file.first, file.last)
+        path=place,
+        action=action,
+        old_path=old_path,
+        old_mode="" if action == "created" else file.old_mode,
+        mode="" if action == "deleted" else file.mode,
+        steps=tuple(file.steps),
+        records=(file.first, file.last),
     )
-
-
-def _begun(file: _File, place: str) -> NetChange:
-    """A file that was not there, or that was elsewhere, where another is now."""
-    return NetChange(place, "created", "", "", file.mode, tuple(file.steps), records=(file.first, file.last))
-
-
-def _ended(file: _File, place: str) -> NetChange:
-    """A file that is no longer there."""
-    return NetChange(place, "deleted", "", file.old_mode, "", tuple(file.steps), records=(file.first, file.last))
 
 
 def _replaced(was: _File, now: _File, place: str) -> NetChange | None:
