@@ -18,11 +18,11 @@ from ...log.messages import (
     is_finite_json,
     media_kind,
 )
+from ..gemini import base64_words, file_media, plain_mime
 from ..media_bytes import decode_base64, keep
 from ..reading import string
 from .form import FORMS, NAME
 from .keys import DATA, camel, find
-from .media import base64_words, file_media, plain_mime
 from .parts import call_part, media_part, reasoning_part, result_part, text_part
 from .results import read_response
 

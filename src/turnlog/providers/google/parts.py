@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...log.messages import Media, Reasoning, Text, ToolCall, ToolResult
+from ..gemini import arguments_of, base64_text, file_uri, mime_of
 from ..protocol import BlobReader
 from .form import FORMS, NAME
-from .media import base64_text, file_uri, mime_of
 from .results import response_of
 
 STAND_INS = frozenset(
@@ -36,20 +36,9 @@ def reasoning_part(part: Reasoning) -> dict[str, Any]:
     return wire
 
 
-def arguments_of(part: ToolCall) -> Any:
-    """The arguments as an object: free text and other values become `{"input": ...}`."""
-    if isinstance(part.arguments, dict):
-        return part.arguments
-    if FORMS.says(part.form, "bare"):
-        return part.arguments
-    if part.raw is not None and (part.arguments is None or part.kind == "custom"):
-        return {"input": part.raw}
-    return {} if part.arguments is None else {"input": part.arguments}
-
-
 def call_part(part: ToolCall) -> dict[str, Any]:
     """A call, with its signature if that is Google's or a documented stand-in."""
-    inner: dict[str, Any] = {"name": part.name, "args": arguments_of(part)}
+    inner: dict[str, Any] = {"name": part.name, "args": arguments_of(part, bare=FORMS.says(part.form, "bare"))}
     if part.id:
         inner = {"id": part.id, **inner}
     wire: dict[str, Any] = {"functionCall": inner}
@@ -75,6 +64,6 @@ def result_part(part: ToolResult, call_id: str, name: str, nested: list[dict[str
 def media_part(part: Media, blob: BlobReader) -> dict[str, Any]:
     """Media: bytes inline, anything else by URI. Raises BlobMissing."""
     if part.sha256:
-        data = base64_text(part, blob)
+        data = base64_text(part, FORMS, blob)
         return {"inlineData": {"mimeType": mime_of(part), "data": data}}
     return {"fileData": {"fileUri": file_uri(part.file_id) or part.url, "mimeType": mime_of(part)}}

@@ -22,14 +22,13 @@ from ...log.messages import (
 from ...log.records import Configuration
 from ...models.target import Target
 from ...view.types import Edit, Shown
+from ..gemini import is_gemini_3, unsendable
 from ..losses import Losses
 from ..protocol import BlobReader, Rendered
 from ..spelling import spell
 from .form import FORMS, NAME, spelled
 from .keys import camel, camel_deep
-from .media import file_uri
 from .parts import call_part, media_part, reasoning_part, result_part, text_part
-from .rules import is_gemini_3
 from .tools import write_tools
 
 
@@ -228,14 +227,9 @@ class _Writer:
         self.losses.extras(media.form, f"a {media.kind}")
         if media.name:
             self.losses.add("extra", f"the name {media.name!r} of a {media.kind} left out")
-        if media.file_id and media.provider != NAME:
-            self.losses.add("media", f"a file of {media.provider or 'another provider'} cannot be sent to Google")
-            return None
-        if media.file_id and not file_uri(media.file_id):
-            self.losses.add("media", f"file {media.file_id!r} left out: it is no address and no name of a file")
-            return None
-        if not (media.sha256 or media.url or media.file_id):
-            self.losses.add("media", f"a {media.kind} without bytes, URL or file id left out")
+        refusal = unsendable(media)
+        if refusal:
+            self.losses.add("media", refusal)
             return None
         found = _DATA_URL.match(media.url)
         if found:

@@ -7,9 +7,9 @@ from typing import Any
 from ...log.messages import unchanged
 from ...models.target import Target
 from ..edits import Edits, Object, at, changed, sanitizer
+from ..gemini import is_gemini_3
 from ..schema import fit
 from .keys import find
-from .rules import is_gemini_3
 from .sanitize_ids import with_matching_ids
 from .sanitize_messages import finished, mended
 from .schema import BODY, SCHEMA

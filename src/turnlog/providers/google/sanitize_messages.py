@@ -6,15 +6,14 @@ what must not be empty.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from ...view.repair.sniff import image_type
 from ..edits import Edits, Object, changed
+from ..gemini import file_media, is_base64, mime_of
 from ..media_bytes import decode_base64, encode_base64
 from .keys import DATA, camel, find, role_of
-from .media import file_media, mime_of
 from .parts import STAND_INS
 
 _ROLES = ("user", "model", "function", None)
@@ -22,9 +21,6 @@ _STAND_IN = "skip_thought_signature_validator"
 _SAYING = frozenset({*DATA, "videoMetadata", "thoughtSignature"})
 """Keys of which a part must have one."""
 _NO_BASE64 = "Invalid value (TYPE_BYTES), Base64 decoding failed"
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
-_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_URLSAFE = str.maketrans("-_", "+/")
 
 
 def mended(content: Object, path: str, edits: Edits, *, signs: bool) -> Object:
@@ -67,21 +63,12 @@ def _signed(part: Object, path: str, edits: Edits, signs: bool) -> Object:
     """The part without a signature that is not base64."""
     key = find(part, "thoughtSignature")
     signature = part.get(key)
-    if signature is None or (isinstance(signature, str) and (signature in STAND_INS or _is_base64(signature))):
+    if signature is None or (isinstance(signature, str) and (signature in STAND_INS or is_base64(signature))):
         return part
     if signs and isinstance(part.get(find(part, "functionCall")), dict):
         detail = "replaced by the documented stand-in: it is no base64"
         return edits.put(part, key, _STAND_IN, _NO_BASE64, path=path, detail=detail, kind="signature")
     return edits.drop(part, key, _NO_BASE64, path=path, reason="it is no base64", kind="signature")
-
-
-def _is_base64(text: str) -> bool:
-    """Whether `text` is base64 in either alphabet, padded or not, without stray bits at its end."""
-    body = text.rstrip("=")
-    unused = {0: 0, 2: 15, 3: 3}.get(len(body) % 4)
-    if unused is None or not _BASE64.fullmatch(text):
-        return False
-    return not unused or not _DIGITS.index(body[-1].translate(_URLSAFE)) & unused
 
 
 def _set(holder: Object, key: str, value: Any, path: str, edits: Edits) -> Object:
@@ -109,7 +96,7 @@ def _inline(inline: Object, path: str, edits: Edits) -> Object:
     if not isinstance(data, str):
         return inline
     raw = decode_base64(data)
-    if raw is not None and not _is_base64(data):
+    if raw is not None and not is_base64(data):
         again = encode_base64(raw)
         inline = edits.put(inline, "data", again, _NO_BASE64, path=path, detail="encoded again", kind="media")
     typed = isinstance(inline.get(key), str) and inline[key]
