@@ -1,6 +1,6 @@
 """Damaged histories against the oracle, in bulk.
 
-    python bench/damaged.py --histories 50000 --shared ../shared [--jobs 2] [--start 0] [--raw]
+    python bench/damaged.py --histories 50000 --shared ../shared [--jobs 2] [--start 0] [--raw] [--home PROVIDER]
 
 Builds damaged histories, makes a request of each for every target of tests/judging.py, and counts
 what the oracle refuses and what went missing in silence. `--raw` switches repair off: most requests
@@ -41,7 +41,7 @@ def unrepaired(view: Sequence[Shown], aim: Target, blob: BlobReader) -> dict[str
     return speaker.sanitize(speaker.render(view, configuration, aim, blob).body, aim).body
 
 
-def work(seeds: range, shared: str, raw: bool) -> tuple[Counter[str], list[str]]:
+def work(seeds: range, shared: str, raw: bool, home: str) -> tuple[Counter[str], list[str]]:
     sys.path[:0] = [str(ROOT / "tests"), str(Path(shared) / "oracle")]
     oracle = importlib.import_module("oracle")
     judging = importlib.import_module("judging")
@@ -49,7 +49,7 @@ def work(seeds: range, shared: str, raw: bool) -> tuple[Counter[str], list[str]]
     tally: Counter[str] = Counter()
     findings: list[str] = []
     for seed in seeds:
-        history = damaged_history(random.Random(seed))
+        history = damaged_history(random.Random(seed), home)
         tally.update(f"damage:{name}" for name in history.damages)
         view = judging.shown(history)
         refused_raw: set[str] = set()
@@ -88,6 +88,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--raw", action="store_true")
+    parser.add_argument("--home", default="", help="the provider that answers (default: drawn for each)")
     parser.add_argument("--show", type=int, default=40)
     options = parser.parse_args()
     size = max(1, min(500, options.histories // options.jobs))
@@ -96,7 +97,8 @@ def main() -> int:
     tally: Counter[str] = Counter()
     findings: list[str] = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        for counted, found in pool.map(work, chunks, [options.shared] * len(chunks), [options.raw] * len(chunks)):
+        each = ([value] * len(chunks) for value in (options.shared, options.raw, options.home))
+        for counted, found in pool.map(work, chunks, *each):
             tally += counted
             findings += found
     for line in findings[: options.show]:

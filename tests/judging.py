@@ -19,6 +19,7 @@ TARGETS: tuple[Target, ...] = (
     target("anthropic", "claude-opus-4-8"),  # takes no prefill
     target("google", "gemini-2.5-pro"),
     target("google", "gemini-3-pro"),  # wants signatures
+    target("google-interactions", "gemini-3-pro"),
 )
 """One target for each habit that bites."""
 
@@ -31,6 +32,8 @@ def errors_of(oracle: ModuleType, aim: Target, request: dict[str, Any]) -> list[
         return list(oracle.check_openai_responses(request))
     if aim.provider == "anthropic":
         return list(oracle.check_anthropic(request))
+    if aim.provider == "google-interactions":
+        return list(oracle.check_interactions(request))
     return list(oracle.check_gemini(request, model=aim.model))
 
 

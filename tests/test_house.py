@@ -22,7 +22,7 @@ FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 FILE_LINES, FUNCTION_LINES = 400, 60
 EXCUSE = "# Over 400 lines because "
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
-PROVIDER_NAMES = {"anthropic", "google", "openai", "openai-chat", "openai-responses"}
+PROVIDER_NAMES = {"anthropic", "google", "google-interactions", "openai", "openai-chat", "openai-responses"}
 NO_PROVIDERS = ("config", "errors", "log", "session", "stores", "view")
 EXTRAS_ROOMS = ("stores", "telemetry", "testing", "tokens")
 

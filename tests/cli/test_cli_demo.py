@@ -56,6 +56,7 @@ def test_its_requests_are_accepted(tmp_path: Path, oracle: ModuleType, provider:
         "openai-chat": oracle.check_openai_chat,
         "openai-responses": oracle.check_openai_responses,
         "anthropic": oracle.check_anthropic,
+        "google-interactions": oracle.check_interactions,
         "google": lambda body: oracle.check_gemini(body, model=TARGETS["google"]),
     }
     assert judges[provider](body) == []

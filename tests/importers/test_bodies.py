@@ -23,6 +23,11 @@ BODIES: dict[str, dict[str, Any]] = {
         "systemInstruction": {"parts": [{"text": "s"}]},
         "contents": [{"role": "user", "parts": [{"text": "u"}]}],
     },
+    "google-interactions": {
+        "model": "gemini-x",
+        "system_instruction": "s",
+        "input": [{"type": "user_input", "content": [{"type": "text", "text": "u"}]}],
+    },
 }
 
 

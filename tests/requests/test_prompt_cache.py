@@ -16,6 +16,7 @@ from turnlog.log.messages import Message, ToolCall
 from turnlog.log.records import Configuration, Decision
 from turnlog.log.store import Store
 from turnlog.models.target import Target
+from turnlog.providers import provider
 from turnlog.requests import prompt_cache as caching
 from turnlog.requests.build import build
 from turnlog.requests.pieces import wire_messages
@@ -87,7 +88,7 @@ def test_a_word_that_was_put_in_gives_way(aim: Target, said: str) -> None:
     session.user("And in Rome? " * 20)
     made = session.request()
     cache = made.cache
-    key = {"google": "contents", "openai-responses": "input"}.get(aim.provider, "messages")
+    key = provider(aim.provider).conversation
     old, new = (unmarked(request[key]) for request in (asked, made.body))
     assert cache is not None and (cache.tokens, cache.previous) == (session.window.tokens, before)
     if new[: len(old)] == old:

@@ -240,6 +240,11 @@ def test_there_and_back_the_conversation_is_the_same(to: str) -> None:
     [
         ({"contents": []}, "google"),
         ({"input": "hello"}, "openai-responses"),
+        ({"input": [{"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}]}, "openai-responses"),
+        ({"input": "hello", "model": "gemini-3-pro"}, "google-interactions"),
+        ({"input": {"type": "text", "text": "hello"}}, "google-interactions"),
+        ({"input": [{"type": "user_input", "content": []}]}, "google-interactions"),
+        ({"input": [{"type": "function_call", "id": "1", "name": "f", "arguments": {}}]}, "google-interactions"),
         ({"messages": [], "system": "x"}, "anthropic"),
         ({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]}, "anthropic"),
         ({"messages": [{"role": "tool", "content": "x", "tool_call_id": "a"}]}, "openai-chat"),

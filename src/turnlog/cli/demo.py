@@ -35,6 +35,7 @@ TARGETS = {
     "openai-chat": "gpt-4o",
     "openai-responses": "gpt-5",
     "google": "gemini-2.5-pro",
+    "google-interactions": "gemini-2.5-pro",
 }
 """The models that the demo makes requests for."""
 
@@ -170,12 +171,12 @@ def _switch(session: Session) -> None:
 
 
 def _requests(session: Session) -> None:
-    _title("6. One log, four providers")
-    out(f"{'provider':<18}{'model':<20}{'messages':>8}{'bytes':>8}{'edits':>7}{'losses':>8}{'violations':>12}")
+    _title("6. One log, five wire formats")
+    out(f"{'provider':<20}{'model':<20}{'messages':>8}{'bytes':>8}{'edits':>7}{'losses':>8}{'violations':>12}")
     for provider, model in TARGETS.items():
         prepared = session.request(target(provider, model))
         size = len(compact_json(prepared.body).encode("utf-8"))
-        out(f"{provider:<18}{model:<20}{len(prepared.view):>8}{size:>8}{_figures(prepared)}")
+        out(f"{provider:<20}{model:<20}{len(prepared.view):>8}{size:>8}{_figures(prepared)}")
 
 
 def _figures(prepared: Request) -> str:

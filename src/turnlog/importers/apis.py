@@ -1,10 +1,11 @@
-"""Tell from its shape which of the four APIs a request body or a list of messages belongs to."""
+"""Tell from its shape which of the five APIs a request body or a list of messages belongs to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..providers.gemini import is_interaction, is_step
 from ..providers.google.keys import DATA, camel
 
 LIST_KEYS = {
@@ -12,6 +13,7 @@ LIST_KEYS = {
     "anthropic": "messages",
     "openai-responses": "input",
     "google": "contents",
+    "google-interactions": "input",
 }
 """Where each API's request keeps the conversation."""
 
@@ -27,7 +29,7 @@ _RESPONSES_PARTS = frozenset({"input_text", "output_text", "input_image", "input
 
 
 def is_message(value: Any) -> bool:
-    """Whether a JSON value looks like a message of one of the APIs, or a Responses item.
+    """Whether a JSON value looks like a message of one of the APIs, or an item or step of one.
 
     Content blocks without a type are another API's (Bedrock Converse).
     """
@@ -39,7 +41,7 @@ def is_message(value: Any) -> bool:
         content = value.get("content")
         first = content[0] if isinstance(content, list) and content else None
         return not isinstance(first, dict) or isinstance(first.get("type"), str)
-    return _is_item(value)
+    return _is_item(value) or is_step(value)
 
 
 def is_body(value: Any) -> bool:
@@ -63,7 +65,7 @@ def api_of(body: Mapping[str, Any]) -> str:
         return "google"
     messages = body.get("messages")
     if not isinstance(messages, list):
-        return "openai-responses"
+        return "google-interactions" if is_interaction(body) else "openai-responses"
     if body.keys() & _ANTHROPIC_KEYS or _has_anthropic_tools(body.get("tools")):
         return "anthropic"
     found = api_of_messages(messages)
@@ -79,6 +81,8 @@ def api_of_messages(messages: Sequence[Any]) -> str:
             continue
         if "parts" in message:
             return "google"
+        if is_step(message):
+            return "google-interactions"
         types = _part_types(message)
         if _is_item(message) or types & _RESPONSES_PARTS:
             return "openai-responses"

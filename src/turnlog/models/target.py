@@ -20,11 +20,18 @@ DEFAULT_MODELS = {
     "openai-responses": "gpt-5",
     "anthropic": "claude-sonnet-4-5",
     "google": "gemini-2.5-pro",
+    "google-interactions": "gemini-2.5-pro",
 }
 """A widely available model of each provider, for bodies and callers that name none."""
 
 
-_MAKERS = {"openai-chat": "openai", "openai-responses": "openai", "anthropic": "anthropic", "google": "google"}
+_MAKERS = {
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "anthropic": "anthropic",
+    "google": "google",
+    "google-interactions": "google",
+}
 """Who makes the models of a provider, as the table of models has it."""
 
 
@@ -99,11 +106,13 @@ class Target(Struct, frozen=True, repr_omit_defaults=True, kw_only=True):
 
 # Assumed limits of an unknown model: the smallest of current chat models in the table, to be on the safe side.
 _OPENAI = (128_000, 16_384, frozenset({"image"}))
+_GOOGLE = (1_048_576, 8_192, frozenset({"image", "document", "audio", "video"}))
 _COMMON: dict[str, tuple[int, int, frozenset[str]]] = {
     "openai-chat": _OPENAI,
     "openai-responses": _OPENAI,
     "anthropic": (200_000, 8_192, frozenset({"image", "document"})),
-    "google": (1_048_576, 8_192, frozenset({"image", "document", "audio", "video"})),
+    "google": _GOOGLE,
+    "google-interactions": _GOOGLE,
 }
 
 

@@ -18,6 +18,7 @@ _FOLDERS = {
     "openai-responses": "openai_responses",
     "anthropic": "anthropic",
     "google": "google",
+    "google-interactions": "google_interactions",
 }
 
 

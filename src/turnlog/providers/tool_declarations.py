@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..log.messages import Tool
 from . import provider
 
-_FORMATS = ("openai-chat", "google", "anthropic", "openai-responses")
+_FORMATS = ("openai-chat", "google", "google-interactions", "anthropic", "openai-responses")
 """Providers, in the order in which their formats are told apart: the last one takes what is no other's."""
 
 

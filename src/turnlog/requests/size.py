@@ -249,6 +249,7 @@ def choice_of(settings: Mapping[str, Any], speaker: Provider) -> Choice:
 
 _SCHEMAS = (
     ("response_format", "json_schema", "schema"),
+    ("response_format", "schema"),
     ("text", "format", "schema"),
     ("output_format", "schema"),
     ("output_config", "format", "schema"),
@@ -259,7 +260,7 @@ _SCHEMAS = (
 """Where requests say what JSON the answer must be, in whatever spelling of their keys (`response_schema`)."""
 
 
-_ELSEWHERE = ("previous_response_id", "conversation", "prompt")
+_ELSEWHERE = ("previous_response_id", "previous_interaction_id", "conversation", "prompt")
 """Settings by which the provider puts more into a request than it holds."""
 
 

@@ -17,6 +17,7 @@ from ..log.messages import Message, Text, media_parts, not_json
 from ..log.texts import leaf_parts
 from ..models.target import DEFAULT_MODELS, Target, target
 from ..providers import provider
+from ..providers.gemini import is_interaction
 from ..providers.protocol import Parsed
 from ..providers.schema import check_depth
 from ..providers.sdk_objects import plain_body
@@ -173,13 +174,13 @@ def _declares_schemas(body: Mapping[str, Any]) -> bool:
 
 
 def detect(body: Mapping[str, Any]) -> str:
-    """Whose request a body is. Raises InputError if it is none of the four."""
+    """Whose request a body is. Raises InputError if it is none of the five."""
     if not isinstance(body, Mapping):
         raise InputError(f"a request body is an object (a dict), this is {type(body).__name__}")
     if "contents" in body:
         return "google"
     if "input" in body:
-        return "openai-responses"
+        return "google-interactions" if is_interaction(body) else "openai-responses"
     if "messages" not in body:
         raise InputError("no request body: it has neither 'messages' nor 'input' nor 'contents'")
     messages = body["messages"]

@@ -51,6 +51,7 @@ PROVIDERS = {
     "openai-responses": "openai",
     "anthropic": "anthropic",
     "google": "gcp.gemini",
+    "google-interactions": "gcp.gemini",
 }
 """The conventions' names of providers; any other provider keeps its own name."""
 

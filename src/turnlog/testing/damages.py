@@ -198,7 +198,9 @@ class _Damager:
 
     def opaque(self) -> bool:
         self.writer.count += 1
-        part: Part = own_item(self.random.choice(PROVIDER_NAMES[1:]), self.writer.count)
+        drawn = self.random.choice(PROVIDER_NAMES[1:])
+        home = self.writer.home
+        part: Part = own_item(drawn if home in PROVIDER_NAMES else home, self.writer.count)
         if self.random.random() < 0.3:
             part = Unknown("hologram", {"type": "hologram"})
         return self.insert(Message("assistant", (part, Text(self.writer.unique("beside")))))
@@ -254,9 +256,10 @@ DAMAGES: tuple[str, ...] = (
 """The kinds of damage, by name."""
 
 
-def damaged_history(random: random_module.Random) -> History:
-    """A conversation with three to eight kinds of damage."""
-    writer = HistoryWriter(random)
+def damaged_history(random: random_module.Random, home: str = "") -> History:
+    """A conversation with three to eight kinds of damage. `home` is the provider that answers; by default it is
+    drawn."""
+    writer = HistoryWriter(random, home)
     messages = writer.history()
     damager = _Damager(random, messages, writer)
     done = set()

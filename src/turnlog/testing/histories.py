@@ -31,6 +31,7 @@ PIXEL = bytes.fromhex(
 )
 """A PNG of one pixel: what the images of a history begin with."""
 
+# Not all providers: one more name would draw another history from each seed.
 PROVIDER_NAMES = ("openai-chat", "openai-responses", "anthropic", "google")
 _NAMES = ("read_file", "bash", "search", "apply_patch", "get_weather")
 
@@ -61,16 +62,20 @@ def own_item(provider: str, count: int) -> Opaque:
             "input": {"query": f"q {count}"},
         }
         return Opaque(provider, "server_tool_use", block)
+    if provider == "google-interactions":
+        step = {"type": "google_search_call", "id": f"search_{count}", "arguments": {"queries": [f"q {count}"]}}
+        return Opaque(provider, "google_search_call", step)
     return Opaque(provider, "executableCode", {"executableCode": {"language": "PYTHON", "code": f"print({count})"}})
 
 
 class HistoryWriter:
-    """Writes a sound conversation of whole turns."""
+    """Writes a sound conversation of whole turns, as the provider `home` answers; by default one of four."""
 
-    def __init__(self, random: random_module.Random) -> None:
+    def __init__(self, random: random_module.Random, home: str = "") -> None:
         self.random = random
         self.count = 0
-        self.home = random.choice(PROVIDER_NAMES)
+        drawn = random.choice(PROVIDER_NAMES)
+        self.home = home or drawn
         self.blobs: dict[str, bytes] = {}
 
     def unique(self, what: str) -> str:
@@ -119,6 +124,8 @@ class HistoryWriter:
         word = self.unique("thought")
         if self.home == "openai-responses":
             return (Reasoning(self.home, summary=(word,), encrypted=_base64(f"enc{self.count}")),)
+        if self.home == "google-interactions":
+            return (Reasoning(self.home, summary=(word,), signature=_base64(f"sig{self.count}")),)
         return (Reasoning(self.home, text=word, signature=_base64(f"sig{self.count}")),)
 
     def step(self) -> list[Message]:
@@ -155,8 +162,9 @@ class HistoryWriter:
         return ToolResult(call.id, name=call.name, parts=tuple(parts), outcome=outcome, kind=call.kind)
 
 
-def sound_history(random: random_module.Random) -> History:
-    """A conversation without damage: whole turns, every call answered behind it."""
-    writer = HistoryWriter(random)
+def sound_history(random: random_module.Random, home: str = "") -> History:
+    """A conversation without damage: whole turns, every call answered behind it. `home` is the provider that answers;
+    by default it is drawn."""
+    writer = HistoryWriter(random, home)
     messages = writer.history()
     return History(tuple(messages), writer.blobs, frozenset())

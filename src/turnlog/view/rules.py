@@ -34,6 +34,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Whether calls answered together must stand in one message (parallel calls that a log holds
     in several messages are joined)."""
 
+    calls_last: bool = False
+    """Whether nothing that an answer says (text, media) may stand between its calls and their results."""
+
     results_apart: bool = False
     """Whether each result is a message of its own."""
 
@@ -135,6 +138,9 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     true_media_types: bool = False
     """Whether the bytes of an image must be of the type that it is declared as."""
+
+    files_of: frozenset[str] = frozenset()
+    """Other providers whose file ids are taken: those that keep files in the same place."""
 
     media_url_schemes: frozenset[str] = frozenset({"http", "https"})
     """Schemes of the URLs by which media may be given."""

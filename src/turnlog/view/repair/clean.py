@@ -192,7 +192,7 @@ class _Cleaner:
             return "it has no source"
         if media.sha256 and not media.size:
             return "it is empty"
-        if media.file_id and media.provider != rules.provider:
+        if media.file_id and media.provider != rules.provider and media.provider not in rules.files_of:
             return f"a file of {media.provider or 'another provider'} cannot be sent to this one"
         if media.url and not _is_url(media.url, rules.media_url_schemes):
             return "this provider takes no such address"

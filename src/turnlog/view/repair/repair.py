@@ -2,19 +2,19 @@
 
 `repair` takes a stretch of conversation through steps, each a function of the view before it: clean each message, pair
 calls with results, arrange the answers, see to calls that the provider answers itself, sign steps, see to reasoning,
-place system text, join what must stand in one message, make room for media. `close` gives a whole view legal ends.
-Repairing what is valid changes nothing; repairing twice changes nothing more.
+place system text, join what must stand in one message, put calls last, make room for media. `close` gives a whole view
+legal ends. Repairing what is valid changes nothing; repairing twice changes nothing more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 
 import msgspec
 from msgspec import Struct
 
-from ...log.messages import Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult
+from ...log.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, Tool, ToolCall, ToolResult
 from ..rules import Rules
 from ..types import Edit, Loss, Shown, without_extras
 from .arrange import Fate, arrange, with_parts
@@ -83,6 +83,8 @@ def repair(
     mended = _system(mended, rules, losses, leading=leading, follows=follows)
     if rules.merge_calls:
         mended = _join(mended)
+    if rules.calls_last:
+        mended = _calls_last(mended, edits)
     if leading and follows is None:
         mended = within_room(mended, rules, blob, losses)
     strays = bool(pairs.orphans or pairs.duplicates or pairs.by_name)
@@ -324,6 +326,28 @@ def joined_runs(view: Sequence[Shown]) -> Iterator[range]:
             start = i
     if start is not None and len(view) - start > 1:
         yield range(start, len(view))
+
+
+def _calls_last(view: Sequence[Shown], edits: list[Edit]) -> list[Shown]:
+    """The view with the calls of answers on end behind all that these say."""
+    out: list[Shown] = []
+    for answers, group in groupby(view, key=lambda shown: shown.message.role == "assistant"):
+        run = list(group)
+        places = [(i, part) for i, shown in enumerate(run) for part in shown.message.parts] if answers else []
+        said = max((n for n, (_, part) in enumerate(places) if isinstance(part, (Text, Media))), default=-1)
+        first = next((n for n, (_, part) in enumerate(places) if isinstance(part, ToolCall)), said)
+        if first >= said:
+            out += run
+            continue
+        start, end = places[first][0], places[said][0] + 1
+        joined = run[start] if end == start + 1 else _as_one(run[start:end])
+        ahead = [part for i, part in places[: said + 1] if i >= start]
+        talk = (part for part in ahead if not isinstance(part, ToolCall))
+        calls = (part for part in ahead if isinstance(part, ToolCall))
+        rest = (part for i, part in places[said + 1 :] if i < end)
+        out += [*run[:start], with_parts(joined, (*talk, *calls, *rest)), *run[end:]]
+        edits.append(Edit("moved", "calls stand behind what their answer says", joined.records))
+    return out
 
 
 def _open_loop_without_reasoning(view: Sequence[Shown]) -> bool:

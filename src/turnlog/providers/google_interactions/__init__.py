@@ -1,0 +1,35 @@
+"""Google: the Interactions API, without stored interactions."""
+
+from __future__ import annotations
+
+from ..protocol import Provider
+from .form import NAME
+from .known import declares, knows
+from .parse import parse
+from .render import render
+from .response import parse_response
+from .rules import SETTING_PATHS, rules
+from .sanitize import required_settings, sanitize
+from .schema import BODY
+from .stream import StreamAssembler
+from .tool_choice import tool_choice, with_tool_choice
+
+__all__ = ["PROVIDER"]
+
+PROVIDER = Provider(
+    name=NAME,
+    conversation="input",
+    setting_paths=SETTING_PATHS,
+    settings=frozenset(BODY.keys),
+    parse=parse,
+    declares=declares,
+    parse_response=parse_response,
+    assembler=StreamAssembler,
+    rules=rules,
+    render=render,
+    sanitize=sanitize,
+    knows=knows,
+    tool_choice=tool_choice,
+    with_tool_choice=with_tool_choice,
+    required_settings=required_settings,
+)

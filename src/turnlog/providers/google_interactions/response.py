@@ -1,0 +1,112 @@
+"""Read a whole response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...errors import FormatError
+from ...log.messages import Message, Opaque, Part, Reasoning, ToolCall
+from ...log.records import Usage, tokens_billed
+from ..error_bodies import answer_body, error_text
+from ..protocol import Reply
+from ..reading import inner, string
+from ..schema import check_depth, check_types
+from .form import NAME
+from .schema import RESPONSE
+from .steps import read_answer
+
+_ENDED = frozenset({"completed", "requires_action", "incomplete", "budget_exceeded"})
+"""Statuses of an answer to which nothing is added: a limit that cut it off is told by `stop`."""
+
+
+def parse_response(response: Any) -> Reply:
+    """Read a whole response: an Interaction of the SDK, or its JSON. Raises FormatError, also for an error body.
+
+    An interaction that failed or is still running is not complete. One that a limit cut off is, and `stop` says so.
+    """
+    whole = answer_body(response)
+    if not isinstance(whole.get("status"), str) and not isinstance(whole.get("steps"), list):
+        raise FormatError("expected a status and steps; is this an interaction?", path="response.steps")
+    check_depth(whole)
+    check_types(whole, RESPONSE, "response")
+    return read_response(whole, whole.get("steps") or [])
+
+
+def read_response(
+    whole: Mapping[str, Any], steps: Sequence[Any], fragments: tuple[Part, ...] = (), error: str = ""
+) -> Reply:
+    """The reply of an interaction with these steps. `error` says why nothing more came, if known."""
+    blobs: dict[str, bytes] = {}
+    parts = read_answer([clean(step) for step in steps], blobs)
+    stop = string(whole, "status")
+    error = error or _failed(whole, steps)
+    if not error and stop not in _ENDED:
+        error = f"the interaction is {stop}" if stop else "nothing says that the interaction ended"
+    usage = inner(whole, "usage")
+    return Reply(
+        message=Message("assistant", tuple(parts)),
+        usage=_usage(usage) if usage else None,
+        raw_usage=dict(usage) if usage else None,
+        model=string(whole, "model"),
+        stop=stop,
+        response_id=string(whole, "id"),
+        complete=not error,
+        error=error,
+        fragments=fragments,
+        blobs=blobs,
+    )
+
+
+def clean(step: Any) -> Any:
+    """A step as it may be sent back: without nulls, which the SDK's objects have, and without the error that broke it
+    off."""
+    cleaned = _without_nulls(step)
+    if isinstance(cleaned, dict) and cleaned.get("type") == "model_output":
+        cleaned.pop("error", None)
+    return cleaned
+
+
+_USERS = frozenset({"arguments", "result"})
+"""Keys that hold the user's own JSON."""
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: item if key in _USERS else _without_nulls(item) for key, item in value.items() if item is not None}
+
+
+def _failed(whole: Mapping[str, Any], steps: Sequence[Any]) -> str:
+    """What went wrong, as the interaction or one of its outputs says."""
+    errors = [*(whole.get("errors") or ()), *(step.get("error") for step in steps if isinstance(step, dict))]
+    return "; ".join(filter(None, map(error_text, errors)))
+
+
+def fragment(step: Mapping[str, Any], arguments: str) -> Part:
+    """What has come of a step that is not whole; of a call also the text of its `arguments` so far."""
+    kind = string(step, "type")
+    if kind == "thought":
+        summary = [content.get("text") for content in step.get("summary") or () if isinstance(content, dict)]
+        return Reasoning(NAME, summary=tuple(text for text in summary if isinstance(text, str)))
+    if kind == "function_call":
+        return ToolCall(string(step, "id"), string(step, "name"), raw=arguments, provider=NAME)
+    return Opaque(NAME, kind, dict(step))
+
+
+def _usage(raw: Mapping[str, Any]) -> Usage:
+    """Usage in common terms. The input includes cached tokens, the output excludes thoughts; what tools of Google put
+    into the prompt is counted separately."""
+
+    def count(key: str) -> int:
+        return tokens_billed(raw.get(key))
+
+    thoughts = count("total_thought_tokens")
+    return Usage(
+        input=count("total_input_tokens") + count("total_tool_use_tokens"),
+        output=count("total_output_tokens") + thoughts,
+        cached=count("total_cached_tokens"),
+        reasoning=thoughts,
+    )

@@ -1,0 +1,118 @@
+"""Steps as the Interactions API takes them, one by one; `repair` cares for their order.
+
+Before the schema is applied, `mended` puts understood steps into the documented form; after it, `finished` sees to
+steps that say nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...log.messages import compact_json
+from ...view.repair.clean import BLANK
+from ...view.repair.sniff import image_type
+from ..edits import Edits, Object, changed
+from ..gemini import is_base64
+from ..media_bytes import decode_base64, encode_base64
+from ..reading import string
+from .schema import CONTENTS, MEDIA
+
+_REQUIRED = "Field required"
+_NO_BASE64 = "Invalid value, Base64 decoding failed"
+
+
+def mended(step: Object, path: str, edits: Edits) -> Object:
+    """The step with its contents, arguments and result in the documented form."""
+    kind = string(step, "type")
+    if kind in CONTENTS:
+        return _content(step, path, edits)
+    if kind in ("user_input", "model_output"):
+        return _said(step, path, edits)
+    if kind == "thought":
+        signature = step.get("signature")
+        if isinstance(signature, str) and not is_base64(signature):
+            step = edits.drop(step, "signature", _NO_BASE64, path=path, reason="it is no base64", kind="signature")
+    elif kind == "function_call":
+        given = step.get("arguments")
+        if not isinstance(given, dict):
+            sent = {} if given is None else {"input": given}
+            step = edits.put(step, "arguments", sent, "Input should be an object", path=path, kind="arguments")
+    elif kind == "function_result":
+        given = step.get("result")
+        if not isinstance(given, (str, list, dict)):
+            text = "" if given is None else compact_json(given)
+            step = edits.put(step, "result", text, _REQUIRED, path=path, kind="value")
+        step = changed_list(step, "result", path, edits)
+    return step
+
+
+def _said(step: Object, path: str, edits: Edits) -> Object:
+    content = step.get("content")
+    if isinstance(content, (str, dict)):
+        listed = [{"type": "text", "text": content}] if isinstance(content, str) else [content]
+        rule = "Input should be a list of contents"
+        step = edits.put(step, "content", listed, rule, path=path, detail="sent as a list", kind="value")
+    return changed_list(step, "content", path, edits)
+
+
+def changed_list(step: Object, key: str, path: str, edits: Edits) -> Object:
+    """The step with each content of the list at `key` mended."""
+    if not isinstance(step.get(key), list):
+        return step
+    return changed(step, key, path, lambda content, where: _content(content, where, edits))
+
+
+def _content(content: Object, path: str, edits: Edits) -> Object:
+    """Media with bytes in valid base64, and with their MIME type."""
+    data = content.get("data")
+    if string(content, "type") not in MEDIA or not isinstance(data, str):
+        return content
+    raw = decode_base64(data)
+    if raw is not None and not is_base64(data):
+        again = encode_base64(raw)
+        content = edits.put(content, "data", again, _NO_BASE64, path=path, detail="encoded again", kind="media")
+    found = "" if content.get("mime_type") or raw is None else image_type(raw)
+    return edits.put(content, "mime_type", found, _REQUIRED, path=path, kind="value") if found else content
+
+
+def in_steps(body: Object, edits: Edits) -> Object:
+    """The request with contents among steps as steps of a user. Contents alone need none."""
+    steps = body.get("input")
+    if not isinstance(steps, list) or all(_is_content(step) for step in steps):
+        return body
+    kept: list[Any] = []
+    for i, step in enumerate(steps):
+        if _is_content(step):
+            edits.add("value", f"input[{i}]", "sent as a user_input step", "contents and steps cannot be mixed")
+            step = {"type": "user_input", "content": [step]}
+        kept.append(step)
+    return {**body, "input": kept} if any(map(_is_content, steps)) else body
+
+
+def _is_content(step: Any) -> bool:
+    return isinstance(step, dict) and string(step, "type") in CONTENTS
+
+
+def finished(body: Object, edits: Edits) -> Object:
+    """The request without outputs that hold nothing; a user's step that holds nothing says so."""
+    steps = body.get("input")
+    if not isinstance(steps, list):
+        return body
+    kept: list[Any] = []
+    for i, step in enumerate(steps):
+        says = step.get("content") or step.get("error")
+        if step["type"] == "user_input" and not says:
+            edits.add("empty", f"input[{i}].content", "sent as a placeholder", "content must not be empty")
+            step = {**step, "content": [{"type": "text", "text": BLANK}]}
+        elif step["type"] == "model_output" and not says:
+            edits.add("empty", f"input[{i}]", "dropped: it is empty", "content must not be empty")
+            continue
+        kept.append(step)
+    return (
+        body
+        if len(kept) == len(steps) and all(a is b for a, b in zip(kept, steps, strict=True))
+        else {
+            **body,
+            "input": kept,
+        }
+    )
